@@ -1,0 +1,84 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+
+let package = Package(
+    name: "openurl",
+    products: [
+        .library(name: "DBus", targets: ["DBus"]),
+        .library(name: "RFC1808", targets: ["RFC1808"]),
+        .library(name: "OpenURL", targets: ["OpenURL"]),
+        .library(name: "URLHandler", targets: ["URLHandler"]),
+        .executable(name: "openurl", targets: ["openurl"]),
+        .executable(name: "openurld", targets: ["openurld"]),
+        .executable(name: "todolist", targets: ["todolist"]),
+        .executable(name: "requester", targets: ["requester"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    ],
+    targets: [
+        // C interfaces.
+        .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+        .systemLibrary(name: "CLinux"),
+
+        // Libraries, from the bottom up. `import` follows these arrows and no others.
+        .target(name: "RFC1808"),
+        .target(
+            name: "Reactor",
+            dependencies: ["CLinux", .product(name: "HeapModule", package: "swift-collections")]
+        ),
+        .target(name: "DBus", dependencies: ["CDBus", "Reactor"]),
+        .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
+        .target(name: "SchemeRegistry", dependencies: ["RFC1808"]),
+        .target(
+            name: "URLRouter",
+            dependencies: [
+                "DBus", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", logging,
+                .product(name: "DequeModule", package: "swift-collections"),
+            ]
+        ),
+        .target(name: "OpenURL", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
+        .target(name: "URLHandler", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
+
+        // Programs.
+        .executableTarget(name: "openurld", dependencies: ["DBus", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]),
+        .executableTarget(
+            name: "openurl",
+            dependencies: ["DBus", "OpenURLBus", "RFC1808", "SchemeRegistry", argumentParser]
+        ),
+
+        // Examples: they build, run and are tested.
+        .target(name: "TodoList", dependencies: ["RFC1808"], path: "examples/todolist/TodoList"),
+        .executableTarget(
+            name: "todolist",
+            dependencies: ["OpenURLBus", "RFC1808", "TodoList", "URLHandler"],
+            path: "examples/todolist/todolist"
+        ),
+        .executableTarget(name: "requester", dependencies: ["OpenURL", "RFC1808"], path: "examples/requester"),
+
+        // Tests.
+        .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
+        .testTarget(name: "SchemeRegistryTests", dependencies: ["SchemeRegistry"]),
+        .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings = [
+        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+        .enableUpcomingFeature("ExistentialAny"),
+        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+        .enableUpcomingFeature("MemberImportVisibility"),
+        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ]
+}

@@ -1,0 +1,4 @@
+// Linux interfaces that Swift's Glibc module leaves out.
+#include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
