@@ -4,6 +4,7 @@ import PackageDescription
 
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let system = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
 let package = Package(
     name: "openurl",
@@ -21,6 +22,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     ],
     targets: [
         // C interfaces.
@@ -31,7 +33,7 @@ let package = Package(
         .target(name: "RFC1808"),
         .target(
             name: "Reactor",
-            dependencies: ["CLinux", .product(name: "HeapModule", package: "swift-collections")]
+            dependencies: ["CLinux", system, .product(name: "HeapModule", package: "swift-collections")]
         ),
         .target(name: "DBus", dependencies: ["CDBus", "Reactor"]),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),

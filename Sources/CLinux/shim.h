@@ -1,4 +1,10 @@
 // Linux interfaces that Swift's Glibc module leaves out.
+#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/signalfd.h>
+
+// <spawn.h> declares these for _GNU_SOURCE only, which that module is built without.
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+enum { SPAWN_SETSID = 0x80 };  // POSIX_SPAWN_SETSID

@@ -1,0 +1,235 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+public import SystemPackage
+
+/// One thread that waits for descriptors and deadlines, and runs the jobs of every actor that names it as its executor.
+///
+/// An actor on a loop may touch what the loop drives (a C library, a descriptor) without a lock: callbacks of the loop
+/// and the actor's own methods run on the same thread, one at a time, in the order of arrival. The loop never spins and
+/// never wakes without a reason: with nothing to do it sits in `poll`.
+///
+/// The thread starts with the first job and, after ``stop()``, ends when no job is left. A job that arrives later starts
+/// it once more, so that nobody waits for ever on a loop that has ended.
+///
+/// Unchecked because everything outside `shared` is touched on the loop's thread alone, which ``checkIsolated()``
+/// verifies at each entry from outside.
+public final class EventLoop: SerialExecutor, @unchecked Sendable {
+    private struct Shared {
+        var jobs: [Job] = []
+        var isRunning = false
+        var isStopping = false
+        var wakeupIsPending = false
+    }
+
+    private enum Job {
+        case task(UnownedJob)
+        case closure(@Sendable () -> Void)
+    }
+
+    /// How many rounds of jobs run before descriptors get their turn: jobs that make jobs must not starve input.
+    private static let roundsBeforePolling = 16
+
+    private let shared = Mutex(Shared())
+    private let wakeup: CInt
+    private let thread = Atomic<UInt>(0)
+    private var descriptors = DescriptorSet()
+    private var timers = TimerQueue()
+
+    /// Makes a loop; its thread starts when there is something to run.
+    ///
+    /// - Throws: what `eventfd(2)` answers when the process has no descriptor left.
+    public init() throws(Errno) {
+        wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard wakeup >= 0 else { throw Errno(rawValue: errno) }
+        descriptors.add(DescriptorWatch(descriptor: wakeup, events: .readable, loop: nil) { [wakeup] _ in
+            var count: UInt64 = 0
+            _ = read(wakeup, &count, MemoryLayout.size(ofValue: count))
+        })
+    }
+
+    deinit {
+        close(wakeup)
+    }
+
+    // MARK: Running
+
+    /// Runs the loop on the calling thread until ``stop()``; used by a program whose main thread is the loop.
+    ///
+    /// A loop that runs already on another thread is left to it, and the call returns at once.
+    public func run() {
+        let mayRun = shared.withLock { shared in
+            defer { shared.isRunning = true }
+            return !shared.isRunning
+        }
+        if mayRun { turn() }
+    }
+
+    /// Ends the loop's thread when the jobs that it holds have run; watches and timers no longer fire.
+    public func stop() {
+        shared.withLock { $0.isStopping = true }
+        wake()
+    }
+
+    private func turn() {
+        thread.store(UInt(pthread_self()), ordering: .relaxed)
+        while true {
+            let hasMore = runJobs()
+            let mayEnd = shared.withLock { shared in
+                guard shared.isStopping, shared.jobs.isEmpty else { return false }
+                shared.isRunning = false
+                thread.store(0, ordering: .relaxed)
+                return true
+            }
+            if mayEnd { return }
+            // A handler may add and cancel watches and timers, so neither is being changed while one runs.
+            for (watch, events) in descriptors.wait(milliseconds: hasMore ? 0 : timers.millisecondsToNext())
+            where !watch.isCancelled && watch.isEnabled {
+                watch.handler(events)
+            }
+            while let handler = timers.popDue() { handler() }
+        }
+    }
+
+    /// - Returns: whether jobs are left that should not wait for a descriptor.
+    private func runJobs() -> Bool {
+        for _ in 0..<Self.roundsBeforePolling {
+            let round = shared.withLock { shared in
+                shared.wakeupIsPending = false
+                return exchange(&shared.jobs, for: [])
+            }
+            if round.isEmpty { return false }
+            for job in round {
+                switch job {
+                case .task(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+                case .closure(let body): body()
+                }
+            }
+        }
+        return true
+    }
+
+    private func exchange<T>(_ value: inout T, for other: T) -> T {
+        let old = value
+        value = other
+        return old
+    }
+
+    // MARK: Jobs
+
+    /// Adds a job of an actor on this loop.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        add(.task(UnownedJob(job)))
+    }
+
+    /// Runs a closure on the loop's thread, after what was enqueued before.
+    public func execute(_ body: @escaping @Sendable () -> Void) {
+        add(.closure(body))
+    }
+
+    /// Runs a closure on the loop's thread and returns what it returns.
+    public func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
+        let result: Result<T, E> = await withCheckedContinuation { continuation in
+            execute {
+                do throws(E) {
+                    continuation.resume(returning: .success(try body()))
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
+        }
+        return try result.get()
+    }
+
+    private func add(_ job: Job) {
+        let onLoop = isOnThread
+        let (mustStart, mustWake) = shared.withLock { shared in
+            shared.jobs.append(job)
+            if !shared.isRunning {
+                shared.isRunning = true
+                return (true, false)
+            }
+            if onLoop || shared.wakeupIsPending { return (false, false) }
+            shared.wakeupIsPending = true
+            return (false, true)
+        }
+        if mustStart { startThread() }
+        if mustWake { wake() }
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        _ = write(wakeup, &one, MemoryLayout.size(ofValue: one))
+    }
+
+    private func startThread() {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        pthread_attr_setstacksize(&attributes, 512 * 1024)
+        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+        var id = pthread_t()
+        let loop = Unmanaged.passRetained(self)
+        let status = pthread_create(
+            &id,
+            &attributes,
+            { argument in
+                if let argument { Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().turn() }
+                return nil
+            },
+            loop.toOpaque()
+        )
+        guard status == 0 else {
+            // Without its thread nothing that waits on the loop could ever go on, and there is nobody to tell.
+            fatalError("the event loop's thread cannot be started: \(Errno(rawValue: status))")
+        }
+    }
+
+    // MARK: Isolation
+
+    private var isOnThread: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
+
+    /// Tells whether the calling thread is the loop's.
+    public func isIsolatingCurrentContext() -> Bool? { isOnThread }
+
+    /// Stops the process when the calling thread is not the loop's.
+    public func checkIsolated() {
+        precondition(isOnThread, "not on the event loop's thread")
+    }
+
+    // MARK: Descriptors and deadlines (on the loop's thread)
+
+    /// Calls `handler` on the loop's thread each time the descriptor is ready for `events`, until the watch is cancelled.
+    ///
+    /// The descriptor stays the caller's, who cancels the watch before closing it. Call it on the loop's thread.
+    public func watch(
+        _ descriptor: CInt,
+        for events: DescriptorEvents,
+        _ handler: @escaping (DescriptorEvents) -> Void
+    ) -> DescriptorWatch {
+        checkIsolated()
+        let watch = DescriptorWatch(descriptor: descriptor, events: events, loop: self, handler: handler)
+        descriptors.add(watch)
+        return watch
+    }
+
+    func update(_ watch: DescriptorWatch) {
+        checkIsolated()
+        descriptors.update(watch)
+    }
+
+    /// Calls `handler` on the loop's thread once, when `deadline` has passed. Call it on the loop's thread.
+    ///
+    /// - Returns: a name for ``cancelTimer(_:)``. A timer that has fired or was cancelled holds on to nothing.
+    @discardableResult
+    public func schedule(at deadline: ContinuousClock.Instant, _ handler: @escaping () -> Void) -> TimerID {
+        checkIsolated()
+        return timers.add(deadline, handler)
+    }
+
+    /// Forgets a timer; one that has fired already is ignored. Call it on the loop's thread.
+    public func cancelTimer(_ id: TimerID) {
+        checkIsolated()
+        timers.cancel(id)
+    }
+}

@@ -1,0 +1,63 @@
+internal import HeapModule
+
+/// Names one timer of an ``EventLoop``.
+public struct TimerID: Hashable, Sendable {
+    fileprivate let number: UInt64
+}
+
+/// The deadlines of one loop, the nearest first.
+///
+/// Most timers guard a call that ends long before its deadline. Cancelling forgets the handler at once and leaves the
+/// entry in the heap; when more than half of the heap is such remains, it is built anew. Both are constant time on average.
+struct TimerQueue {
+    private struct Entry: Comparable {
+        let deadline: ContinuousClock.Instant
+        let id: TimerID
+
+        static func < (a: Entry, b: Entry) -> Bool {
+            (a.deadline, a.id.number) < (b.deadline, b.id.number)
+        }
+    }
+
+    private var heap = Heap<Entry>()
+    private var handlers: [TimerID: () -> Void] = [:]
+    private var lastNumber: UInt64 = 0
+
+    mutating func add(_ deadline: ContinuousClock.Instant, _ handler: @escaping () -> Void) -> TimerID {
+        lastNumber += 1
+        let id = TimerID(number: lastNumber)
+        handlers[id] = handler
+        heap.insert(Entry(deadline: deadline, id: id))
+        return id
+    }
+
+    mutating func cancel(_ id: TimerID) {
+        guard handlers.removeValue(forKey: id) != nil else { return }
+        if heap.count > 2 * handlers.count + 64 {
+            heap = Heap(heap.unordered.filter { handlers[$0.id] != nil })
+        }
+    }
+
+    /// Milliseconds to wait for the nearest deadline, rounded up; -1 where there is none.
+    mutating func millisecondsToNext() -> CInt {
+        dropCancelled()
+        guard let next = heap.min else { return -1 }
+        let left = ContinuousClock.now.duration(to: next.deadline)
+        guard left > .zero else { return 0 }
+        let (seconds, attoseconds) = left.components
+        let milliseconds = attoseconds / 1_000_000_000_000_000 + 1
+        return CInt(clamping: min(seconds, 1_000_000) * 1000 + milliseconds)
+    }
+
+    /// Takes the handler of a deadline that has passed, the earliest first.
+    mutating func popDue() -> (() -> Void)? {
+        dropCancelled()
+        guard let next = heap.min, next.deadline <= .now else { return nil }
+        heap.removeMin()
+        return handlers.removeValue(forKey: next.id)
+    }
+
+    private mutating func dropCancelled() {
+        while let next = heap.min, handlers[next.id] == nil { heap.removeMin() }
+    }
+}
