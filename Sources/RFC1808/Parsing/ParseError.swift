@@ -1,0 +1,93 @@
+extension GenericURL {
+    /// Why a string is not a URL, and where.
+    public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// What is wrong; the raw values are stable names for scripts.
+        public enum Reason: String, Sendable, CaseIterable {
+            /// There is nothing to parse.
+            case emptyInput
+            /// The input is longer than the limit; the offset is the limit.
+            case tooLong
+            /// A byte that may stand only as an escape, or not here: anything but printable ASCII, one of
+            /// `` "<>\^{}|` ``, a bracket outside an IPv6 host, a second `#`.
+            case forbiddenByte
+            /// A `%` that two hexadecimal digits do not follow.
+            case badEscape
+            /// What stands before the first `:` is not a scheme: a letter, then letters, digits, `+`, `.` or `-`.
+            case badScheme
+            /// A second `@` in the network location.
+            case secondAtSign
+            /// A host with a `:` in it.
+            case badHost
+            /// What stands in the brackets is not an IPv6 address.
+            case badIPv6Address
+            /// Something other than a port follows the brackets of an IPv6 address.
+            case textAfterBracket
+            /// A port that is not a number up to 65535.
+            case badPort
+        }
+
+        /// What is wrong.
+        public let reason: Reason
+        /// The offset of the byte that is wrong, from 0; the length of the input where something is missing at its end.
+        public let offset: Int
+        /// The byte at the offset; `nil` at the end of the input.
+        public let byte: UInt8?
+
+        init(_ reason: Reason, at offset: Int, in bytes: borrowing Span<UInt8>) {
+            self.reason = reason
+            self.offset = offset
+            self.byte = bytes.indices.contains(offset) ? bytes[offset] : nil
+        }
+
+        /// The stable name of the reason, such as `forbiddenByte`.
+        public var name: String { reason.rawValue }
+
+        /// One sentence in plain English, without the input itself: that may hold a password.
+        public var description: String { "byte \(offset): \(explanation)" }
+
+        private var explanation: String {
+            switch reason {
+            case .emptyInput:
+                "the URL is empty"
+            case .tooLong:
+                "the URL is longer than \(offset) bytes"
+            case .forbiddenByte:
+                forbiddenByteExplanation
+            case .badEscape:
+                "'%' must be followed by two hexadecimal digits; write a percent sign as %25"
+            case .badScheme:
+                "what stands before the first ':' is not a scheme: a letter, then letters, digits, '+', '.' or '-'; "
+                    + "write a relative path that holds a ':' as ./path"
+            case .secondAtSign:
+                "a second '@' before the path; write it as %40 in a user name or password"
+            case .badHost:
+                "a host may not hold a ':'; write an IPv6 address in brackets"
+            case .badIPv6Address:
+                "this is not an IPv6 address in brackets, as in [2001:db8::1] or [fe80::1%25eth0]"
+            case .textAfterBracket:
+                "only a ':' and a port may follow the ']' of an IPv6 address"
+            case .badPort:
+                "a port is a decimal number up to 65535"
+            }
+        }
+
+        private var forbiddenByteExplanation: String {
+            guard let byte else { return "this byte is not allowed in a URL" }
+            let escape = "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            return switch byte {
+            case UInt8(ascii: " "):
+                "a space is not allowed in a URL; write it as \(escape)"
+            case UInt8(ascii: "["), UInt8(ascii: "]"):
+                "'\(Unicode.Scalar(byte))' may only enclose an IPv6 host; write it as \(escape)"
+            case UInt8(ascii: "#"):
+                "a second '#' is not allowed in a URL; write it as \(escape)"
+            case 0x21..<0x7F:
+                "'\(Unicode.Scalar(byte))' is not allowed in a URL; write it as \(escape)"
+            case 0x80...:
+                "only ASCII is allowed in a URL; write other text as escaped UTF-8, this byte as \(escape)"
+            default:
+                "a control character (\(escape)) is not allowed in a URL"
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+extension Layout {
+    /// Parses in one pass, left to right, and stops at the first byte that is wrong.
+    ///
+    /// RFC 1808 section 2.4 takes a URL apart from both ends; one pass from the left finds the same boundaries, because
+    /// the first `#`, `?` and `;` end what stands before them.
+    init(parsing bytes: Span<UInt8>, maximumLength: Int) throws(GenericURL.ParseError) {
+        guard !bytes.isEmpty else { throw GenericURL.ParseError(.emptyInput, at: 0, in: bytes) }
+        guard bytes.count <= maximumLength else {
+            throw GenericURL.ParseError(.tooLong, at: max(maximumLength, 0), in: bytes)
+        }
+
+        var index = try parseScheme(bytes)
+        if bytes.byte(at: index) == UInt8(ascii: "/"), bytes.byte(at: index + 1) == UInt8(ascii: "/") {
+            index = try parseNetworkLocation(bytes, from: index + 2)
+        } else if schemeEnd > 0 {
+            isOpaque = bytes.byte(at: index) != UInt8(ascii: "/")
+        } else {
+            try refuseColonInFirstSegment(bytes)
+        }
+
+        pathStart = index
+        pathEnd = bytes.endOfEscaped(isOpaque ? .parameters : .path, from: index)
+        parametersEnd = bytes.end(ofComponent: .parameters, after: UInt8(ascii: ";"), at: pathEnd)
+        queryEnd = bytes.end(ofComponent: .query, after: UInt8(ascii: "?"), at: parametersEnd)
+        let end = bytes.end(ofComponent: .query, after: UInt8(ascii: "#"), at: queryEnd)
+        guard end == bytes.count else { throw bytes.unexpectedByte(at: end) }
+    }
+
+    /// Finds the scheme (RFC 1808 section 2.4.2) and returns the first offset after its colon, or 0 without one.
+    private mutating func parseScheme(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) -> Int {
+        let end = bytes.end(of: .scheme, from: 0)
+        guard bytes.byte(at: end) == UInt8(ascii: ":") else { return 0 }
+        guard bytes[0].isLetter else { throw GenericURL.ParseError(.badScheme, at: 0, in: bytes) }
+        schemeEnd = end
+        return end + 1
+    }
+
+    /// Refuses a relative path such as `1+1:2` or `a_b:c`: whoever wrote it meant a scheme, or must write `./a_b:c`.
+    private func refuseColonInFirstSegment(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) {
+        let end = bytes.endOfEscaped(.firstRelativeSegment, from: 0)
+        guard bytes.byte(at: end) == UInt8(ascii: ":") else { return }
+        let offset = bytes[0].isLetter ? bytes.end(of: .scheme, from: 0) : 0
+        throw GenericURL.ParseError(.badScheme, at: offset, in: bytes)
+    }
+}
+
+extension Span<UInt8> {
+    /// The end of the component that `separator` opens at `start`, or `start` if another byte stands there.
+    @inline(__always)
+    fileprivate func end(ofComponent set: ByteSet, after separator: UInt8, at start: Int) -> Int {
+        byte(at: start) == separator ? endOfEscaped(set, from: start + 1) : start
+    }
+}
