@@ -1,0 +1,67 @@
+# make test, make build, then make install: README.md says more.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BINDIR = $(PREFIX)/bin
+
+BUILT = .build/release
+PROGRAMS = openurl openurld todolist
+HANDLERS = $(wildcard Schemes/*.plist) examples/todolist/com.acme.todolist.plist
+SWIFT_FILES = Package.swift Sources Tests examples
+
+BUILD_PACKAGES = dbus libdbus-1-dev pkg-config
+TEST_PACKAGES = $(BUILD_PACKAGES)
+
+# Packages from elsewhere are built with their own settings: SwiftPM keeps this flag from them.
+ifeq ($(CI),true)
+STRICT = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+endif
+
+# Everything that is installed, below PREFIX.
+INSTALLED = \
+	$(PROGRAMS:%=bin/%) \
+	$(addprefix share/openurl/handlers/,$(notdir $(HANDLERS))) \
+	share/dbus-1/services/org.openurl.Router1.service \
+	lib/systemd/user/openurld.service \
+	share/man/man1/openurl.1 \
+	share/man/man8/openurld.8
+
+.PHONY: build test lint format install uninstall clean
+
+build:
+	@Packaging/require $(BUILD_PACKAGES)
+	swift build -c release --static-swift-stdlib
+
+test:
+	@Packaging/require $(TEST_PACKAGES)
+	swift test --disable-xctest $(STRICT)
+
+lint:
+	swift format lint --strict --recursive $(SWIFT_FILES)
+
+format:
+	swift format format --in-place --recursive $(SWIFT_FILES)
+
+# Builds only what is not there, so that `make build && sudo make install` compiles nothing as root.
+$(PROGRAMS:%=$(BUILT)/%) &:
+	$(MAKE) build
+
+install: $(PROGRAMS:%=$(BUILT)/%)
+	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
+	install -m 755 $^ $(DESTDIR)$(BINDIR)
+	install -m 644 $(HANDLERS) $(DESTDIR)$(PREFIX)/share/openurl/handlers
+	sed '/CFBundleExecutable/{n;s|>[^<]*<|>$(BINDIR)/todolist<|;}' examples/todolist/com.acme.todolist.plist | \
+		install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/openurl/handlers/com.acme.todolist.plist
+	sed 's|@BINDIR@|$(BINDIR)|' Packaging/org.openurl.Router1.service.in | \
+		install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/dbus-1/services/org.openurl.Router1.service
+	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurld.service.in | \
+		install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/user/openurld.service
+	install -m 644 Packaging/openurl.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 Packaging/openurld.8 $(DESTDIR)$(PREFIX)/share/man/man8
+
+uninstall:
+	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
+	-cd $(DESTDIR)$(PREFIX)/share && rmdir -p --ignore-fail-on-non-empty openurl/handlers
+
+clean:
+	swift package clean
