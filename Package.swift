@@ -66,6 +66,8 @@ let package = Package(
 
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
+        .target(name: "PrivateBus", path: "Tests/PrivateBus"),
+        .testTarget(name: "DBusTests", dependencies: ["DBus", "PrivateBus", "Reactor"]),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
     ],

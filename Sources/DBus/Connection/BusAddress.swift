@@ -1,0 +1,52 @@
+internal import CDBus
+
+/// Which bus to connect to.
+public enum BusAddress: Sendable, Hashable {
+    /// The session's bus: `DBUS_SESSION_BUS_ADDRESS`, or what the platform puts in its place.
+    case session
+    /// The system's bus.
+    case system
+    /// A bus at an address in D-Bus's notation, such as `unix:path=/run/user/1000/bus`.
+    case address(String)
+}
+
+/// Why there is no connection to a bus.
+public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What libdbus says.
+    public let reason: String
+
+    /// The reason for a person.
+    public var description: String { reason }
+}
+
+extension BusAddress {
+    /// Connects and introduces itself to the bus, blocking the thread while it does.
+    ///
+    /// The connection is the caller's own (libdbus calls it private): to be closed, then released.
+    func connect() throws(ConnectionError) -> OpaquePointer {
+        var error = DBusError()
+        dbus_error_init(&error)
+        defer { dbus_error_free(&error) }
+        let connection: OpaquePointer?
+        switch self {
+        case .session: connection = dbus_bus_get_private(DBUS_BUS_SESSION, &error)
+        case .system: connection = dbus_bus_get_private(DBUS_BUS_SYSTEM, &error)
+        case .address(let address):
+            guard !address.utf8.contains(0) else { throw ConnectionError(reason: "the address holds a NUL") }
+            connection = dbus_connection_open_private(address, &error)
+            if let connection, dbus_bus_register(connection, &error) == 0 {
+                dbus_connection_close(connection)
+                dbus_connection_unref(connection)
+                throw Self.failure(error)
+            }
+        }
+        guard let connection else { throw Self.failure(error) }
+        // Otherwise libdbus ends the process when the bus goes away.
+        dbus_connection_set_exit_on_disconnect(connection, 0)
+        return connection
+    }
+
+    private static func failure(_ error: DBusError) -> ConnectionError {
+        ConnectionError(reason: error.message.map { String(cString: $0) } ?? "the bus cannot be reached")
+    }
+}

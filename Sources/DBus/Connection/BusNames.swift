@@ -1,0 +1,123 @@
+internal import Glibc
+
+/// The bus's own methods that a connection uses.
+private enum BusDriver {
+    static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
+    static let interface: InterfaceName = "org.freedesktop.DBus"
+
+    static let requestName = Method<Arguments<String, UInt32>, UInt32>(interface, "RequestName")
+    static let releaseName = Method<String, UInt32>(interface, "ReleaseName")
+    static let getNameOwner = Method<String, String>(interface, "GetNameOwner")
+    static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
+    static let addMatch = Method<String, Empty>(interface, "AddMatch")
+    static let removeMatch = Method<String, Empty>(interface, "RemoveMatch")
+
+    /// The corresponding C constant is `DBUS_NAME_FLAG_DO_NOT_QUEUE`.
+    static let doNotQueue: UInt32 = 4
+
+    static func ownerRule(_ name: BusName) -> String {
+        "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
+            + "member='NameOwnerChanged',arg0='\(name)'"
+    }
+}
+
+/// Who opened a connection, as the kernel told the bus when it did.
+public struct Credentials: Sendable, Hashable {
+    /// The process; by now it may have ended and its number been given away, so it is no proof by itself.
+    public let pid: UInt32?
+    /// The user.
+    public let uid: UInt32?
+}
+
+/// What became of a request for a name.
+public enum NameRequest: Sendable, Hashable {
+    /// This connection owns the name.
+    case owned
+    /// Another connection owns it.
+    case taken
+}
+
+/// Called on the event loop when a name gets an owner, loses it or changes it.
+public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?) -> Void
+
+struct NameWatchers {
+    var handlers: [UInt64: NameOwnerHandler] = [:]
+    var lastID: UInt64 = 0
+}
+
+/// Names one watch of a bus name.
+public struct NameWatchID: Sendable, Hashable {
+    fileprivate let name: BusName
+    fileprivate let id: UInt64
+}
+
+extension Connection {
+    /// Asks for a well-known name; export objects first, as calls come with the name.
+    ///
+    /// The name is not queued for and not taken from another owner.
+    public func requestName(_ name: BusName) async throws(CallError) -> NameRequest {
+        let input = Arguments(name.rawValue, BusDriver.doNotQueue)
+        let answer = try await call(BusDriver.requestName, on: BusDriver.object, input)
+        // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER and DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER.
+        return answer == 1 || answer == 4 ? .owned : .taken
+    }
+
+    /// Gives a well-known name back; giving back one that is not owned does nothing.
+    public func releaseName(_ name: BusName) async throws(CallError) {
+        _ = try await call(BusDriver.releaseName, on: BusDriver.object, name.rawValue)
+    }
+
+    /// The unique name of a name's owner; nil where there is none.
+    public func owner(of name: BusName) async throws(CallError) -> BusName? {
+        do throws(CallError) {
+            return BusName(try await call(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue))
+        } catch .remote(let error) where error.name == .nameHasNoOwner {
+            return nil
+        }
+    }
+
+    /// Who is behind a name, from the bus and not from the caller's own words.
+    ///
+    /// - Throws: a ``CallError/remote(_:)`` named ``ErrorName/nameHasNoOwner`` when nobody is any more.
+    public func credentials(of name: BusName) async throws(CallError) -> Credentials {
+        let answer = try await call(BusDriver.getCredentials, on: BusDriver.object, name.rawValue)
+        func number(_ key: String) -> UInt32? {
+            if case .uint32(let number) = answer[key] { number } else { nil }
+        }
+        return Credentials(pid: number("ProcessID"), uid: number("UnixUserID"))
+    }
+
+    /// Calls `handler` on the event loop each time the owner of a name changes, until ``unwatchName(_:)``.
+    ///
+    /// Changes and messages come in the order in which the bus sent them: an owner's answers come before its leaving.
+    /// Watch first and ask for the owner then, and no change is missed.
+    public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
+        var watchers = nameWatches[name] ?? NameWatchers()
+        watchers.lastID += 1
+        let id = NameWatchID(name: name, id: watchers.lastID)
+        watchers.handlers[id.id] = handler
+        let isFirst = watchers.handlers.count == 1
+        nameWatches[name] = watchers
+        guard isFirst else { return id }
+        do throws(CallError) {
+            _ = try await call(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))
+            return id
+        } catch {
+            nameWatches[name]?.handlers[id.id] = nil
+            throw error
+        }
+    }
+
+    /// Ends a watch.
+    public func unwatchName(_ watch: NameWatchID) throws(CallError) {
+        guard nameWatches[watch.name]?.handlers.removeValue(forKey: watch.id) != nil else { return }
+        guard nameWatches[watch.name]?.handlers.isEmpty == true else { return }
+        nameWatches[watch.name] = nil
+        try send(BusDriver.removeMatch, on: BusDriver.object, BusDriver.ownerRule(watch.name))
+    }
+
+    func nameOwnerChanged(_ name: String, _ old: String, _ new: String) {
+        guard let name = BusName(name), let watchers = nameWatches[name] else { return }
+        for handler in watchers.handlers.values { handler(BusName(old), BusName(new)) }
+    }
+}

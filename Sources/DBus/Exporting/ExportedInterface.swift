@@ -1,0 +1,128 @@
+/// Who calls a method that this program exports.
+public struct IncomingCall: Sendable {
+    /// The caller's unique name, which the bus vouches for; nil on a connection without a bus.
+    public let sender: BusName?
+    /// The object that is called.
+    public let path: ObjectPath
+}
+
+/// An interface with what its members do: the value that dispatch and introspection both read.
+public struct ExportedInterface: Sendable {
+    /// The interface's name.
+    public let name: InterfaceName
+    let methods: [MemberName: ExportedMethod]
+    let properties: [MemberName: ExportedProperty]
+    let signals: [ExportedSignal]
+
+    /// Puts members together.
+    ///
+    /// - Parameter members: each member once; those of another interface are a mistake in the source.
+    public init(_ name: InterfaceName, _ members: [Member]) {
+        var methods: [MemberName: ExportedMethod] = [:]
+        var properties: [MemberName: ExportedProperty] = [:]
+        var signals: [ExportedSignal] = []
+        for member in members {
+            precondition(member.interface == name, "\(member.interface) is not \(name)")
+            switch member.content {
+            case .method(let method): methods[method.name] = method
+            case .property(let property): properties[property.name] = property
+            case .signal(let signal): signals.append(signal)
+            }
+        }
+        self.name = name
+        self.methods = methods
+        self.properties = properties
+        self.signals = signals
+    }
+
+    /// One member of an interface and what it does.
+    public struct Member: Sendable {
+        enum Content: Sendable {
+            case method(ExportedMethod)
+            case property(ExportedProperty)
+            case signal(ExportedSignal)
+        }
+
+        let interface: InterfaceName
+        let content: Content
+
+        /// A method; `body` runs on the connection's event loop, in a task of its own.
+        ///
+        /// Calls start in the order in which they arrive, and one that waits holds up no other. An error that `body`
+        /// throws is the answer.
+        public static func method<Input: MessageBody, Output: MessageBody>(
+            _ method: Method<Input, Output>,
+            _ body: @escaping @Sendable (IncomingCall, Input) async throws -> Output
+        ) -> Member {
+            let exported = ExportedMethod(
+                name: method.name,
+                inputs: Self.named(method.inputs, Input.signature),
+                outputs: Self.named(method.outputs, Output.signature),
+                inputSignature: Input.signature
+            ) { (reader) throws(DecodingError) in
+                let input = try Input(from: &reader)
+                return { call in
+                    let output = try await body(call, input)
+                    return { (writer) throws(EncodingError) in try output.write(to: &writer) }
+                }
+            }
+            return Member(interface: method.interface, content: .method(exported))
+        }
+
+        /// A property that others may read; `content` runs on the connection's event loop each time one does.
+        public static func property<Content: DBusType>(
+            _ property: Property<Content>,
+            _ content: @escaping @Sendable () -> Content
+        ) -> Member {
+            let exported = ExportedProperty(name: property.name, signature: Content.signature) {
+                let value = content()
+                return PropertyValue { (writer) throws(EncodingError) in
+                    try writer.appendVariant(of: Content.signature) { (writer) throws(EncodingError) in
+                        try value.write(to: &writer)
+                    }
+                }
+            }
+            return Member(interface: property.interface, content: .property(exported))
+        }
+
+        /// A signal that this program emits.
+        public static func signal<Body: MessageBody>(_ signal: Signal<Body>) -> Member {
+            let exported = ExportedSignal(name: signal.name, arguments: Self.named(signal.arguments, Body.signature))
+            return Member(interface: signal.interface, content: .signal(exported))
+        }
+
+        private static func named(_ names: [String], _ signature: Signature) -> [Argument] {
+            let types = signature.elements
+            precondition(names.count == types.count, "\(types.count) arguments are described with \(names.count) names")
+            return zip(names, types).map { Argument(name: $0, type: $1) }
+        }
+    }
+}
+
+struct Argument: Sendable {
+    let name: String
+    let type: Signature
+}
+
+typealias BodyWriter = @Sendable (inout MessageWriter) throws(EncodingError) -> Void
+
+struct ExportedMethod: Sendable {
+    let name: MemberName
+    let inputs: [Argument]
+    let outputs: [Argument]
+    let inputSignature: Signature
+    /// Takes the arguments out of the message, which is gone when the method runs.
+    let begin:
+        @Sendable (inout MessageReader) throws(DecodingError) -> @Sendable (IncomingCall) async throws -> BodyWriter
+}
+
+struct ExportedProperty: Sendable {
+    let name: MemberName
+    let signature: Signature
+    let read: @Sendable () -> PropertyValue
+}
+
+struct ExportedSignal: Sendable {
+    let name: MemberName
+    let arguments: [Argument]
+}

@@ -1,0 +1,81 @@
+/// The value of a property on its way out, as the variant that `org.freedesktop.DBus.Properties` carries.
+struct PropertyValue: DBusType {
+    static var signature: Signature { "v" }
+
+    private let writeVariant: BodyWriter
+
+    init(_ writeVariant: @escaping BodyWriter) {
+        self.writeVariant = writeVariant
+    }
+
+    init(from reader: inout MessageReader) throws(DecodingError) {
+        let value = try reader.readVariant()
+        writeVariant = { (writer) throws(EncodingError) in try writer.appendVariant(value) }
+    }
+
+    func write(to writer: inout MessageWriter) throws(EncodingError) {
+        try writeVariant(&writer)
+    }
+}
+
+/// The interfaces that every object has, answered from the descriptions of its own interfaces.
+enum StandardInterfaces {
+    static let introspectable: InterfaceName = "org.freedesktop.DBus.Introspectable"
+    static let properties: InterfaceName = "org.freedesktop.DBus.Properties"
+
+    static let introspect = Method<Empty, String>(introspectable, "Introspect", outputs: ["xml_data"])
+    static let get = Method<Arguments<String, String>, PropertyValue>(
+        properties,
+        "Get",
+        inputs: ["interface_name", "property_name"],
+        outputs: ["value"]
+    )
+    static let getAll = Method<String, [String: PropertyValue]>(
+        properties,
+        "GetAll",
+        inputs: ["interface_name"],
+        outputs: ["properties"]
+    )
+    static let set = Method<Arguments<String, String, Value>, Empty>(
+        properties,
+        "Set",
+        inputs: ["interface_name", "property_name", "value"]
+    )
+
+    /// `Introspect` for an object with these interfaces and children.
+    static func introspectable(xml: @escaping @Sendable () -> String) -> ExportedInterface {
+        ExportedInterface(introspectable, [.method(introspect) { _, _ in xml() }])
+    }
+
+    /// `Get`, `GetAll` and `Set` for an object with these interfaces.
+    static func properties(of interfaces: [ExportedInterface]) -> ExportedInterface {
+        @Sendable func interface(_ name: String) throws -> ExportedInterface {
+            guard let interface = interfaces.first(where: { $0.name.rawValue == name }) else {
+                throw RemoteError(.unknownInterface, "there is no interface \(name) here")
+            }
+            return interface
+        }
+        @Sendable func property(_ interfaceName: String, _ name: String) throws -> ExportedProperty {
+            let properties = try interface(interfaceName).properties
+            guard let property = MemberName(name).flatMap({ properties[$0] }) else {
+                throw RemoteError(.unknownProperty, "\(interfaceName) has no property \(name)")
+            }
+            return property
+        }
+        return ExportedInterface(
+            properties,
+            [
+                .method(get) { _, input in try property(input.values.0, input.values.1).read() },
+                .method(getAll) { _, name in
+                    var values: [String: PropertyValue] = [:]
+                    for (name, property) in try interface(name).properties { values[name.rawValue] = property.read() }
+                    return values
+                },
+                .method(set) { _, input in
+                    _ = try property(input.values.0, input.values.1)
+                    throw RemoteError(.propertyReadOnly, "\(input.values.1) cannot be set")
+                },
+            ]
+        )
+    }
+}

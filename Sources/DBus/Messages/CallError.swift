@@ -1,0 +1,103 @@
+internal import CDBus
+
+/// An error that another program answered with.
+public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The error's name.
+    public let name: ErrorName
+    /// What it says; may be empty.
+    public let message: String
+
+    /// Makes an error; a service throws one to answer with it.
+    public init(_ name: ErrorName, _ message: String) {
+        self.name = name
+        self.message = message
+    }
+
+    /// The name and the message.
+    public var description: String {
+        message.isEmpty ? name.rawValue : "\(name.rawValue): \(message)"
+    }
+}
+
+/// Why a call gave no result.
+public enum CallError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The other program, or the bus in its place, answered with an error.
+    case remote(RemoteError)
+    /// No answer came within the time that the caller gave.
+    case timedOut
+    /// The task that called was cancelled.
+    case cancelled
+    /// The connection ended before an answer came, or had ended before the call.
+    case disconnected
+    /// An argument cannot be sent; nothing was.
+    case notSent(EncodingError)
+    /// The answer is not of the type that the method is described with.
+    case unexpectedReply(DecodingError)
+
+    /// The reason for a person.
+    public var description: String {
+        switch self {
+        case .remote(let error): error.description
+        case .timedOut: "no answer came in time"
+        case .cancelled: "the call was cancelled"
+        case .disconnected: "the connection to the bus has ended"
+        case .notSent(let error): "the call cannot be sent: \(error)"
+        case .unexpectedReply(let error): "the answer is of another type: \(error)"
+        }
+    }
+}
+
+/// An error that a service answers with under a name of its own; any other error is answered as
+/// `org.freedesktop.DBus.Error.Failed`.
+public protocol DBusErrorConvertible: Error {
+    /// The name and the text that the caller gets.
+    var dbusError: RemoteError { get }
+}
+
+extension RemoteError: DBusErrorConvertible {
+    /// The error as it is.
+    public var dbusError: RemoteError { self }
+}
+
+extension Message {
+    /// Reads the answer to a call.
+    func result<Output: MessageBody>(limit: Int = .max) -> Result<Output, CallError> {
+        Self.result(pointer, limit: limit)
+    }
+
+    /// Reads the answer to a call from a message that somebody else holds.
+    static func result<Output: MessageBody>(
+        _ pointer: OpaquePointer,
+        limit: Int = .max
+    ) -> Result<Output, CallError> {
+        if dbus_message_get_type(pointer) == DBUS_MESSAGE_TYPE_ERROR {
+            return .failure(.remote(remoteError(pointer)))
+        }
+        do throws(DecodingError) {
+            return .success(try body(pointer, limit: limit))
+        } catch {
+            return .failure(.unexpectedReply(error))
+        }
+    }
+
+    /// Reads a body whose signature is checked first.
+    static func body<Body: MessageBody>(_ pointer: OpaquePointer, limit: Int) throws(DecodingError) -> Body {
+        guard dbus_message_has_signature(pointer, Body.signature.rawValue) != 0 else {
+            let found = dbus_message_get_signature(pointer).map { String(cString: $0) } ?? ""
+            throw .wrongType(expected: Body.signature, found: found)
+        }
+        var reader = MessageReader(message: pointer, limit: limit)
+        return try Body(from: &reader)
+    }
+
+    private static func remoteError(_ pointer: OpaquePointer) -> RemoteError {
+        let name = dbus_message_get_error_name(pointer).map { ErrorName(trusted: String(cString: $0)) } ?? .failed
+        var reader = MessageReader(message: pointer, limit: .max)
+        do throws(DecodingError) {
+            return RemoteError(name, try reader.readString())
+        } catch {
+            // The text is optional and may be of any type.
+            return RemoteError(name, "")
+        }
+    }
+}

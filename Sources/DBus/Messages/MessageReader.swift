@@ -1,0 +1,245 @@
+internal import CDBus
+internal import Glibc
+
+/// Why a message's body cannot be read.
+public enum DecodingError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The body, or a value in it, is of another type than the one asked for.
+    case wrongType(expected: Signature, found: String)
+    /// The values hold more than the limit, in bytes.
+    case tooLarge(limit: Int)
+    /// Containers are nested deeper than 64.
+    case tooDeep
+    /// A value is of the right type and breaks a rule of its own.
+    case invalidValue(String)
+
+    /// The reason for a person.
+    public var description: String {
+        switch self {
+        case .wrongType(let expected, let found):
+            "expected \(Self.name(expected.rawValue)), found \(Self.name(found))"
+        case .tooLarge(let limit): "the message holds more than \(limit) bytes"
+        case .tooDeep: "values are nested more than \(MessageWriter.maximumDepth) deep"
+        case .invalidValue(let reason): reason
+        }
+    }
+
+    private static func name(_ signature: String) -> String {
+        signature.isEmpty ? "nothing" : "'\(signature)'"
+    }
+}
+
+/// Takes values out of a message's body, one after the other.
+///
+/// libdbus has checked the message's form when it arrived: strings are UTF-8, names follow their rules, lengths fit.
+public struct MessageReader: ~Copyable {
+    private var iterator: DBusMessageIter
+    private let limit: Int
+    private var budget: Int
+    private let depth: Int
+
+    /// - Parameter limit: how many bytes of values to take at most.
+    init(message: OpaquePointer, limit: Int) {
+        iterator = DBusMessageIter()
+        dbus_message_iter_init(message, &iterator)
+        self.limit = limit
+        budget = limit
+        depth = 0
+    }
+
+    private init(within reader: borrowing MessageReader) {
+        iterator = DBusMessageIter()
+        limit = reader.limit
+        budget = reader.budget
+        depth = reader.depth + 1
+    }
+
+    private var code: CInt {
+        mutating get { dbus_message_iter_get_arg_type(&iterator) }
+    }
+
+    /// Whether a value is left in this container, or in the body.
+    public var hasMore: Bool {
+        mutating get { code != TypeCode.invalid }
+    }
+
+    private mutating func expect(_ expected: CInt) throws(DecodingError) {
+        let found = code
+        guard found == expected else {
+            throw .wrongType(expected: Self.name(of: expected), found: Self.name(of: found).rawValue)
+        }
+    }
+
+    private static func name(of code: CInt) -> Signature {
+        switch code {
+        case TypeCode.invalid: .empty
+        case TypeCode.structure: Signature(trusted: "(")
+        case TypeCode.dictionaryEntry: Signature(trusted: "{")
+        default: Signature(trusted: String(UnicodeScalar(UInt8(truncatingIfNeeded: code))))
+        }
+    }
+
+    private mutating func spend(_ bytes: Int) throws(DecodingError) {
+        budget -= bytes
+        guard budget >= 0 else { throw .tooLarge(limit: limit) }
+    }
+
+    private mutating func readFixed<T: BitwiseCopyable>(_ code: CInt, _ zero: T) throws(DecodingError) -> T {
+        try expect(code)
+        try spend(MemoryLayout<T>.size)
+        var value = zero
+        dbus_message_iter_get_basic(&iterator, &value)
+        dbus_message_iter_next(&iterator)
+        return value
+    }
+
+    private mutating func readText(_ code: CInt) throws(DecodingError) -> String {
+        try expect(code)
+        var pointer: UnsafePointer<CChar>?
+        dbus_message_iter_get_basic(&iterator, &pointer)
+        guard let pointer else { return "" }
+        let bytes = UnsafeBufferPointer(start: pointer, count: strlen(pointer)).withMemoryRebound(to: UInt8.self) { $0 }
+        // What a string costs is known before it is made: a huge one is refused, not copied.
+        try spend(bytes.count + 1)
+        let text = String(decoding: bytes, as: UTF8.self)
+        dbus_message_iter_next(&iterator)
+        return text
+    }
+
+    /// Reads `y`.
+    public mutating func readUInt8() throws(DecodingError) -> UInt8 { try readFixed(TypeCode.byte, 0) }
+    /// Reads `b`.
+    public mutating func readBool() throws(DecodingError) -> Bool {
+        try readFixed(TypeCode.boolean, dbus_bool_t(0)) != 0
+    }
+    /// Reads `n`.
+    public mutating func readInt16() throws(DecodingError) -> Int16 { try readFixed(TypeCode.int16, 0) }
+    /// Reads `q`.
+    public mutating func readUInt16() throws(DecodingError) -> UInt16 { try readFixed(TypeCode.uint16, 0) }
+    /// Reads `i`.
+    public mutating func readInt32() throws(DecodingError) -> Int32 { try readFixed(TypeCode.int32, 0) }
+    /// Reads `u`.
+    public mutating func readUInt32() throws(DecodingError) -> UInt32 { try readFixed(TypeCode.uint32, 0) }
+    /// Reads `x`.
+    public mutating func readInt64() throws(DecodingError) -> Int64 { try readFixed(TypeCode.int64, 0) }
+    /// Reads `t`.
+    public mutating func readUInt64() throws(DecodingError) -> UInt64 { try readFixed(TypeCode.uint64, 0) }
+    /// Reads `d`.
+    public mutating func readDouble() throws(DecodingError) -> Double { try readFixed(TypeCode.double, 0) }
+    /// Reads `s`.
+    public mutating func readString() throws(DecodingError) -> String { try readText(TypeCode.string) }
+    /// Reads `o`.
+    public mutating func readObjectPath() throws(DecodingError) -> ObjectPath {
+        ObjectPath(trusted: try readText(TypeCode.objectPath))
+    }
+    /// Reads `g`.
+    public mutating func readSignature() throws(DecodingError) -> Signature {
+        Signature(trusted: try readText(TypeCode.signature))
+    }
+    /// Reads `h`; the descriptor is the reader's own.
+    public mutating func readUnixFD() throws(DecodingError) -> UnixFD {
+        let descriptor = try readFixed(TypeCode.unixFD, CInt(-1))
+        guard descriptor >= 0 else { throw .invalidValue("a file descriptor did not arrive") }
+        return UnixFD(owning: descriptor)
+    }
+
+    /// Reads an array: `body` is called for each element, with the reader at it.
+    public mutating func readArray(
+        _ body: (inout MessageReader) throws(DecodingError) -> Void
+    ) throws(DecodingError) {
+        try readContainer(TypeCode.array) { (reader) throws(DecodingError) in
+            while reader.hasMore {
+                try reader.spend(1)
+                try body(&reader)
+            }
+        }
+    }
+
+    /// Reads a dictionary's entry: `body` takes the key and then the value.
+    public mutating func readEntry(
+        _ body: (inout MessageReader) throws(DecodingError) -> Void
+    ) throws(DecodingError) {
+        try readContainer(TypeCode.dictionaryEntry, body)
+    }
+
+    /// Reads a structure: `body` takes the fields.
+    public mutating func readStructure(
+        _ body: (inout MessageReader) throws(DecodingError) -> Void
+    ) throws(DecodingError) {
+        try readContainer(TypeCode.structure, body)
+    }
+
+    /// Reads a variant.
+    public mutating func readVariant() throws(DecodingError) -> Value {
+        var value: Value?
+        try readContainer(TypeCode.variant) { (reader) throws(DecodingError) in value = try reader.readValue() }
+        guard let value else { throw .invalidValue("an empty variant") }
+        return value
+    }
+
+    private mutating func readContainer(
+        _ code: CInt,
+        _ body: (inout MessageReader) throws(DecodingError) -> Void
+    ) throws(DecodingError) {
+        try expect(code)
+        guard depth < MessageWriter.maximumDepth else { throw .tooDeep }
+        var inner = MessageReader(within: self)
+        dbus_message_iter_recurse(&iterator, &inner.iterator)
+        try body(&inner)
+        budget = inner.budget
+        dbus_message_iter_next(&iterator)
+    }
+
+    /// Reads the next value, whatever its type.
+    public mutating func readValue() throws(DecodingError) -> Value {
+        switch code {
+        case TypeCode.byte: return .byte(try readUInt8())
+        case TypeCode.boolean: return .boolean(try readBool())
+        case TypeCode.int16: return .int16(try readInt16())
+        case TypeCode.uint16: return .uint16(try readUInt16())
+        case TypeCode.int32: return .int32(try readInt32())
+        case TypeCode.uint32: return .uint32(try readUInt32())
+        case TypeCode.int64: return .int64(try readInt64())
+        case TypeCode.uint64: return .uint64(try readUInt64())
+        case TypeCode.double: return .double(try readDouble())
+        case TypeCode.string: return .string(try readString())
+        case TypeCode.objectPath: return .objectPath(try readObjectPath())
+        case TypeCode.signature: return .signature(try readSignature())
+        case TypeCode.unixFD: return .unixFD(try readUnixFD())
+        case TypeCode.variant: return .variant(try readVariant())
+        case TypeCode.array: return try readArrayValue()
+        case TypeCode.structure:
+            var fields: [Value] = []
+            try readStructure { (reader) throws(DecodingError) in
+                while reader.hasMore { fields.append(try reader.readValue()) }
+            }
+            return .structure(fields)
+        case let found: throw .wrongType(expected: "v", found: Self.name(of: found).rawValue)
+        }
+    }
+
+    private mutating func readArrayValue() throws(DecodingError) -> Value {
+        let signature = currentSignature()
+        let element = Signature(trusted: String(signature.dropFirst()))
+        guard element.rawValue.utf8.first == UInt8(ascii: "{") else {
+            var elements: [Value] = []
+            try readArray { (reader) throws(DecodingError) in elements.append(try reader.readValue()) }
+            return .array(elements, of: element)
+        }
+        let types = Signature(trusted: String(element.rawValue.dropFirst().dropLast())).elements
+        guard types.count == 2 else { throw .invalidValue("a dictionary without key and value") }
+        var entries: [Value: Value] = [:]
+        try readArray { (reader) throws(DecodingError) in
+            try reader.readEntry { (reader) throws(DecodingError) in
+                let key = try reader.readValue()
+                entries[key] = try reader.readValue()
+            }
+        }
+        return .dictionary(entries, key: types[0], value: types[1])
+    }
+
+    private mutating func currentSignature() -> String {
+        guard let pointer = dbus_message_iter_get_signature(&iterator) else { return "" }
+        defer { dbus_free(pointer) }
+        return String(cString: pointer)
+    }
+}

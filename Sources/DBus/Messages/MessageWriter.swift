@@ -1,0 +1,218 @@
+internal import CDBus
+
+/// Why a value cannot be put into a message.
+public enum EncodingError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// A string holds a NUL, which D-Bus's strings end at.
+    case nulInString
+    /// The message is larger than the limit, in bytes.
+    case tooLarge(limit: Int)
+    /// Containers are nested deeper than 64.
+    case tooDeep
+    /// An array's or a dictionary's element is of another type than its signature says, or a structure has no field.
+    case inconsistentValue
+    /// The descriptor cannot be duplicated, or this connection cannot pass descriptors.
+    case descriptorNotPassed
+    /// The path or interface is one that libdbus keeps for itself.
+    case reservedName(String)
+    /// There is no memory left.
+    case outOfMemory
+
+    /// The reason for a person.
+    public var description: String {
+        switch self {
+        case .nulInString: "a string holds a NUL character"
+        case .tooLarge(let limit): "the message is larger than \(limit) bytes"
+        case .tooDeep: "values are nested more than \(MessageWriter.maximumDepth) deep"
+        case .inconsistentValue: "a container's element is of another type than the container says"
+        case .descriptorNotPassed: "a file descriptor cannot be passed"
+        case .reservedName(let name): "\(name) is reserved"
+        case .outOfMemory: "out of memory"
+        }
+    }
+}
+
+/// Puts values into a message's body, one after the other.
+///
+/// What would make libdbus end the process or the bus drop the connection is an error here, before anything is sent:
+/// size and depth are counted while writing.
+public struct MessageWriter: ~Copyable {
+    /// How deep containers may be nested, variants included.
+    public static let maximumDepth = 64
+
+    private var iterator: DBusMessageIter
+    private let limit: Int
+    private var budget: Int
+    private var depth: Int
+
+    /// - Parameter limit: the body's largest size in bytes; alignment is counted as the worst case.
+    init(message: OpaquePointer, limit: Int) {
+        iterator = DBusMessageIter()
+        dbus_message_iter_init_append(message, &iterator)
+        self.limit = limit
+        budget = limit
+        depth = 0
+    }
+
+    private init(within writer: borrowing MessageWriter) {
+        iterator = DBusMessageIter()
+        limit = writer.limit
+        budget = writer.budget
+        depth = writer.depth + 1
+    }
+
+    private mutating func spend(_ bytes: Int) throws(EncodingError) {
+        budget -= bytes
+        guard budget >= 0 else { throw .tooLarge(limit: limit) }
+    }
+
+    private mutating func appendFixed<T: BitwiseCopyable>(_ value: T, _ code: CInt) throws(EncodingError) {
+        try spend(2 * MemoryLayout<T>.size)
+        var value = value
+        guard dbus_message_iter_append_basic(&iterator, code, &value) != 0 else { throw .outOfMemory }
+    }
+
+    private mutating func appendText(_ text: String, _ code: CInt) throws(EncodingError) {
+        try spend(text.utf8.count + 8)
+        guard !text.utf8.contains(0) else { throw .nulInString }
+        let isAppended = text.withCString { pointer in
+            var pointer: UnsafePointer<CChar>? = pointer
+            return dbus_message_iter_append_basic(&iterator, code, &pointer) != 0
+        }
+        guard isAppended else { throw .outOfMemory }
+    }
+
+    /// Appends `y`.
+    public mutating func append(_ value: UInt8) throws(EncodingError) { try appendFixed(value, TypeCode.byte) }
+    /// Appends `b`.
+    public mutating func append(_ value: Bool) throws(EncodingError) {
+        try appendFixed(dbus_bool_t(value ? 1 : 0), TypeCode.boolean)
+    }
+    /// Appends `n`.
+    public mutating func append(_ value: Int16) throws(EncodingError) { try appendFixed(value, TypeCode.int16) }
+    /// Appends `q`.
+    public mutating func append(_ value: UInt16) throws(EncodingError) { try appendFixed(value, TypeCode.uint16) }
+    /// Appends `i`.
+    public mutating func append(_ value: Int32) throws(EncodingError) { try appendFixed(value, TypeCode.int32) }
+    /// Appends `u`.
+    public mutating func append(_ value: UInt32) throws(EncodingError) { try appendFixed(value, TypeCode.uint32) }
+    /// Appends `x`.
+    public mutating func append(_ value: Int64) throws(EncodingError) { try appendFixed(value, TypeCode.int64) }
+    /// Appends `t`.
+    public mutating func append(_ value: UInt64) throws(EncodingError) { try appendFixed(value, TypeCode.uint64) }
+    /// Appends `d`.
+    public mutating func append(_ value: Double) throws(EncodingError) { try appendFixed(value, TypeCode.double) }
+    /// Appends `s`.
+    public mutating func append(_ value: String) throws(EncodingError) { try appendText(value, TypeCode.string) }
+    /// Appends `o`.
+    public mutating func append(_ value: ObjectPath) throws(EncodingError) {
+        try appendText(value.rawValue, TypeCode.objectPath)
+    }
+    /// Appends `g`.
+    public mutating func append(_ value: Signature) throws(EncodingError) {
+        try appendText(value.rawValue, TypeCode.signature)
+    }
+    /// Appends `h`; the message gets a duplicate of the descriptor.
+    public mutating func append(_ value: UnixFD) throws(EncodingError) {
+        try spend(8)
+        var descriptor = value.rawValue
+        guard dbus_message_iter_append_basic(&iterator, TypeCode.unixFD, &descriptor) != 0 else {
+            throw .descriptorNotPassed
+        }
+    }
+
+    /// Appends an array, whose elements `body` writes.
+    public mutating func appendArray(
+        of element: Signature,
+        _ body: (inout MessageWriter) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        try appendContainer(TypeCode.array, contents: element.rawValue, body)
+    }
+
+    /// Appends a dictionary's entry, whose key and value `body` writes.
+    public mutating func appendEntry(_ body: (inout MessageWriter) throws(EncodingError) -> Void) throws(EncodingError) {
+        try appendContainer(TypeCode.dictionaryEntry, contents: nil, body)
+    }
+
+    /// Appends a structure, whose fields `body` writes.
+    public mutating func appendStructure(
+        _ body: (inout MessageWriter) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        try appendContainer(TypeCode.structure, contents: nil, body)
+    }
+
+    /// Appends a variant that holds `value`.
+    public mutating func appendVariant(_ value: Value) throws(EncodingError) {
+        try appendVariant(of: value.signature) { (writer) throws(EncodingError) in try writer.append(contents: value) }
+    }
+
+    /// Appends a variant, whose one value, of type `content`, `body` writes.
+    public mutating func appendVariant(
+        of content: Signature,
+        _ body: (inout MessageWriter) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        guard content.isSingle else { throw .inconsistentValue }
+        try appendContainer(TypeCode.variant, contents: content.rawValue, body)
+    }
+
+    private mutating func appendContainer(
+        _ code: CInt,
+        contents: String?,
+        _ body: (inout MessageWriter) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        guard depth < Self.maximumDepth else { throw .tooDeep }
+        try spend(8 + (contents?.utf8.count ?? 0))
+        var inner = MessageWriter(within: self)
+        guard dbus_message_iter_open_container(&iterator, code, contents, &inner.iterator) != 0 else {
+            throw .outOfMemory
+        }
+        do {
+            try body(&inner)
+        } catch {
+            dbus_message_iter_abandon_container(&iterator, &inner.iterator)
+            throw error
+        }
+        budget = inner.budget
+        guard dbus_message_iter_close_container(&iterator, &inner.iterator) != 0 else { throw .outOfMemory }
+    }
+
+    private mutating func append(contents value: Value) throws(EncodingError) {
+        switch value {
+        case .byte(let value): try append(value)
+        case .boolean(let value): try append(value)
+        case .int16(let value): try append(value)
+        case .uint16(let value): try append(value)
+        case .int32(let value): try append(value)
+        case .uint32(let value): try append(value)
+        case .int64(let value): try append(value)
+        case .uint64(let value): try append(value)
+        case .double(let value): try append(value)
+        case .string(let value): try append(value)
+        case .objectPath(let value): try append(value)
+        case .signature(let value): try append(value)
+        case .unixFD(let value): try append(value)
+        case .array(let elements, let element):
+            guard elements.allSatisfy({ $0.signature == element }) else { throw .inconsistentValue }
+            try appendArray(of: element) { (writer) throws(EncodingError) in
+                for value in elements { try writer.append(contents: value) }
+            }
+        case .dictionary(let entries, let keyType, let valueType):
+            let isConsistent = entries.allSatisfy { $0.key.signature == keyType && $0.value.signature == valueType }
+            guard isConsistent else { throw .inconsistentValue }
+            let entry = Signature(trusted: "{\(keyType.rawValue)\(valueType.rawValue)}")
+            try appendArray(of: entry) { (writer) throws(EncodingError) in
+                for (key, value) in entries {
+                    try writer.appendEntry { (writer) throws(EncodingError) in
+                        try writer.append(contents: key)
+                        try writer.append(contents: value)
+                    }
+                }
+            }
+        case .structure(let fields):
+            guard !fields.isEmpty else { throw .inconsistentValue }
+            try appendStructure { (writer) throws(EncodingError) in
+                for field in fields { try writer.append(contents: field) }
+            }
+        case .variant(let value): try appendVariant(value)
+        }
+    }
+}

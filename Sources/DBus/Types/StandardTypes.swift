@@ -1,0 +1,168 @@
+// What Swift's own types are in D-Bus, by the specification's table of types.
+
+extension UInt8: DBusBasicType {
+    /// `y`
+    public static var signature: DBus.Signature { "y" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt8() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension Bool: DBusBasicType {
+    /// `b`
+    public static var signature: DBus.Signature { "b" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readBool() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension Int16: DBusBasicType {
+    /// `n`
+    public static var signature: DBus.Signature { "n" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt16() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension UInt16: DBusBasicType {
+    /// `q`
+    public static var signature: DBus.Signature { "q" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt16() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension Int32: DBusBasicType {
+    /// `i`
+    public static var signature: DBus.Signature { "i" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt32() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension UInt32: DBusBasicType {
+    /// `u`
+    public static var signature: DBus.Signature { "u" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt32() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension Int64: DBusBasicType {
+    /// `x`
+    public static var signature: DBus.Signature { "x" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt64() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension UInt64: DBusBasicType {
+    /// `t`
+    public static var signature: DBus.Signature { "t" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt64() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension Double: DBusBasicType {
+    /// `d`
+    public static var signature: DBus.Signature { "d" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readDouble() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension String: DBusBasicType {
+    /// `s`
+    public static var signature: DBus.Signature { "s" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readString() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension ObjectPath: DBusBasicType {
+    /// `o`
+    public static var signature: DBus.Signature { "o" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readObjectPath() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension Signature: DBusBasicType {
+    /// `g`
+    public static var signature: DBus.Signature { "g" }
+    /// Reads the next value of a body.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readSignature() }
+    /// Appends the value to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+}
+
+extension Value: DBusType {
+    /// `v`
+    public static var signature: DBus.Signature { "v" }
+    /// Reads a variant.
+    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readVariant() }
+    /// Appends a variant that holds the value.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.appendVariant(self) }
+}
+
+extension Array: MessageBody, DBusType where Element: DBusType {
+    /// `a` and the element's type
+    public static var signature: Signature { Signature(trusted: "a" + Element.signature.rawValue) }
+
+    /// Reads the elements in order.
+    public init(from reader: inout MessageReader) throws(DecodingError) {
+        self = []
+        try reader.readArray { (reader) throws(DecodingError) in append(try Element(from: &reader)) }
+    }
+
+    /// Appends the elements in order.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+        try writer.appendArray(of: Element.signature) { (writer) throws(EncodingError) in
+            for element in self { try element.write(to: &writer) }
+        }
+    }
+}
+
+extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBusType {
+    /// `a{…}` with the key's and the value's type
+    public static var signature: Signature { Signature(trusted: "a" + entrySignature.rawValue) }
+
+    private static var entrySignature: Signature {
+        Signature(trusted: "{\(Key.signature.rawValue)\(Value.signature.rawValue)}")
+    }
+
+    /// Reads the entries; of entries with the same key the last one stays.
+    public init(from reader: inout MessageReader) throws(DecodingError) {
+        self = [:]
+        try reader.readArray { (reader) throws(DecodingError) in
+            try reader.readEntry { (reader) throws(DecodingError) in
+                let key = try Key(from: &reader)
+                self[key] = try Value(from: &reader)
+            }
+        }
+    }
+
+    /// Appends the entries in any order.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+        try writer.appendArray(of: Self.entrySignature) { (writer) throws(EncodingError) in
+            for (key, value) in self {
+                try writer.appendEntry { (writer) throws(EncodingError) in
+                    try key.write(to: &writer)
+                    try value.write(to: &writer)
+                }
+            }
+        }
+    }
+}

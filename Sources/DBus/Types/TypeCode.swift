@@ -1,0 +1,23 @@
+/// The code of a type in a signature; libdbus's own constants are macros that Swift does not see.
+enum TypeCode {
+    static let byte = code("y")
+    static let boolean = code("b")
+    static let int16 = code("n")
+    static let uint16 = code("q")
+    static let int32 = code("i")
+    static let uint32 = code("u")
+    static let int64 = code("x")
+    static let uint64 = code("t")
+    static let double = code("d")
+    static let string = code("s")
+    static let objectPath = code("o")
+    static let signature = code("g")
+    static let unixFD = code("h")
+    static let array = code("a")
+    static let variant = code("v")
+    static let structure = code("r")
+    static let dictionaryEntry = code("e")
+    static let invalid: CInt = 0
+
+    private static func code(_ character: Unicode.Scalar) -> CInt { CInt(character.value) }
+}

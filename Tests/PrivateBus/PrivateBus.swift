@@ -1,0 +1,76 @@
+public import Foundation
+
+/// A session bus of a test's own: a real `dbus-daemon` with directories of its own, never the user's.
+///
+/// It ends with ``stop()``, with the test's process, or after ten minutes, whichever comes first; everything that is
+/// connected to it ends with it.
+public final class PrivateBus: Sendable {
+    /// The bus's address, for `DBUS_SESSION_BUS_ADDRESS`.
+    public let address: String
+    /// The number of the bus's process.
+    public let pid: Int32
+    /// A directory that goes away with the bus.
+    public let directory: URL
+    private let process: Process
+
+    /// The environment for what runs on this bus: the test's own, with the bus and directories of this object.
+    public var environment: [String: String] { Self.environment(in: directory).merging(["DBUS_SESSION_BUS_ADDRESS": address]) { $1 } }
+
+    private static func environment(in directory: URL) -> [String: String] {
+        var environment = ProcessInfo.processInfo.environment
+        for name in ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
+            environment[name] = directory.appending(path: name).path
+        }
+        environment["XDG_DATA_DIRS"] = directory.appending(path: "XDG_DATA_DIRS").path
+        environment["HOME"] = directory.path
+        for name in ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "OPENURL_LAUNCH"] {
+            environment[name] = nil
+        }
+        return environment
+    }
+
+    /// Starts a bus.
+    ///
+    /// - Parameter prepare: puts files in place before the bus reads them, such as service files.
+    public init(prepare: (_ directory: URL) throws -> Void = { _ in }) throws {
+        directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
+        for (name, path) in Self.environment(in: directory) where name.hasPrefix("XDG_") && path.hasPrefix(directory.path) {
+            try FileManager.default.createDirectory(
+                atPath: path,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
+        }
+        try prepare(directory)
+        process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = [
+            "timeout", "--signal=KILL", "600", "setpriv", "--pdeathsig", "KILL",
+            "dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--print-pid=1",
+        ]
+        process.environment = Self.environment(in: directory)
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        var text = ""
+        while text.split(separator: "\n").count < 2 || !text.hasSuffix("\n") {
+            let data = output.fileHandleForReading.availableData
+            guard !data.isEmpty else { throw CocoaError(.fileReadUnknown) }
+            text += String(decoding: data, as: UTF8.self)
+        }
+        let lines = text.split(separator: "\n")
+        address = String(lines[0])
+        pid = Int32(lines[1]) ?? 0
+    }
+
+    /// Ends the bus and removes the directory.
+    public func stop() {
+        kill(pid, SIGKILL)
+        process.waitUntilExit()
+        do {
+            try FileManager.default.removeItem(at: directory)
+        } catch {
+            // Whatever still ends may write there once more; the directory is in the system's temporary folder.
+        }
+    }
+}
