@@ -42,10 +42,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     public init() throws(Errno) {
         wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         guard wakeup >= 0 else { throw Errno(rawValue: errno) }
-        descriptors.add(DescriptorWatch(descriptor: wakeup, events: .readable, loop: nil) { [wakeup] _ in
-            var count: UInt64 = 0
-            _ = read(wakeup, &count, MemoryLayout.size(ofValue: count))
-        })
+        descriptors.add(
+            DescriptorWatch(descriptor: wakeup, events: .readable, loop: nil) { [wakeup] _ in
+                var count: UInt64 = 0
+                _ = read(wakeup, &count, MemoryLayout.size(ofValue: count))
+            }
+        )
     }
 
     deinit {

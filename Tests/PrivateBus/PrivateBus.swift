@@ -14,7 +14,9 @@ public final class PrivateBus: Sendable {
     private let process: Process
 
     /// The environment for what runs on this bus: the test's own, with the bus and directories of this object.
-    public var environment: [String: String] { Self.environment(in: directory).merging(["DBUS_SESSION_BUS_ADDRESS": address]) { $1 } }
+    public var environment: [String: String] {
+        Self.environment(in: directory).merging(["DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
+    }
 
     private static func environment(in directory: URL) -> [String: String] {
         var environment = ProcessInfo.processInfo.environment
@@ -34,7 +36,8 @@ public final class PrivateBus: Sendable {
     /// - Parameter prepare: puts files in place before the bus reads them, such as service files.
     public init(prepare: (_ directory: URL) throws -> Void = { _ in }) throws {
         directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
-        for (name, path) in Self.environment(in: directory) where name.hasPrefix("XDG_") && path.hasPrefix(directory.path) {
+        for (name, path) in Self.environment(in: directory)
+        where name.hasPrefix("XDG_") && path.hasPrefix(directory.path) {
             try FileManager.default.createDirectory(
                 atPath: path,
                 withIntermediateDirectories: true,

@@ -70,7 +70,9 @@ public final class BlockingConnection {
             if let deadline {
                 let left = ContinuousClock.now.duration(to: deadline)
                 if left <= .zero { return .late }
-                milliseconds = CInt(clamping: left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1)
+                milliseconds = CInt(
+                    clamping: left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
+                )
             }
             if dbus_connection_read_write_dispatch(raw, milliseconds) == 0,
                 dbus_pending_call_get_completed(call) == 0

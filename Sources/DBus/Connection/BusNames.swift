@@ -91,7 +91,8 @@ extension Connection {
     ///
     /// Changes and messages come in the order in which the bus sent them: an owner's answers come before its leaving.
     /// Watch first and ask for the owner then, and no change is missed.
-    public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
+    public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
+    {
         var watchers = nameWatches[name] ?? NameWatchers()
         watchers.lastID += 1
         let id = NameWatchID(name: name, id: watchers.lastID)

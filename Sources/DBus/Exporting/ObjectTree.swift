@@ -15,7 +15,9 @@ struct ObjectTree {
         let described = own + [properties, StandardInterfaces.introspectable { "" }]
         let children = children(of: path)
         let xml = Introspection.xml(described, children: children)
-        for interface in own + [properties, StandardInterfaces.introspectable { xml }] { all[interface.name] = interface }
+        for interface in own + [properties, StandardInterfaces.introspectable { xml }] {
+            all[interface.name] = interface
+        }
         objects[path] = Object(own: own, all: all)
     }
 

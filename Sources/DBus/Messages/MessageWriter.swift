@@ -129,7 +129,8 @@ public struct MessageWriter: ~Copyable {
     }
 
     /// Appends a dictionary's entry, whose key and value `body` writes.
-    public mutating func appendEntry(_ body: (inout MessageWriter) throws(EncodingError) -> Void) throws(EncodingError) {
+    public mutating func appendEntry(_ body: (inout MessageWriter) throws(EncodingError) -> Void) throws(EncodingError)
+    {
         try appendContainer(TypeCode.dictionaryEntry, contents: nil, body)
     }
 

@@ -40,7 +40,9 @@ public struct Signature: ValidatedName {
         while scanner.hasMore {
             let start = scanner.position
             guard scanner.skipCompleteType() else { break }
-            elements.append(Signature(trusted: String(decoding: scanner.bytes[start..<scanner.position], as: UTF8.self)))
+            elements.append(
+                Signature(trusted: String(decoding: scanner.bytes[start..<scanner.position], as: UTF8.self))
+            )
         }
         return elements
     }

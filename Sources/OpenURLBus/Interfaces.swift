@@ -1,0 +1,160 @@
+public import DBus
+
+/// The router's name and object on the session bus.
+public enum RouterService {
+    /// The well-known name.
+    public static let name: BusName = "org.openurl.Router1"
+    /// The object that all of the router's interfaces are on.
+    public static let path: ObjectPath = "/org/openurl/Router1"
+    /// The object as callers name it.
+    public static let object = RemoteObject(name, path)
+}
+
+/// `org.openurl.Router1`: opening URLs.
+public enum RouterInterface {
+    /// The interface's name.
+    public static let name: InterfaceName = "org.openurl.Router1"
+
+    /// Opens a URL; returns when the handler has said yes, and is an ``OpenURLError`` otherwise.
+    public static let openURL = Method<Arguments<String, OpenOptions>, OpenResult>(
+        name,
+        "OpenURL",
+        inputs: ["url", "options"],
+        outputs: ["result"]
+    )
+    /// Opens URLs in order; one that fails does not stop the rest.
+    public static let openURLs = Method<Arguments<[String], OpenOptions>, [OpenOutcome]>(
+        name,
+        "OpenURLs",
+        inputs: ["urls", "options"],
+        outputs: ["results"]
+    )
+    /// Whether there is a handler that this caller may reach; launches nothing.
+    public static let canOpenURL = Method<String, Bool>(
+        name,
+        "CanOpenURL",
+        inputs: ["url"],
+        outputs: ["can_open"]
+    )
+    /// The router's version.
+    public static let version = Property<String>(name, "Version")
+}
+
+/// `org.openurl.Registry1`: which handlers there are.
+public enum RegistryInterface {
+    /// The interface's name.
+    public static let name: InterfaceName = "org.openurl.Registry1"
+
+    /// Registers the bundle or manifest at an absolute path; returns its entry.
+    public static let register = Method<String, HandlerEntry>(
+        name,
+        "Register",
+        inputs: ["path"],
+        outputs: ["handler"]
+    )
+    /// Takes back what ``register`` did.
+    public static let unregister = Method<String, Empty>(name, "Unregister", inputs: ["id"])
+    /// Every handler, by bundle identifier.
+    public static let listHandlers = Method<Empty, [HandlerEntry]>(
+        name,
+        "ListHandlers",
+        outputs: ["handlers"]
+    )
+    /// Every scheme with the handlers that claim it, the one that gets its URLs first.
+    public static let listSchemes = Method<Empty, [String: [String]]>(
+        name,
+        "ListSchemes",
+        outputs: ["schemes"]
+    )
+    /// Reads the manifests again; returns what is wrong with each file that has a problem.
+    public static let reload = Method<Empty, [String: String]>(name, "Reload", outputs: ["problems"])
+    /// The handlers of these schemes are others than before.
+    public static let changed = Signal<[String]>(name, "Changed", arguments: ["schemes"])
+}
+
+/// `org.openurl.Lifecycle1`: what runs.
+public enum LifecycleInterface {
+    /// The interface's name.
+    public static let name: InterfaceName = "org.openurl.Lifecycle1"
+
+    /// Every registered handler with its state.
+    public static let list = Method<Empty, [HandlerStatus]>(name, "List", outputs: ["handlers"])
+}
+
+/// `org.openurl.Handler1`: what a handler exports, at the object that its bundle identifier names.
+///
+/// A handler in another language implements ``open`` alone.
+public enum HandlerInterface {
+    /// The interface's name.
+    public static let name: InterfaceName = "org.openurl.Handler1"
+
+    /// Hands a URL over. The handler runs the whole sequence that its state asks for and answers once.
+    ///
+    /// A launch that was refused is ``OpenURLError/Code/launchVetoed``, a no with a reason is
+    /// ``OpenURLError/Code/declined``, and so is any other error.
+    public static let open = Method<Arguments<String, OpenContext>, OpenAnswer>(
+        name,
+        "Open",
+        inputs: ["url", "context"],
+        outputs: ["handled", "reply", "trace"]
+    )
+    /// The handler's state, a raw value of ``HandlerState``.
+    public static let state = Property<String>(name, "State")
+    /// The delegate method that is running now, or an empty string: what a watchdog's message names.
+    public static let phase = Property<String>(name, "Phase")
+
+    /// Where a handler's object is.
+    public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }
+
+    /// The environment variable that tells a process that the router started it: it waits for its first message instead
+    /// of launching without a URL.
+    public static let launchVariable = "OPENURL_LAUNCH"
+}
+
+/// The states of a handler (Table 3-1 of the app programming guide).
+public enum HandlerState: String, Sendable, Hashable {
+    /// There is no process.
+    case notRunning
+    /// In the foreground and not receiving events: launching, or on its way to another state.
+    case inactive
+    /// In the foreground and receiving events.
+    case active
+    /// Not in the foreground, and running.
+    case background
+    /// In memory, executing nothing.
+    case suspended
+}
+
+/// What a handler answers to ``HandlerInterface/open``.
+public struct OpenAnswer: MessageBody, Hashable {
+    /// Whether the handler took the URL.
+    public let isHandled: Bool
+    /// What it has to say besides.
+    public let reply: [String: Value]
+    /// What it did, in order.
+    public let trace: [TracePhase]
+
+    /// Makes an answer.
+    public init(isHandled: Bool, reply: [String: Value], trace: [TracePhase]) {
+        self.isHandled = isHandled
+        self.reply = reply
+        self.trace = trace
+    }
+
+    /// `ba{sv}a(stb)`
+    public static var signature: Signature { "ba{sv}a(stb)" }
+
+    /// Reads an answer.
+    public init(from reader: inout MessageReader) throws(DecodingError) {
+        isHandled = try reader.readBool()
+        reply = try [String: Value](from: &reader)
+        trace = try [TracePhase](from: &reader)
+    }
+
+    /// Appends the answer.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+        try writer.append(isHandled)
+        try reply.write(to: &writer)
+        try trace.write(to: &writer)
+    }
+}

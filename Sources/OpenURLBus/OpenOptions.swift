@@ -1,0 +1,70 @@
+public import DBus
+
+/// How a URL is to be opened: the `options` of `OpenURL`.
+public struct OpenOptions: Sendable, Hashable {
+    /// Handed to the handler untouched.
+    public var annotation: Value?
+    /// Opens with the handler of this bundle identifier only.
+    public var handler: String?
+    /// The caller's time limit for the whole open, whole milliseconds; without one the handler's own holds (20 s unless
+    /// its manifest says otherwise).
+    public var timeout: Duration?
+    /// Passed on to the handler, so that the window system lets it take the focus (`XDG_ACTIVATION_TOKEN`).
+    public var activationToken: String?
+    /// Passed on to the handler (`DESKTOP_STARTUP_ID`).
+    public var desktopStartupID: String?
+    /// Other URLs to try in turn when the one before has no handler.
+    public var fallback: [String] = []
+
+    /// No options.
+    public init() {}
+
+    fileprivate enum Key {
+        static let annotation = "annotation"
+        static let handler = "handler"
+        static let timeout = "timeout"
+        static let delivery = "delivery"
+        static let activationToken = "activation-token"
+        static let desktopStartupID = "desktop-startup-id"
+        static let fallback = "fallback"
+    }
+}
+
+extension OpenOptions: DBusType {
+    /// `a{sv}`
+    public static var signature: Signature { "a{sv}" }
+
+    /// Reads the options. Keys that are not known are ignored; a known one of another type is an error.
+    public init(from reader: inout MessageReader) throws(DecodingError) {
+        let options = OptionReader(options: try [String: Value](from: &reader))
+        annotation = options.options[Key.annotation]
+        handler = try options.string(Key.handler)
+        timeout = try options.uint32(Key.timeout).map { .milliseconds(Int($0)) }
+        activationToken = try options.string(Key.activationToken)
+        desktopStartupID = try options.string(Key.desktopStartupID)
+        fallback = try options.strings(Key.fallback) ?? []
+        // A caller that asks for more than there is must not believe that it has it.
+        if let delivery = try options.string(Key.delivery), delivery != "now" {
+            throw .invalidValue("'delivery' can only be 'now'")
+        }
+    }
+
+    /// Appends the options that are set.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+        var options: [String: Value] = [:]
+        options[Key.annotation] = annotation
+        options[Key.handler] = handler.map(Value.string)
+        options[Key.timeout] = timeout.map { .uint32(UInt32(clamping: $0.milliseconds)) }
+        options[Key.activationToken] = activationToken.map(Value.string)
+        options[Key.desktopStartupID] = desktopStartupID.map(Value.string)
+        if !fallback.isEmpty { options[Key.fallback] = .array(fallback.map(Value.string), of: "s") }
+        try options.write(to: &writer)
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded up.
+    fileprivate var milliseconds: Int64 {
+        components.seconds * 1000 + (components.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    }
+}
