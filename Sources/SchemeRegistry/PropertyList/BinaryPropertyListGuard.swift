@@ -1,0 +1,116 @@
+/// Checks that a binary property list cannot harm the decoder.
+///
+/// Follows every reference from the top object, as the decoder will, without recursion and within
+/// ``PropertyListLimits``, and refuses whatever is not exactly the layout that `CFBinaryPList.c` documents: the magic
+/// `bplist00`, objects, a table of their offsets and a trailer of 32 bytes, all numbers big-endian.
+struct BinaryPropertyListGuard {
+    static let magic = Array("bplist00".utf8)
+
+    private let bytes: [UInt8]
+    private let offsetSize: Int
+    private let referenceSize: Int
+    private let objectCount: Int
+    private let topObject: Int
+    private let offsetTable: Int
+
+    /// Reads the trailer.
+    init(_ bytes: [UInt8]) throws(PropertyListError) {
+        self.bytes = bytes
+        let trailer = bytes.count - 32
+        guard trailer > Self.magic.count else { throw .corrupt("it is too short") }
+        offsetSize = Int(bytes[trailer + 6])
+        referenceSize = Int(bytes[trailer + 7])
+        guard (1...8).contains(offsetSize), (1...8).contains(referenceSize) else {
+            throw .corrupt("its trailer gives integers of impossible size")
+        }
+        objectCount = try Self.integer(in: bytes, at: trailer + 8, size: 8)
+        topObject = try Self.integer(in: bytes, at: trailer + 16, size: 8)
+        offsetTable = try Self.integer(in: bytes, at: trailer + 24, size: 8)
+        // The count is at most the file's size before it is multiplied.
+        guard objectCount > 0, objectCount <= bytes.count, offsetTable > Self.magic.count,
+            offsetTable <= trailer - objectCount * offsetSize
+        else { throw .corrupt("its table of offsets is not within the file") }
+    }
+
+    /// Walks the tree of objects.
+    func check() throws(PropertyListError) {
+        var pending = [topObject]
+        var containers = 0
+        var values = 1
+        var payload = 0
+        while let object = pending.popLast() {
+            switch try content(of: object) {
+            case .bytes(let count):
+                payload += count
+                guard payload <= PropertyListLimits.payload else { throw .tooLarge }
+            case .references(let range):
+                containers += 1
+                guard containers <= PropertyListLimits.containers else { throw .tooManyContainers }
+                values += range.count / referenceSize
+                guard values <= PropertyListLimits.values else { throw .tooLarge }
+                for offset in stride(from: range.lowerBound, to: range.upperBound, by: referenceSize) {
+                    pending.append(try Self.integer(in: bytes, at: offset, size: referenceSize))
+                }
+            }
+        }
+    }
+
+    private enum Content {
+        /// So many bytes of the object's own.
+        case bytes(Int)
+        /// References to other objects, in these bytes of the file.
+        case references(Range<Int>)
+    }
+
+    private func content(of object: Int) throws(PropertyListError) -> Content {
+        guard object < objectCount else { throw .corrupt("it refers to an object that it does not have") }
+        let start = try Self.integer(in: bytes, at: offsetTable + object * offsetSize, size: offsetSize)
+        guard start >= Self.magic.count, start < offsetTable else {
+            throw .corrupt("an object is not within the file")
+        }
+        let low = Int(bytes[start] & 0x0F)
+        var next = start + 1
+        let length: Int
+        var isReferences = false
+        switch (bytes[start] >> 4, low) {
+        case (0x0, 0x0), (0x0, 0x8), (0x0, 0x9): length = 0
+        case (0x1, 0...4): length = 1 << low
+        case (0x2, 2...3): length = 1 << low
+        case (0x3, 0x3): length = 8
+        case (0x4, _), (0x5, _): length = try count(low, at: &next)
+        case (0x6, _): length = try count(low, at: &next) * 2
+        case (0x8, 0...7): length = low + 1
+        case (0xA, _), (0xC, _):
+            length = try count(low, at: &next) * referenceSize
+            isReferences = true
+        case (0xD, _):
+            length = try count(low, at: &next) * referenceSize * 2
+            isReferences = true
+        default: throw .corrupt("it has an object of unknown type")
+        }
+        guard length <= offsetTable - next else { throw .corrupt("an object ends after the objects' end") }
+        return isReferences ? .references(next..<next + length) : .bytes(length)
+    }
+
+    /// The number of elements: the low half of the marker, or if that is 15 the integer object that follows it.
+    ///
+    /// At most the file's size, so that multiplying it cannot overflow.
+    private func count(_ low: Int, at next: inout Int) throws(PropertyListError) -> Int {
+        guard low == 0x0F else { return low }
+        guard next < offsetTable, bytes[next] >> 4 == 0x1, bytes[next] & 0x0F <= 3 else {
+            throw .corrupt("a count is no integer")
+        }
+        let size = 1 << Int(bytes[next] & 0x0F)
+        guard size < offsetTable - next else { throw .corrupt("an object ends after the objects' end") }
+        let count = try Self.integer(in: bytes, at: next + 1, size: size)
+        next += 1 + size
+        guard count <= bytes.count else { throw .corrupt("an object ends after the objects' end") }
+        return count
+    }
+
+    private static func integer(in bytes: [UInt8], at offset: Int, size: Int) throws(PropertyListError) -> Int {
+        let value = bytes[offset..<offset + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        guard let integer = Int(exactly: value) else { throw .corrupt("a number is too large") }
+        return integer
+    }
+}

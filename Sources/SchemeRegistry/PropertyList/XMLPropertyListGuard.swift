@@ -1,0 +1,30 @@
+/// Checks that an XML property list cannot harm the decoder.
+///
+/// Counts opening tags wherever they stand, in a comment too: a check that knew XML could disagree with the decoder
+/// about where a comment ends, and a count cannot. No entity is ever expanded, because the decoder refuses a document
+/// type with declarations of its own.
+func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
+    let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(3) : bytes[...]
+    guard text.first(where: { !isXMLSpace($0) }) == UInt8(ascii: "<") else { throw .unknownFormat }
+    guard !text.contains(0) else { throw .containsNUL }
+    guard String(validating: text, as: UTF8.self) != nil else { throw .notUTF8 }
+
+    let nesting = ["dict", "array", "plist"].map { Array($0.utf8) }
+    var containers = 0
+    var values = 0
+    var index = text.startIndex
+    while let angle = text[index...].firstIndex(of: UInt8(ascii: "<")) {
+        index = angle + 1
+        guard index < text.endIndex, isLetter(text[index]) else { continue }
+        values += 1
+        if nesting.contains(where: { text[index...].starts(with: $0) }) { containers += 1 }
+    }
+    // The outermost `<plist>` is no container.
+    if containers > PropertyListLimits.containers + 1 { throw .tooManyContainers }
+    if values > PropertyListLimits.values { throw .tooLarge }
+}
+
+private func isXMLSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
+}
