@@ -1,0 +1,201 @@
+import Testing
+
+@testable import SchemeRegistry
+
+struct HandlerManifestTests {
+    @Test func readsEveryKey() throws {
+        let list: PropertyListValue = [
+            "CFBundleIdentifier": "com.acme.todolist", "CFBundleExecutable": "bin/todolist",
+            "OUArguments": ["--url", "a b;c"],
+            "CFBundleName": "To-Do", "CFBundleDisplayName": "To-Do List", "CFBundleVersion": "1.2",
+            "CFBundleURLTypes": [
+                ["CFBundleURLName": "com.acme.todolist", "CFBundleURLSchemes": ["todolist", "TODO"]],
+                ["CFBundleURLSchemes": ["https"], "OUHosts": ["acme.com", "*.Acme.com"]],
+            ],
+            "CFBundleDocumentTypes": [
+                [
+                    "CFBundleTypeName": "To-do list", "LSItemContentTypes": ["com.acme.list"],
+                    "CFBundleTypeExtensions": ["todo"], "CFBundleTypeMIMETypes": ["text/x-todo"],
+                ]
+            ],
+            "UILaunchImageFile": "Launch", "UIBackgroundModes": ["audio"], "UIApplicationExitsOnSuspend": true,
+            "LSApplicationQueriesSchemes": ["HTTP"], "OULaunchTimeout": 2.5, "OUOpenTimeout": 20,
+            "OUSuspendDelay": 0.001,
+            "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUFixed": true,
+            "CFBundleSomethingElse": .date,
+        ]
+        let manifest = try #require(HandlerManifest.decode(list).manifest)
+
+        var expected = HandlerManifest(
+            identifier: try BundleIdentifier("com.acme.todolist"),
+            executable: .relative("bin/todolist")
+        )
+        expected.arguments = ["--url", "a b;c"]
+        expected.name = "To-Do"
+        expected.displayName = "To-Do List"
+        expected.version = "1.2"
+        expected.urlTypes = [
+            URLType(name: "com.acme.todolist", schemes: [try Scheme("todolist"), try Scheme("todo")]),
+            URLType(
+                schemes: [try Scheme("https")],
+                hosts: [try HostPattern("acme.com"), try HostPattern("*.acme.com")]
+            ),
+        ]
+        var documents = DocumentType(name: "To-do list")
+        documents.contentTypes = ["com.acme.list"]
+        documents.filenameExtensions = ["todo"]
+        documents.mimeTypes = ["text/x-todo"]
+        expected.documentTypes = [documents]
+        expected.launchImageFile = "Launch"
+        expected.backgroundModes = ["audio"]
+        expected.exitsOnSuspend = true
+        expected.queriesSchemes = [try Scheme("http")]
+        expected.launchTimeout = .milliseconds(2500)
+        expected.openTimeout = .seconds(20)
+        expected.suspendDelay = .milliseconds(1)
+        expected.environment = ["LANG": "C", "EMPTY": ""]
+        expected.allowedSources = [try SourcePattern("com.acme.*")]
+        expected.isFixed = true
+        #expect(manifest == expected)
+    }
+
+    @Test func givesDefaults() throws {
+        let manifest = try #require(HandlerManifest.decode(["CFBundleIdentifier": "com.acme.todolist"]).manifest)
+        #expect(manifest.launchImageFile == "Default")
+        #expect(manifest.allowedSources == nil)
+        #expect(manifest.launchTimeout == nil)
+        #expect(manifest.urlTypes.isEmpty)
+        #expect(!manifest.exitsOnSuspend && !manifest.isFixed)
+    }
+
+    @Test(
+        arguments: [
+            ("CFBundleIdentifier", nil, "CFBundleIdentifier", "is missing"),
+            ("CFBundleIdentifier", 7, "CFBundleIdentifier", "is an integer, not a string"),
+            ("CFBundleIdentifier", "acme", "CFBundleIdentifier", "needs at least two elements, as in com.example.app"),
+            ("CFBundleIdentifier", .unreadable, "CFBundleIdentifier", "is a value that cannot be read, not a string"),
+            ("CFBundleExecutable", "", "CFBundleExecutable", "is empty"),
+            ("CFBundleExecutable", "a\0b", "CFBundleExecutable", "holds U+0000"),
+            ("CFBundleExecutable", ["a"], "CFBundleExecutable", "is an array, not a string"),
+            ("OUArguments", "-a", "OUArguments", "is a string, not an array"),
+            ("OUArguments", ["a", 1], "OUArguments[1]", "is an integer, not a string"),
+            ("OUArguments", ["a\0"], "OUArguments[0]", "holds U+0000"),
+            ("CFBundleName", "a\u{1B}[31m", "CFBundleName", "holds U+001B"),
+            ("CFBundleDisplayName", "a\nb", "CFBundleDisplayName", "holds U+000A"),
+            ("CFBundleVersion", 1.5, "CFBundleVersion", "is a real number, not a string"),
+            ("CFBundleURLTypes", [:], "CFBundleURLTypes", "is a dictionary, not an array"),
+            ("CFBundleURLTypes", ["a"], "CFBundleURLTypes[0]", "is a string, not a dictionary"),
+            ("CFBundleURLTypes", [[:]], "CFBundleURLTypes[0].CFBundleURLSchemes", "is missing"),
+            ("CFBundleURLTypes", [["CFBundleURLSchemes": []]], "CFBundleURLTypes[0].CFBundleURLSchemes", "is empty"),
+            (
+                "CFBundleURLTypes", [["CFBundleURLSchemes": ["a"]], ["CFBundleURLSchemes": ["b", "a/b"]]],
+                "CFBundleURLTypes[1].CFBundleURLSchemes[1]",
+                "holds '/'; a scheme is made of letters, digits, '+', '-' and '.'"
+            ),
+            (
+                "CFBundleURLTypes", [["CFBundleURLSchemes": ["a\0"]]], "CFBundleURLTypes[0].CFBundleURLSchemes[0]",
+                "holds U+0000"
+            ),
+            (
+                "CFBundleURLTypes", [["CFBundleURLSchemes": ["a"], "OUHosts": []]], "CFBundleURLTypes[0].OUHosts",
+                "is empty"
+            ),
+            (
+                "CFBundleURLTypes", [["CFBundleURLSchemes": ["a"], "OUHosts": ["*"]]], "CFBundleURLTypes[0].OUHosts[0]",
+                "has a '*' that is not the whole first label of a longer name, as in *.acme.com"
+            ),
+            (
+                "CFBundleURLTypes", [["CFBundleURLSchemes": ["a"], "CFBundleURLName": true]],
+                "CFBundleURLTypes[0].CFBundleURLName", "is a boolean, not a string"
+            ),
+            (
+                "CFBundleDocumentTypes", [["LSItemContentTypes": "public.text"]],
+                "CFBundleDocumentTypes[0].LSItemContentTypes", "is a string, not an array"
+            ),
+            ("UILaunchImageFile", "../Default", "UILaunchImageFile", "is no name of a file"),
+            ("UILaunchImageFile", "", "UILaunchImageFile", "is no name of a file"),
+            ("UILaunchImageFile", "..", "UILaunchImageFile", "is no name of a file"),
+            ("UIBackgroundModes", [.date], "UIBackgroundModes[0]", "is a date, not a string"),
+            ("UIApplicationExitsOnSuspend", 1, "UIApplicationExitsOnSuspend", "is an integer, not a boolean"),
+            (
+                "LSApplicationQueriesSchemes", ["1a"], "LSApplicationQueriesSchemes[0]",
+                "starts with '1'; a scheme starts with a letter"
+            ),
+            ("OULaunchTimeout", "5", "OULaunchTimeout", "is a string, not a number of seconds"),
+            ("OULaunchTimeout", true, "OULaunchTimeout", "is a boolean, not a number of seconds"),
+            ("OULaunchTimeout", 0, "OULaunchTimeout", "is 0.0 seconds; it has to be between 0.001 and 86400"),
+            ("OUOpenTimeout", -1.5, "OUOpenTimeout", "is -1.5 seconds; it has to be between 0.001 and 86400"),
+            ("OUOpenTimeout", .real(.nan), "OUOpenTimeout", "is nan seconds; it has to be between 0.001 and 86400"),
+            (
+                "OUSuspendDelay", .real(.infinity), "OUSuspendDelay",
+                "is inf seconds; it has to be between 0.001 and 86400"
+            ),
+            ("OUSuspendDelay", 86_401, "OUSuspendDelay", "is 86401.0 seconds; it has to be between 0.001 and 86400"),
+            ("OUEnvironment", [["A": "b"]], "OUEnvironment", "is an array, not a dictionary"),
+            ("OUEnvironment", ["A": 1], "OUEnvironment.A", "is an integer, not a string"),
+            ("OUEnvironment", ["A": "b\0"], "OUEnvironment.A", "holds U+0000"),
+            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is no name of an environment variable"),
+            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is no name of an environment variable"),
+            ("OUAllowedSources", "*", "OUAllowedSources", "is a string, not an array"),
+            (
+                "OUAllowedSources", ["**"], "OUAllowedSources[0]",
+                "holds '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
+            ),
+            ("OUFixed", "yes", "OUFixed", "is a string, not a boolean"),
+        ] as [(String, PropertyListValue?, String, String)]
+    )
+    func reportsAWrongValue(_ key: String, _ value: PropertyListValue?, _ path: String, _ reason: String) {
+        var list = manifest("com.acme.todolist")
+        list[key] = value
+        let result = HandlerManifest.decode(list)
+        #expect(result.manifest == nil)
+        let problems = result.problems.map {
+            ManifestProblem(key: $0.key, reason: String($0.reason.prefix(reason.count)))
+        }
+        #expect(problems == [ManifestProblem(key: path, reason: reason)])
+    }
+
+    @Test func reportsEveryProblemAtOnce() {
+        let result = HandlerManifest.decode([
+            "CFBundleName": 1, "CFBundleURLTypes": [["CFBundleURLSchemes": ["a b", "1"]], 5], "OUFixed": [],
+        ])
+        #expect(
+            result.problems.map(\.key) == [
+                "CFBundleIdentifier", "CFBundleName", "CFBundleURLTypes[0].CFBundleURLSchemes[0]",
+                "CFBundleURLTypes[0].CFBundleURLSchemes[1]", "CFBundleURLTypes[1]", "OUFixed",
+            ]
+        )
+    }
+
+    @Test(arguments: [["a"], "a", true] as [PropertyListValue])
+    func refusesAListThatIsNoDictionary(_ list: PropertyListValue) {
+        let result = HandlerManifest.decode(list)
+        #expect(result.problems == [ManifestProblem(key: nil, reason: "is \(list.typeName), not a dictionary")])
+    }
+}
+
+struct ExecutableTests {
+    @Test(
+        arguments: [
+            ("/usr/bin/todolist", .absolute("/usr/bin/todolist")), ("bin/todolist", .relative("bin/todolist")),
+            ("./todolist", .relative("./todolist")), ("todolist", .name("todolist")),
+            ("todo list; rm -rf", .name("todo list; rm -rf")), ("/opt/../bin/x", .absolute("/opt/../bin/x")),
+            ("...", .name("...")), ("a/..b", .relative("a/..b")),
+        ] as [(String, Executable)]
+    )
+    func accepts(_ text: String, _ executable: Executable) throws {
+        #expect(try Executable(text) == executable)
+        #expect(executable.description == text)
+    }
+
+    @Test(
+        arguments: [
+            ("", .empty), (".", .directory), ("..", .directory), ("/", .directory), ("bin/", .directory),
+            ("a/.", .directory),
+            ("../todolist", .leavesBundle), ("a/../../b", .leavesBundle), ("a/../b", .leavesBundle),
+        ] as [(String, Executable.ParseError)]
+    )
+    func refuses(_ text: String, _ error: Executable.ParseError) {
+        #expect(throws: error) { try Executable(text) }
+    }
+}
