@@ -1,0 +1,129 @@
+import Glibc
+
+/// Why an entry declares no handler: one problem or several.
+struct InvalidEntry: Error, Hashable {
+    var diagnostics: [Diagnostic]
+}
+
+/// A bundle or a bare manifest at some path: an entry of a registry's directory, or what is to become one.
+struct RegistryEntry {
+    let path: String
+    let form: HandlerForm
+
+    /// The largest manifest, in bytes.
+    static let manifestLimit = 1 << 20
+
+    /// Reads the handler that the entry declares, with warnings about what it asks for and does not get.
+    ///
+    /// A bare manifest in a registry's directory has to be called by its id; `name` is what it is called there.
+    func handler(
+        scope: RegistryDirectories.Scope,
+        precedence: Int,
+        named name: String? = nil
+    ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
+        let (resolved, date) = try locate()
+        let manifest = try manifest(resolved: resolved)
+        if let name, form == .manifest, name != form.entryName(of: manifest.identifier) {
+            throw invalid(
+                key: "CFBundleIdentifier",
+                "is \(manifest.identifier), so the file has to be called \(form.entryName(of: manifest.identifier))"
+            )
+        }
+        let handler = Handler(
+            manifest: manifest,
+            path: resolved,
+            entry: path,
+            program: try program(of: manifest, resolved: resolved),
+            scope: scope,
+            precedence: precedence,
+            registrationDate: date
+        )
+        guard handler.program != nil || handler.isFixed else {
+            throw invalid(
+                key: "CFBundleExecutable",
+                "is missing; only a fixed handler in a system directory goes without"
+            )
+        }
+        guard manifest.isFixed, !handler.isFixed else { return (handler, []) }
+        let warning = diagnostic(.warning, key: "OUFixed", "is ignored outside the system's directories")
+        return (handler, [warning])
+    }
+
+    /// Finds out what the entry leads to, and when it was made.
+    private func locate() throws(InvalidEntry) -> (resolved: String, date: RegistrationDate) {
+        do throws(FileError) {
+            let date = RegistrationDate(modificationOf: try status(of: path, followingLinks: false))
+            let target = try status(of: path, followingLinks: true)
+            let expected = form == .bundle ? S_IFDIR : S_IFREG
+            guard target.st_mode & S_IFMT == expected else {
+                throw FileError("is \(fileTypeName(target)), not \(form == .bundle ? "a directory" : "a file")")
+            }
+            return (try resolvedPath(path), date)
+        } catch {
+            throw InvalidEntry(diagnostics: [Diagnostic(severity: .error, file: path, reason: error.reason)])
+        }
+    }
+
+    /// Reads and checks the property list.
+    private func manifest(resolved: String) throws(InvalidEntry) -> HandlerManifest {
+        let list: PropertyListValue
+        do {
+            var file = resolved
+            if form == .bundle {
+                file = try resolvedPath("\(resolved)/\(HandlerForm.bundleManifest)")
+                guard isBelow(file, resolved) else { throw FileError("is a link that leads out of the bundle") }
+            }
+            list = try PropertyListValue(bytes: try contents(ofFile: file, limit: Self.manifestLimit))
+        } catch {
+            throw invalid("\(error)")
+        }
+        let (manifest, problems) = HandlerManifest.decode(list)
+        guard let manifest else {
+            throw InvalidEntry(diagnostics: problems.map { diagnostic(.error, key: $0.key, $0.reason) })
+        }
+        return manifest
+    }
+
+    /// Finds the program's path, without asking whether there is such a file.
+    private func program(of manifest: HandlerManifest, resolved: String) throws(InvalidEntry) -> Handler.Program? {
+        let relative: String
+        switch (manifest.executable, form) {
+        case (nil, _): return nil
+        case (.absolute(let path), _): return .path(path)
+        case (.name(let name), .manifest): return .nameOnPath(name)
+        case (.name(let path), .bundle), (.relative(let path), _): relative = path
+        }
+        let base = form == .bundle ? resolved : String(resolved[..<(resolved.lastIndex(of: "/") ?? resolved.endIndex)])
+        guard !leadsOut(relative, of: base) else {
+            throw invalid(key: "CFBundleExecutable", "is a link that leads out of the bundle; give an absolute path")
+        }
+        return .path("\(base)/\(relative)")
+    }
+
+    /// Whether a link among the parts of a path leads out of a directory.
+    ///
+    /// Every part that exists is looked at, so that no link to a directory outside can wait for its file to appear. A part
+    /// that does not exist or cannot be reached is for the launch to report.
+    private func leadsOut(_ relative: String, of base: String) -> Bool {
+        var path = base
+        for component in relative.split(separator: "/") where component != "." {
+            path += "/\(component)"
+            do {
+                guard isBelow(try resolvedPath(path), base) else { return true }
+            } catch {
+                return false
+            }
+        }
+        return false
+    }
+
+    private func invalid(key: String? = nil, _ reason: String) -> InvalidEntry {
+        InvalidEntry(diagnostics: [diagnostic(.error, key: key, reason)])
+    }
+
+    /// A problem of the manifest, which in a bundle is a file of its own.
+    private func diagnostic(_ severity: Diagnostic.Severity, key: String?, _ reason: String) -> Diagnostic {
+        let file = form == .bundle ? "\(path)/\(HandlerForm.bundleManifest)" : path
+        return Diagnostic(severity: severity, file: file, key: key, reason: reason)
+    }
+}

@@ -1,0 +1,108 @@
+/// A registered handler: its manifest, and where the registry found it.
+public struct Handler: Sendable, Hashable {
+    /// How a handler gets its URLs.
+    public enum Kind: String, Sendable, Hashable {
+        /// It speaks this system's own protocol.
+        case native
+        /// It is the desktop's default application for the scheme.
+        case freedesktop
+    }
+
+    /// The program that is started for a handler.
+    public enum Program: Sendable, Hashable, CustomStringConvertible {
+        /// An absolute path.
+        case path(String)
+        /// A name that is looked up on `PATH` at launch.
+        case nameOnPath(String)
+
+        /// The path or the name.
+        public var description: String {
+            switch self {
+            case .path(let text), .nameOnPath(let text): text
+            }
+        }
+    }
+
+    /// What the handler says about itself.
+    public let manifest: HandlerManifest
+    /// The bundle's directory or the manifest's file, with all links resolved.
+    public let path: String
+    /// The entry in the registry's directory: the link that a registration made, or the bundle or file itself.
+    public let entry: String
+    /// The program, or `nil` for the desktop's default application.
+    ///
+    /// There may be no such file: that is for the launch to say.
+    public let program: Program?
+    /// Whose directory declares it.
+    public let scope: RegistryDirectories.Scope
+    /// The place of that directory, counted from 0; the lower comes first.
+    public let precedence: Int
+    /// When it was registered.
+    public let registrationDate: RegistrationDate
+    /// What it claims, without fixed schemes of others.
+    public internal(set) var claims: [URLType]
+
+    /// A handler that an entry of a directory declares.
+    public init(
+        manifest: HandlerManifest,
+        path: String,
+        entry: String,
+        program: Program?,
+        scope: RegistryDirectories.Scope,
+        precedence: Int,
+        registrationDate: RegistrationDate
+    ) {
+        self.manifest = manifest
+        self.path = path
+        self.entry = entry
+        self.program = program
+        self.scope = scope
+        self.precedence = precedence
+        self.registrationDate = registrationDate
+        claims = manifest.urlTypes
+    }
+
+    /// The id, which is the bus name as well.
+    public var id: BundleIdentifier { manifest.identifier }
+
+    /// The name to show: the display name, else the short name, else the id.
+    public var name: String {
+        [manifest.displayName, manifest.name].compactMap { $0 }.first { !$0.isEmpty } ?? id.rawValue
+    }
+
+    /// The schemes that it claims, each once, in the manifest's order.
+    public var schemes: [Scheme] {
+        var seen: Set<Scheme> = []
+        return claims.flatMap(\.schemes).filter { seen.insert($0).inserted }
+    }
+
+    /// Whether its schemes cannot be taken over: it says so, and stands in a system directory.
+    public var isFixed: Bool { manifest.isFixed && scope == .system }
+
+    /// How it gets its URLs.
+    public var kind: Kind { program == nil ? .freedesktop : .native }
+}
+
+extension Handler {
+    /// The rules by which one of two handlers wins, in the order in which they are asked.
+    ///
+    /// Between the first two, the longer of the matching hosts decides, which only a URL can tell.
+    static func decidingRule(_ left: Handler, _ right: Handler) -> WinningRule? {
+        if left.isFixed != right.isFixed { return .fixedScheme }
+        if left.precedence != right.precedence { return .directory }
+        if left.registrationDate != right.registrationDate { return .registrationDate }
+        return left.id == right.id ? nil : .identifier
+    }
+
+    /// Whether one handler comes before another by those rules.
+    static func precedes(_ left: Handler, _ right: Handler) -> Bool {
+        switch decidingRule(left, right) {
+        case .fixedScheme: left.isFixed
+        case .directory: left.precedence < right.precedence
+        case .registrationDate: left.registrationDate < right.registrationDate
+        case .identifier: left.id < right.id
+        // Two entries of one directory with one id, made in the same nanosecond.
+        case .host, nil: left.entry < right.entry
+        }
+    }
+}
