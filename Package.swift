@@ -11,8 +11,8 @@ let package = Package(
     products: [
         .library(name: "DBus", targets: ["DBus"]),
         .library(name: "RFC1808", targets: ["RFC1808"]),
-        .library(name: "OpenURL", targets: ["OpenURL"]),
-        .library(name: "URLHandler", targets: ["URLHandler"]),
+        .library(name: "OpenURL", targets: ["OpenURL", "OpenURLBus", "DBus", "RFC1808"]),
+        .library(name: "URLHandler", targets: ["URLHandler", "OpenURLBus", "DBus", "RFC1808"]),
         .executable(name: "openurl", targets: ["openurl"]),
         .executable(name: "openurld", targets: ["openurld"]),
         .executable(name: "todolist", targets: ["todolist"]),
@@ -49,7 +49,10 @@ let package = Package(
         .target(name: "URLHandler", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
 
         // Programs.
-        .executableTarget(name: "openurld", dependencies: ["DBus", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]),
+        .executableTarget(
+            name: "openurld",
+            dependencies: ["DBus", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
+        ),
         .executableTarget(
             name: "openurl",
             dependencies: ["DBus", "OpenURLBus", "RFC1808", "SchemeRegistry", argumentParser]

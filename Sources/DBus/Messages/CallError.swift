@@ -101,3 +101,11 @@ extension Message {
         }
     }
 }
+
+extension RemoteError {
+    /// Whether the bus says that nobody owns the called name and nothing could be started to own it: the call reached nobody.
+    public var isFromMissingService: Bool {
+        name == .serviceUnknown || name == .nameHasNoOwner
+            || name.rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
+    }
+}

@@ -1,0 +1,122 @@
+public import DBus
+public import RFC1808
+
+/// What a handler does when its state changes and when a URL arrives.
+///
+/// The names are the app programming guide's, as Swift spells them. Every method is optional: what is not implemented
+/// vetoes nothing, and a handler that implements neither ``application(_:open:sourceApplication:annotation:)`` nor
+/// ``application(_:handleOpen:)`` declines every URL.
+///
+/// All of them run on the main actor, one event at a time and in the order of arrival: while a method waits for
+/// something, no other event is handled. A method may be written without `async` or `throws`.
+@MainActor
+public protocol ApplicationDelegate: AnyObject {
+    /// The process has started, and its state is not restored yet: the first chance to run code.
+    ///
+    /// - Parameter options: the URL that the launch is for and who sent it; empty in a launch without a URL.
+    /// - Returns: false to refuse the URL in the options; the launch itself goes on.
+    func application(
+        _ application: Application,
+        willFinishLaunchingWithOptions options: LaunchOptions
+    ) async -> Bool
+
+    /// The launch is nearly done: the last chance before the first URL.
+    ///
+    /// - Returns: false to refuse the URL in the options; the launch itself goes on.
+    func application(
+        _ application: Application,
+        didFinishLaunchingWithOptions options: LaunchOptions
+    ) async -> Bool
+
+    /// Opens a URL, whether the handler was launched for it or was running.
+    ///
+    /// An error that is thrown is a no, and its description is the reason that the sender is told.
+    ///
+    /// - Parameters:
+    ///   - url: what arrived; its parts are raw until asked for decoded.
+    ///   - sourceApplication: the sender's bundle identifier, found out by the router and not taken from the sender's own
+    ///     words; nil where the sender is no handler. ``Application/source`` tells more.
+    ///   - annotation: what the sender wants to be known besides the URL.
+    /// - Returns: `true` or ``OpenResponse/handled(reply:)``, `false` or ``OpenResponse/declined(reason:)``.
+    func application(
+        _ application: Application,
+        open url: GenericURL,
+        sourceApplication: String?,
+        annotation: Value?
+    ) async throws -> OpenResponse
+
+    /// Opens a URL without knowing who sent it; called where the longer method is not implemented.
+    func application(_ application: Application, handleOpen url: GenericURL) async throws -> OpenResponse
+
+    /// The handler is in the foreground and receives events from now on.
+    func applicationDidBecomeActive(_ application: Application) async
+
+    /// The process ends when this returns; not called when it is killed.
+    func applicationWillTerminate(_ application: Application) async
+}
+
+extension ApplicationDelegate {
+    /// Refuses nothing.
+    public func application(
+        _ application: Application,
+        willFinishLaunchingWithOptions options: LaunchOptions
+    ) async -> Bool { true }
+
+    /// Refuses nothing.
+    public func application(
+        _ application: Application,
+        didFinishLaunchingWithOptions options: LaunchOptions
+    ) async -> Bool { true }
+
+    /// Leaves the URL to ``ApplicationDelegate/application(_:handleOpen:)``.
+    public func application(
+        _ application: Application,
+        open url: GenericURL,
+        sourceApplication: String?,
+        annotation: Value?
+    ) async throws -> OpenResponse {
+        try await self.application(application, handleOpen: url)
+    }
+
+    /// Declines the URL.
+    public func application(_ application: Application, handleOpen url: GenericURL) async throws -> OpenResponse {
+        .declined(reason: "\(application.identifier) opens no URLs")
+    }
+
+    /// Does nothing.
+    public func applicationDidBecomeActive(_ application: Application) async {}
+
+    /// Does nothing.
+    public func applicationWillTerminate(_ application: Application) async {}
+}
+
+/// What a launch is for.
+public struct LaunchOptions: Sendable, Hashable {
+    /// The URL that the handler is launched to open; nil in a launch without one.
+    public var url: GenericURL?
+    /// The sender's bundle identifier, where it is a handler.
+    public var sourceApplication: String?
+    /// What the sender wants to be known besides the URL.
+    public var annotation: Value?
+
+    /// A launch without a URL.
+    public init() {}
+}
+
+/// What a handler answers to a URL.
+public enum OpenResponse: Sendable, Hashable, ExpressibleByBooleanLiteral {
+    /// Yes. The reply is handed to the sender.
+    case handled(reply: [String: Value] = [:])
+    /// No. The reason is for a person.
+    case declined(reason: String? = nil)
+
+    /// Yes or no.
+    public init(_ isHandled: Bool) {
+        self = isHandled ? .handled() : .declined()
+    }
+
+    /// Yes or no.
+    public init(booleanLiteral literal: Bool) {
+        self.init(literal)
+    }
+}

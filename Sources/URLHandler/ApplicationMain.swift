@@ -1,0 +1,130 @@
+public import DBus
+internal import Glibc
+internal import OpenURLBus
+internal import RFC1808
+internal import Reactor
+
+extension Application {
+    /// Runs a handler until it is told to end: the whole of a handler's `main`.
+    ///
+    /// It connects to the session bus, exports the handler's object, takes the name, and then calls the delegate for what
+    /// arrives. Started by the router, it waits for the first message; started by hand, it launches at once and without
+    /// a URL. `SIGTERM` and `SIGINT` end it in order.
+    ///
+    /// Call it before anything that starts threads, which have to inherit that these two signals are blocked.
+    ///
+    /// Exit status: 0 when it was told to end, 1 when there is no bus, another process owns the name, or the bus went
+    /// away; standard error says which.
+    public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
+        SignalWatch.block([SIGTERM, SIGINT])
+        let progress = Progress()
+        let application = Application(identifier, delegate: delegate, progress: progress)
+        let queue = EventQueue()
+        let connection: Connection
+        do {
+            let loop = try EventLoop()
+            connection = try await Connection.open(on: loop)
+            try await loop.run {
+                try SignalWatch.start([SIGTERM, SIGINT], on: loop) { _ in queue.end(application, connection, status: 0)
+                }
+            }
+        } catch {
+            fail(identifier, "there is no session bus: \(error)")
+        }
+        application.onTerminate { queue.end(application, connection, status: 0) }
+        let interfaces = HandlerObject.interfaces(application, queue, progress)
+        await connection.export(interfaces, at: HandlerInterface.object(of: identifier))
+
+        let isStartedByRouter = getenv(HandlerInterface.launchVariable) != nil
+        // A child of the handler is not started by the router.
+        unsetenv(HandlerInterface.launchVariable)
+        do {
+            guard try await connection.requestName(identifier) == .owned else {
+                fail(identifier, "another process has that name already")
+            }
+        } catch {
+            fail(identifier, "the name cannot be taken: \(error)")
+        }
+        if !isStartedByRouter { await application.launch() }
+        Task {
+            await connection.waitUntilClosed()
+            queue.end(application, connection, status: 1)
+        }
+        for await event in queue.events { await event() }
+        // The last event ends the process.
+        exit(1)
+    }
+
+    private static func fail(_ identifier: BusName, _ message: String) -> Never {
+        let line = Array("\(identifier): \(message)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
+        exit(1)
+    }
+}
+
+extension EventQueue {
+    /// Ends the process after the events that have arrived.
+    fileprivate func end(_ application: Application, _ connection: Connection, status: CInt) {
+        finish {
+            await application.willTerminate()
+            // Answers that were given are written before the process ends.
+            await connection.close()
+            exit(status)
+        }
+    }
+}
+
+/// What a handler exports.
+private enum HandlerObject {
+    static func interfaces(
+        _ application: Application,
+        _ queue: EventQueue,
+        _ progress: Progress
+    ) -> [ExportedInterface] {
+        @Sendable func open(_ text: String, _ context: OpenContext) async throws -> OpenAnswer {
+            let url: GenericURL
+            do throws(GenericURL.ParseError) {
+                url = try GenericURL(text)
+            } catch {
+                throw OpenURLError(.malformedURL, String(describing: error))
+            }
+            return try await queue.run { try await application.open(url, context) }
+        }
+        return [
+            ExportedInterface(
+                HandlerInterface.name,
+                [
+                    .method(HandlerInterface.open) { _, input in try await open(input.values.0, input.values.1) },
+                    .property(HandlerInterface.state) { progress.state.rawValue },
+                    .property(HandlerInterface.phase) { progress.phase },
+                ]
+            ),
+            ExportedInterface(
+                FreedesktopApplication.name,
+                [
+                    .method(FreedesktopApplication.activate) { _, _ in
+                        try await queue.run { await application.launch() }
+                        return Empty()
+                    },
+                    .method(FreedesktopApplication.open) { call, input in
+                        var context = OpenContext()
+                        context.source.uniqueName = call.sender?.rawValue
+                        context.activationToken = input.values.1["activation-token"]?.string
+                        context.desktopStartupID = input.values.1["desktop-startup-id"]?.string
+                        // All are tried; the first failure is the answer.
+                        var failure: (any Error)?
+                        for url in input.values.0 {
+                            do {
+                                _ = try await open(url, context)
+                            } catch {
+                                failure = failure ?? error
+                            }
+                        }
+                        if let failure { throw failure }
+                        return Empty()
+                    },
+                ]
+            ),
+        ]
+    }
+}
