@@ -71,6 +71,16 @@ let package = Package(
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
         .target(name: "PrivateBus", path: "Tests/PrivateBus"),
         .testTarget(name: "DBusTests", dependencies: ["DBus", "PrivateBus", "Reactor"]),
+        .executableTarget(
+            name: "testhandler",
+            dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"],
+            path: "Tests/TestHandler"
+        ),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "testhandler", "todolist"],
+            resources: [.copy("Handlers")]
+        ),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
     ],

@@ -103,6 +103,9 @@ public enum HandlerInterface {
     /// The delegate method that is running now, or an empty string: what a watchdog's message names.
     public static let phase = Property<String>(name, "Phase")
 
+    /// The phases that are part of a launch.
+    public static let launchPhases: Set<String> = ["willFinishLaunching", "didFinishLaunching"]
+
     /// Where a handler's object is.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }
 

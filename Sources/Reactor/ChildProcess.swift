@@ -31,7 +31,8 @@ public final class ProcessHandle {
     /// How the process ended; nil while it runs.
     public private(set) var exit: ProcessExit?
     private let descriptor: CInt
-    private let isChild: Bool
+    /// Whether this process started it, and so collects it.
+    public let isChild: Bool
     private let onExit: (ProcessExit) -> Void
     private var watch: DescriptorWatch?
 
@@ -71,6 +72,11 @@ public final class ProcessHandle {
     /// Sends a signal; a process that has ended ignores it.
     public func send(signal: CInt) {
         if exit == nil { _ = pidfd_send_signal(descriptor, signal, nil, 0) }
+    }
+
+    /// Ends the process at once. The corresponding C constant is `SIGKILL`.
+    public func kill() {
+        send(signal: SIGKILL)
     }
 
     /// Stops watching a process that this one did not start; a child is watched until it has ended.
@@ -147,7 +153,7 @@ public final class ProcessHandle {
             return try ProcessHandle(pid: pid, isChild: true, on: loop, onExit: onExit)
         } catch {
             // Without a pidfd its end would never be seen. It is a child that was not collected, so the number is its own.
-            kill(pid, SIGKILL)
+            Glibc.kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
             throw error
         }

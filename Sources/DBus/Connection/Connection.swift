@@ -237,6 +237,19 @@ public actor Connection {
         return try result.get()
     }
 
+    /// Reads a property.
+    ///
+    /// - Throws: ``CallError``; a property of another type is ``CallError/unexpectedReply(_:)``.
+    public func get<Content: DBusType>(
+        _ property: Property<Content>,
+        on object: RemoteObject,
+        timeout: Duration? = .seconds(25)
+    ) async throws(CallError) -> Content {
+        let input = Arguments(property.interface.rawValue, property.name.rawValue)
+        let answer = try await call(StandardInterfaces.getProperty(Content.self), on: object, input, timeout: timeout)
+        return answer.content
+    }
+
     /// Calls a method without wanting an answer.
     ///
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``; nothing tells whether it arrived.

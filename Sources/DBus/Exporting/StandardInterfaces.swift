@@ -18,6 +18,28 @@ struct PropertyValue: DBusType {
     }
 }
 
+/// A variant that has to hold one type.
+struct VariantContent<Content: DBusType>: DBusType {
+    static var signature: Signature { "v" }
+
+    let content: Content
+
+    init(from reader: inout MessageReader) throws(DecodingError) {
+        var content: Content?
+        try reader.readVariant(of: Content.signature) { (reader) throws(DecodingError) in
+            content = try Content(from: &reader)
+        }
+        guard let content else { throw .invalidValue("an empty variant") }
+        self.content = content
+    }
+
+    func write(to writer: inout MessageWriter) throws(EncodingError) {
+        try writer.appendVariant(of: Content.signature) { (writer) throws(EncodingError) in
+            try content.write(to: &writer)
+        }
+    }
+}
+
 /// The interfaces that every object has, answered from the descriptions of its own interfaces.
 enum StandardInterfaces {
     static let introspectable: InterfaceName = "org.freedesktop.DBus.Introspectable"
@@ -30,6 +52,9 @@ enum StandardInterfaces {
         inputs: ["interface_name", "property_name"],
         outputs: ["value"]
     )
+    static func getProperty<Content>(_: Content.Type) -> Method<Arguments<String, String>, VariantContent<Content>> {
+        Method(properties, "Get", inputs: ["interface_name", "property_name"], outputs: ["value"])
+    }
     static let getAll = Method<String, [String: PropertyValue]>(
         properties,
         "GetAll",

@@ -108,4 +108,9 @@ extension RemoteError {
         name == .serviceUnknown || name == .nameHasNoOwner
             || name.rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
     }
+
+    /// Whether the called program is there and lacks the object, the interface or the method.
+    public var isFromMissingMethod: Bool {
+        name == .unknownMethod || name == .unknownObject || name == .unknownInterface
+    }
 }

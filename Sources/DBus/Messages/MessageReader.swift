@@ -176,6 +176,18 @@ public struct MessageReader: ~Copyable {
         return value
     }
 
+    /// Reads a variant that has to hold a value of type `content`, which `body` takes.
+    public mutating func readVariant(
+        of content: Signature,
+        _ body: (inout MessageReader) throws(DecodingError) -> Void
+    ) throws(DecodingError) {
+        try readContainer(TypeCode.variant) { (reader) throws(DecodingError) in
+            let found = reader.currentSignature()
+            guard found == content.rawValue else { throw .wrongType(expected: content, found: found) }
+            try body(&reader)
+        }
+    }
+
     private mutating func readContainer(
         _ code: CInt,
         _ body: (inout MessageReader) throws(DecodingError) -> Void

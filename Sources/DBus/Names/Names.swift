@@ -92,6 +92,8 @@ public struct ErrorName: ValidatedName {
         InterfaceName.isValid(bytes)
     }
 
+    /// The connection has ended.
+    public static let disconnected: ErrorName = "org.freedesktop.DBus.Error.Disconnected"
     /// Something failed, and no other name fits.
     public static let failed: ErrorName = "org.freedesktop.DBus.Error.Failed"
     /// The arguments are not what the method takes.

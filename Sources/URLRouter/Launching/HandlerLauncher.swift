@@ -1,0 +1,77 @@
+internal import Glibc
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+internal import SystemPackage
+
+/// Starts handlers' processes, and watches those that somebody else started.
+struct HandlerLauncher: Sendable {
+    /// The variables of the session, which every handler gets.
+    let environment: [String: String]
+    let loop: EventLoop
+
+    /// Starts a handler that waits for its first message.
+    ///
+    /// - Throws: ``OpenURLError`` with the code `launchFailed` and the reason.
+    func launch(
+        _ handler: Handler,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(OpenURLError) -> ProcessHandle {
+        let id = handler.id
+        guard let program = handler.program else {
+            throw OpenURLError(.launchFailed, "\(id) has no executable of its own")
+        }
+        var environment = environment.merging(handler.manifest.environment) { $1 }
+        environment[HandlerInterface.launchVariable] = "1"
+        do throws(Errno) {
+            return try ProcessHandle.spawn(
+                try path(of: program, environment),
+                arguments: [program.description] + handler.manifest.arguments,
+                environment: environment.map { "\($0)=\($1)" },
+                directory: environment["HOME"].flatMap { access($0, X_OK) == 0 ? $0 : nil } ?? "/",
+                on: loop,
+                onExit: onExit
+            )
+        } catch {
+            throw OpenURLError(
+                .launchFailed,
+                "\(id) cannot be started: \(program): \(error); check CFBundleExecutable in \(handler.path)"
+            )
+        }
+    }
+
+    private func path(of program: Handler.Program, _ environment: [String: String]) throws(Errno) -> String {
+        switch program {
+        case .path(let path): return path
+        case .nameOnPath(let name):
+            let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
+            for directory in directories where access("\(directory)/\(name)", X_OK) == 0 { return "\(directory)/\(name)" }
+            throw .noSuchFileOrDirectory
+        }
+    }
+
+    /// Watches a process that owns a handler's name and was started by somebody else.
+    func adopt(pid: UInt32, onExit: @escaping (ProcessExit) -> Void) throws(Errno) -> ProcessHandle {
+        guard let pid = CInt(exactly: pid) else { throw .noSuchProcess }
+        return try ProcessHandle(pid: pid, on: loop, onExit: onExit)
+    }
+}
+
+/// What a handler inherits: the variables of the session, without those that were meant for one process.
+enum SessionEnvironment {
+    /// Variables that belong to the process that they were set for: its activation, its sockets, its journal, its focus.
+    private static let personal: Set<String> = [
+        "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE", "DESKTOP_STARTUP_ID", "FDSTORE", "INVOCATION_ID",
+        "JOURNAL_STREAM", "LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "MAINPID", "MANAGERPID", "MEMORY_PRESSURE_WATCH",
+        "MEMORY_PRESSURE_WRITE", "NOTIFY_SOCKET", "OLDPWD", "PWD", "SHLVL", "SYSTEMD_EXEC_PID", "WATCHDOG_PID",
+        "WATCHDOG_USEC", "XDG_ACTIVATION_TOKEN", "_",
+    ]
+
+    /// The router's own environment without what was meant for the router alone.
+    static func clean(_ environment: [String: String]) -> [String: String] {
+        environment.filter { name, _ in
+            !personal.contains(name) && name != HandlerInterface.launchVariable
+                && !name.isEmpty && !name.utf8.contains(UInt8(ascii: "="))
+        }
+    }
+}

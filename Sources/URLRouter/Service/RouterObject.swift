@@ -1,0 +1,152 @@
+public import DBus
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// The router on the bus: the interfaces of `/org/openurl/Router1`, and what each method does.
+public struct RouterObject: Sendable {
+    private let router: URLRouter
+    private let store: RegistryStore
+    private let connection: Connection
+
+    /// Puts a router, its registry and its connection together.
+    public init(_ router: URLRouter, _ store: RegistryStore, _ connection: Connection) {
+        self.router = router
+        self.store = store
+        self.connection = connection
+    }
+
+    /// Makes the interfaces callable; take the name after that.
+    public func export() async {
+        await connection.export([opening, registering, lifecycle], at: RouterService.path)
+    }
+
+    private var opening: ExportedInterface {
+        ExportedInterface(
+            RouterInterface.name,
+            [
+                .method(RouterInterface.openURL) { [router] call, input in
+                    try await router.open(input.values.0, input.values.1, caller: call.sender)
+                },
+                .method(RouterInterface.openURLs) { [router] call, input in
+                    var outcomes: [OpenOutcome] = []
+                    for url in input.values.0 {
+                        do throws(OpenURLError) {
+                            outcomes.append(.opened(try await router.open(url, input.values.1, caller: call.sender)))
+                        } catch {
+                            outcomes.append(.failed(error.dbusError))
+                        }
+                    }
+                    return outcomes
+                },
+                .method(RouterInterface.canOpenURL) { [router] call, url in
+                    try await router.canOpen(url, caller: call.sender)
+                },
+                .property(RouterInterface.version) { Version.current },
+            ]
+        )
+    }
+
+    private var lifecycle: ExportedInterface {
+        ExportedInterface(
+            LifecycleInterface.name,
+            [.method(LifecycleInterface.list) { [router] _, _ in await router.status() }]
+        )
+    }
+
+    private var registering: ExportedInterface {
+        ExportedInterface(
+            RegistryInterface.name,
+            [
+                .method(RegistryInterface.register) { _, path in try await register(path) },
+                .method(RegistryInterface.unregister) { _, id in
+                    try await unregister(id)
+                    return Empty()
+                },
+                .method(RegistryInterface.listHandlers) { [router] _, _ in await router.entries() },
+                .method(RegistryInterface.listSchemes) { [router] _, _ in
+                    let registry = await router.registry
+                    var schemes: [String: [String]] = [:]
+                    for scheme in registry.schemes {
+                        schemes[scheme.rawValue] = registry.handlers(claiming: scheme).map(\.id.rawValue)
+                    }
+                    return schemes
+                },
+                .method(RegistryInterface.reload) { [router, store] _, _ in
+                    let registry = await store.reload()
+                    await router.use(registry)
+                    var problems: [String: String] = [:]
+                    for diagnostic in registry.diagnostics {
+                        let problem = [diagnostic.key, diagnostic.reason].compactMap { $0 }.joined(separator: ": ")
+                        problems[diagnostic.file] = problems[diagnostic.file].map { "\($0)\n\(problem)" } ?? problem
+                    }
+                    return problems
+                },
+                .signal(RegistryInterface.changed),
+            ]
+        )
+    }
+
+    private func register(_ path: String) async throws -> HandlerEntry {
+        let (registration, registry): (Registration, Registry)
+        do throws(RegistrationError) {
+            (registration, registry) = try await store.register(path)
+        } catch {
+            throw RemoteError(.invalidArguments, error.description)
+        }
+        await router.use(registry)
+        if registration.change != .unchanged { try await announce(registration.handler.schemes) }
+        var entry = await router.entry(registration.handler)
+        entry.warnings = registration.warnings.map(\.description) + registration.conflicts.map(warning)
+        return entry
+    }
+
+    private func unregister(_ text: String) async throws {
+        let id: BundleIdentifier
+        do throws(BundleIdentifier.ParseError) {
+            id = try BundleIdentifier(text)
+        } catch {
+            throw RemoteError(.invalidArguments, "the bundle identifier \(error)")
+        }
+        let schemes = await router.registry[id]?.schemes ?? []
+        do throws(UnregistrationError) {
+            await router.use(try await store.unregister(id))
+        } catch {
+            throw RemoteError(.invalidArguments, error.description)
+        }
+        try await announce(schemes)
+    }
+
+    private func announce(_ schemes: [Scheme]) async throws {
+        try await connection.emit(RegistryInterface.changed, from: RouterService.path, schemes.map(\.rawValue))
+    }
+}
+
+/// A second claim in a sentence.
+private func warning(_ conflict: Conflict) -> String {
+    let winner = conflict.handlers.first?.rawValue ?? ""
+    let others = conflict.handlers.dropFirst().map(\.rawValue).joined(separator: ", ")
+    return "\(conflict.scheme): goes to \(winner); \(others) claims it too"
+}
+
+extension URLRouter {
+    /// Every handler with its state, as the registry's interface lists it.
+    fileprivate func entries() -> [HandlerEntry] {
+        registry.handlers.map(entry)
+    }
+
+    fileprivate func entry(_ handler: Handler) -> HandlerEntry {
+        let prefix = handler.entry
+        return HandlerEntry(
+            id: handler.id.rawValue,
+            name: handler.name,
+            path: handler.path,
+            executable: handler.program?.description ?? "",
+            schemes: handler.schemes.map(\.rawValue),
+            kind: handler.kind.rawValue,
+            isFixed: handler.isFixed,
+            state: state(of: handler.id).rawValue,
+            warnings: registry.diagnostics.filter { $0.file.hasPrefix(prefix) }.map(\.description)
+                + registry.conflicts.filter { $0.handlers.contains(handler.id) }.map(warning)
+        )
+    }
+}

@@ -1,0 +1,51 @@
+internal import DBus
+internal import DequeModule
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+
+/// What the router knows of one handler: its machine, its process, and the URLs that wait for it.
+///
+/// All of it belongs to the router's actor.
+final class HandlerSession {
+    let id: BusName
+    /// The handler as the registry has it now; a running process keeps the manifest that it was started with.
+    var handler: Handler
+    var machine: HandlerMachine
+    /// What waits, in order of arrival.
+    var waiting: Deque<OpenRequest> = []
+    /// What the process has in hand, by request number.
+    var inHand: [UInt64: OpenRequest] = [:]
+
+    var process: ProcessHandle?
+    /// When the process was first seen, in seconds since 1970.
+    var since: UInt64?
+    var launchTimer: TimerID?
+    var endTimer: TimerID?
+    /// What the requests in hand get when the process ends, where that is not a crash.
+    var verdict: OpenURLError?
+    var isNameWatched = false
+
+    init(_ handler: Handler, _ id: BusName, launchTimeout: Duration) {
+        self.handler = handler
+        self.id = id
+        machine = HandlerMachine(id: id.rawValue, launchTimeout: launchTimeout)
+    }
+
+    /// Where its URLs go now.
+    var owner: BusName? {
+        if case .running(let owner) = machine.state { owner } else { nil }
+    }
+
+    /// Puts a request into the queue at its place, which is the end unless it has been in the queue before.
+    func enqueue(_ request: OpenRequest) {
+        request.turn = .waiting
+        let index = waiting.firstIndex { $0.number > request.number } ?? waiting.endIndex
+        waiting.insert(request, at: index)
+    }
+
+    /// Takes a request out of the queue.
+    func remove(_ request: OpenRequest) {
+        waiting.removeAll { $0 === request }
+    }
+}

@@ -1,0 +1,65 @@
+internal import DBus
+internal import OpenURLBus
+internal import Reactor
+
+/// One URL on its way to a handler.
+///
+/// All of it belongs to the router's actor.
+final class OpenRequest {
+    /// Requests in the order in which they arrived.
+    let number: UInt64
+    /// The URL as it arrived.
+    let url: String
+    /// Who sent it, as the bus knows the connection; nil on a connection without a bus.
+    let caller: BusName?
+    /// When the router accepted it, in microseconds of ``TracePhase/now``.
+    let accepted = TracePhase.now
+    /// When the sender gets an answer at the latest.
+    let deadline: ContinuousClock.Instant
+    /// The time between the two.
+    let timeout: Duration
+    /// What the sender's options ask for.
+    let options: OpenOptions
+    /// What the handler is told; complete when the sender is known.
+    var context: OpenContext?
+    /// Whether a process was started for it.
+    var causedLaunch = false
+    /// The router's own steps.
+    var trace: [TracePhase] = []
+
+    var turn = Turn.waiting
+    var timer: TimerID?
+
+    enum Turn {
+        /// In the queue, and nobody waits for its turn yet.
+        case waiting
+        /// In the queue; called when its turn comes, or will not come.
+        case suspended(CheckedContinuation<Result<BusName, OpenURLError>, Never>)
+        /// Out of the queue: it goes to this connection.
+        case granted(BusName)
+        /// Out of the queue: it goes nowhere.
+        case refused(OpenURLError)
+    }
+
+    init(number: UInt64, url: String, caller: BusName?, timeout: Duration, options: OpenOptions) {
+        self.number = number
+        self.url = url
+        self.caller = caller
+        self.timeout = timeout
+        deadline = .now + timeout
+        self.options = options
+    }
+
+    /// Decides what becomes of the request, once.
+    func resolve(_ result: Result<BusName, OpenURLError>) {
+        if case .suspended(let continuation) = turn { continuation.resume(returning: result) }
+        switch result {
+        case .success(let owner): turn = .granted(owner)
+        case .failure(let error): turn = .refused(error)
+        }
+    }
+
+    func addPhase(_ name: String) {
+        trace.append(TracePhase(name, since: accepted))
+    }
+}

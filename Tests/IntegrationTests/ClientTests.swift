@@ -1,0 +1,140 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// Programs in other languages, as callers and as handlers, and callers that mean no good.
+@Suite struct ClientTests {
+    private func run(_ router: Router, _ arguments: [String]) throws -> (status: Int32, output: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = arguments
+        process.environment = router.bus.environment
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return (process.terminationStatus, output)
+    }
+
+    @Test func gdbusAndBusctlAndPythonCanOpenURLs() async throws {
+        let router = try await Router(["com.example.any": []])
+        defer { router.stop() }
+        let gdbus = try run(
+            router,
+            [
+                "gdbus", "call", "--session", "--dest", "org.openurl.Router1", "--object-path", "/org/openurl/Router1",
+                "--method", "org.openurl.Router1.OpenURL", "any:gdbus", "{'timeout': <uint32 9000>}",
+            ]
+        )
+        #expect(gdbus.status == 0)
+        #expect(gdbus.output.contains("'handler': <'com.example.any'>"))
+        let busctl = try run(
+            router,
+            [
+                "busctl", "--user", "call", "org.openurl.Router1", "/org/openurl/Router1", "org.openurl.Router1",
+                "CanOpenURL", "s", "any:x",
+            ]
+        )
+        #expect(busctl.output == "b true\n", "\(busctl.output)")
+        let script = """
+            import dbus
+            router = dbus.SessionBus().get_object("org.openurl.Router1", "/org/openurl/Router1")
+            result = router.OpenURL("any:python", {}, dbus_interface="org.openurl.Router1")
+            print(result["handler"], result["path"])
+            """
+        let python = try run(router, ["/usr/bin/python3", "-c", script])
+        #expect(python.output == "com.example.any active\n")
+        let opened = try router.log(of: "com.example.any").filter { $0.hasPrefix("open") }
+        #expect(opened == ["open any:gdbus", "open any:python"])
+    }
+
+    @Test func introspectionDescribesEveryInterface() async throws {
+        let router = try await Router()
+        defer { router.stop() }
+        let result = try run(
+            router,
+            ["gdbus", "introspect", "--session", "--dest", "org.openurl.Router1", "--object-path", "/org/openurl/Router1"]
+        )
+        #expect(result.status == 0)
+        for line in [
+            "interface org.openurl.Router1 {", "OpenURL(in  s url,", "in  a{sv} options,", "out a{sv} result);",
+            "OpenURLs(in  as urls,", "CanOpenURL(in  s url,", "readonly s Version", "interface org.openurl.Registry1 {",
+            "Register(in  s path,", "Changed(as schemes);", "interface org.openurl.Lifecycle1 {",
+            "interface org.freedesktop.DBus.Properties {", "interface org.freedesktop.DBus.Peer {",
+        ] {
+            #expect(result.output.contains(line), "\(line)")
+        }
+    }
+
+    @Test func aHandlerInPythonWithOneMethodIsLaunchedAndGetsItsURL() async throws {
+        let script = try #require(Bundle.module.url(forResource: "python-handler", withExtension: nil, subdirectory: "Handlers"))
+        let router = try await Router { directory in
+            try Router.write(
+                "com.example.python",
+                [],
+                in: directory,
+                extra: [
+                    "CFBundleExecutable": "/usr/bin/python3", "OUArguments": [script.path, "com.example.python"],
+                ]
+            )
+        }
+        defer { router.stop() }
+        let result = try await router.open("python:yes")
+        #expect(result.path == .launched)
+        #expect(result.reply == ["url": "python:yes", "pid": .uint32(UInt32(getpid()))])
+        #expect(try await router.failure("python:no") == OpenURLError(.declined, "com.example.python declined the URL"))
+        let raised = try await router.failure("python:raise")
+        #expect(raised.code == .declined)
+        #expect(raised.message.contains("it does not fit"))
+    }
+
+    @Test func wrongArgumentsAreAnErrorAndNotAGuess() async throws {
+        let router = try await Router(["com.example.strict": []])
+        defer { router.stop() }
+        let call = ["busctl", "--user", "call", "org.openurl.Router1", "/org/openurl/Router1", "org.openurl.Router1", "OpenURL"]
+        for arguments in [
+            ["s", "strict:x"], ["sa{ss}", "strict:x", "0"], ["sa{sv}", "strict:x", "1", "timeout", "s", "soon"],
+            ["sa{sv}", "strict:x", "1", "handler", "u", "1"], ["sa{sv}", "strict:x", "1", "fallback", "s", "x"],
+            ["sa{sv}", "strict:x", "1", "delivery", "s", "queued"],
+        ] {
+            let result = try run(router, call + arguments)
+            #expect(result.status != 0 && result.output.contains("rong arguments"), "\(arguments): \(result.output)")
+        }
+        let unknown = try run(router, call + ["sa{sv}", "strict:x", "1", "from-the-future", "i", "1"])
+        #expect(unknown.status == 0)
+        #expect(try router.log(of: "com.example.strict").filter { $0.hasPrefix("open") } == ["open strict:x"])
+    }
+
+    /// What a socket of a hostile client can send, and no library would.
+    @Test func rawMessagesThatBreakTheRulesDoNotReachTheRouter() async throws {
+        let router = try await Router(["com.example.target": []])
+        defer { router.stop() }
+        let script = try #require(Bundle.module.url(forResource: "hostile-client", withExtension: nil, subdirectory: "Handlers"))
+        let result = try run(router, ["/usr/bin/python3", script.path])
+        #expect(result.status == 0, "\(result.output)")
+        #expect(try await router.open("target:alive").handler == "com.example.target")
+    }
+
+    @Test func aURLOfTenMegabytesIsRefusedAndTheRouterStaysSmall() async throws {
+        let router = try await Router(["com.example.huge": []])
+        defer { router.stop() }
+        _ = try await router.open("huge:x")
+        let before = try Usage(of: router.pid)
+        let huge = "huge:" + String(repeating: "x", count: 10_000_000)
+        for _ in 0..<5 {
+            await #expect {
+                try await router.open(huge)
+            } throws: { error in
+                guard case CallError.remote(let error) = error else { return false }
+                return error.name == .limitsExceeded
+            }
+        }
+        let after = try Usage(of: router.pid)
+        #expect(after.residentBytes < before.residentBytes + (40 << 20))
+        #expect(try await router.open("huge:y").path == .active)
+    }
+}

@@ -1,0 +1,134 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Reactor
+import Testing
+
+/// Nothing is lost, nothing overtakes, and there is one process.
+@Suite struct OrderTests {
+    @Test func aHundredCallersThatLeaveAtOnceWhileTheHandlerStartsAreAllDeliveredInOrderToOneProcess() async throws {
+        let router = try await Router(["com.example.slow": ["startDelay=1500"]])
+        defer { router.stop() }
+        for number in 0..<100 {
+            let caller = Process()
+            caller.executableURL = URL(filePath: "/usr/bin/env")
+            caller.arguments = [
+                "busctl", "--address=\(router.bus.address)", "--expect-reply=no", "call", "org.openurl.Router1",
+                "/org/openurl/Router1", "org.openurl.Router1", "OpenURL", "sa{sv}", "slow:\(number)", "0",
+            ]
+            try caller.run()
+            caller.waitUntilExit()
+            try #require(caller.terminationStatus == 0)
+        }
+        // One more, whose answer comes when those before it have been handled.
+        _ = try await router.open("slow:100")
+        let log = try router.log(of: "com.example.slow")
+        #expect(log.filter { $0.hasPrefix("start") }.count == 1)
+        #expect(log.filter { $0.hasPrefix("open") } == (0...100).map { "open slow:\($0)" })
+    }
+
+    @Test func aThousandOpensInARowAreHandledInOrderAndLeaveNothingBehind() async throws {
+        let router = try await Router(["com.example.row": []])
+        defer { router.stop() }
+        for number in 0..<200 { _ = try await router.open("row:warm\(number)") }
+        let before = try Usage(of: router.pid)
+        for number in 0..<1000 { #expect(try await router.open("row:\(number)").path == .active) }
+        let after = try Usage(of: router.pid)
+        let opened = try router.log(of: "com.example.row").filter { $0.hasPrefix("open") }.suffix(1000)
+        #expect(Array(opened) == (0..<1000).map { "open row:\($0)" })
+        #expect(after.descriptors == before.descriptors)
+        #expect(after.residentBytes <= before.residentBytes + (1 << 20))
+    }
+
+    @Test func aThousandOpensAtOnceToAColdHandlerStartOneProcessAndKeepTheirOrder() async throws {
+        let router = try await Router(["com.example.burst": []])
+        defer { router.stop() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            // The connection's own executor keeps the order in which these are started.
+            for number in 0..<1000 {
+                group.addTask { [connection = router.connection] in
+                    _ = try await Self.open("burst:\(number)", on: connection)
+                }
+            }
+            try await group.waitForAll()
+        }
+        let log = try router.log(of: "com.example.burst")
+        #expect(log.filter { $0.hasPrefix("start") }.count == 1)
+        let opened = log.filter { $0.hasPrefix("open") }
+        #expect(opened.count == 1000)
+        #expect(Set(opened) == Set((0..<1000).map { "open burst:\($0)" }))
+    }
+
+    private static func open(_ url: String, on connection: isolated Connection) async throws -> OpenResult {
+        try await connection.call(
+            RouterInterface.openURL,
+            on: RouterService.object,
+            Arguments(url, OpenOptions()),
+            timeout: .seconds(60)
+        )
+    }
+
+    @Test func URLsThatArriveForAHandlerThatEndsGoToAFreshProcess() async throws {
+        let router = try await Router(["com.example.phoenix": []])
+        defer { router.stop() }
+        var pids: Set<Int32> = []
+        for number in 0..<20 {
+            let result = try await router.open("phoenix:\(number)")
+            guard case .int32(let pid) = result.reply["pid"] else { continue }
+            pids.insert(pid)
+            // The handler is told to end; the next URL arrives whenever it does.
+            kill(pid, SIGTERM)
+        }
+        let log = try router.log(of: "com.example.phoenix")
+        #expect(log.filter { $0.hasPrefix("open") } == (0..<20).map { "open phoenix:\($0)" })
+        #expect(pids.count > 1)
+        #expect(log.filter { $0 == "willTerminate" }.count >= pids.count - 1)
+    }
+
+    @Test func aHandlerThatSomebodyElseStartedIsUsed() async throws {
+        let router = try await Router(["com.example.own": []])
+        defer { router.stop() }
+        let handler = Process()
+        handler.executableURL = Router.products.appending(path: "testhandler")
+        handler.arguments = ["com.example.own", router.bus.directory.appending(path: "com.example.own.log").path]
+        handler.environment = router.bus.environment
+        try await Router.waitForOwner(of: "com.example.own", on: router.connection) { try handler.run() }
+        let result = try await router.open("own:x")
+        #expect(result.reply["pid"] == .int32(handler.processIdentifier))
+        #expect(result.path == .active)
+        let log = try router.log(of: "com.example.own")
+        #expect(log.filter { $0.hasPrefix("start") }.count == 1)
+        #expect(log.last == "open own:x")
+    }
+
+    @Test func theRouterAnswersWhatItHasBeforeItEnds() async throws {
+        let router = try await Router(["com.example.last": ["startDelay=500"]])
+        defer { router.stop() }
+        let (opened, started) = AsyncStream<BusName?>.makeStream()
+        let watch = try await router.connection.watchName(RouterService.name) { _, new in started.yield(new) }
+        let answer = Task { try await router.open("last:x") }
+        // The call is on its way before the signal is sent: both go through the connection in order.
+        _ = try await router.connection.call(
+            RouterInterface.canOpenURL,
+            on: RouterService.object,
+            "last:x"
+        )
+        #expect(router.terminate() == 0)
+        #expect(try await answer.value.path == .launched)
+        for await owner in opened where owner == nil { break }
+        try await router.connection.unwatchName(watch)
+    }
+}
+
+/// What a process holds.
+struct Usage {
+    let descriptors: Int
+    let residentBytes: Int
+
+    init(of pid: Int32) throws {
+        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count
+        let statm = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8).split(separator: " ")
+        residentBytes = try #require(Int(statm[1])) * sysconf(Int32(_SC_PAGESIZE))
+    }
+}

@@ -1,0 +1,118 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Reactor
+import Testing
+
+/// A router on a bus of a test's own, with handlers made for the test.
+final class Router: Sendable {
+    let bus: PrivateBus
+    let connection: Connection
+    private let process: Process
+
+    /// The directory that the products are built into.
+    static let products = Bundle.module.bundleURL.deletingLastPathComponent()
+
+    var pid: Int32 { process.processIdentifier }
+
+    /// Starts the router, once the handlers are in the user's directory.
+    ///
+    /// - Parameter handlers: bundle identifiers with the arguments of the test handler; each claims the scheme that is the
+    ///   last element of its identifier.
+    init(_ handlers: [String: [String]] = [:], prepare: (URL) throws -> Void = { _ in }) async throws {
+        bus = try PrivateBus { directory in
+            let schemes = directory.appending(path: "XDG_DATA_DIRS/openurl")
+            try FileManager.default.createDirectory(at: schemes, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(at: Self.schemes, to: schemes.appending(path: "handlers"))
+            for (id, arguments) in handlers { try Self.write(id, arguments, in: directory) }
+            try prepare(directory)
+        }
+        let connection = try await Connection.open(.address(bus.address), on: try EventLoop())
+        self.connection = connection
+        process = Process()
+        process.executableURL = Self.products.appending(path: "openurld")
+        process.environment = bus.environment
+        try await Self.waitForOwner(of: RouterService.name, on: connection) { [process] in try process.run() }
+    }
+
+    private static let schemes = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../Schemes").standardizedFileURL
+
+    /// Writes a manifest for the test handler.
+    static func write(
+        _ id: String,
+        _ arguments: [String],
+        in directory: URL,
+        extra: [String: Any] = [:]
+    ) throws {
+        var manifest: [String: Any] = [
+            "CFBundleIdentifier": id,
+            "CFBundleExecutable": products.appending(path: "testhandler").path,
+            "OUArguments": [id, log(of: id, in: directory).path] + arguments,
+            "CFBundleURLTypes": [["CFBundleURLName": id, "CFBundleURLSchemes": [id.split(separator: ".").last.map(String.init) ?? ""]]],
+        ]
+        manifest.merge(extra) { $1 }
+        let data = try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
+        let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+        try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+        try data.write(to: handlers.appending(path: "\(id).plist"))
+    }
+
+    private static func log(of id: String, in directory: URL) -> URL { directory.appending(path: "\(id).log") }
+
+    /// What has happened to a handler so far.
+    func log(of id: String) throws -> [String] {
+        let url = Self.log(of: id, in: bus.directory)
+        guard FileManager.default.fileExists(atPath: url.path) else { return [] }
+        return try String(contentsOf: url, encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+
+    /// Does something and returns when the name has an owner.
+    static func waitForOwner(
+        of name: BusName,
+        on connection: Connection,
+        after body: () throws -> Void
+    ) async throws {
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        let watch = try await connection.watchName(name) { _, new in continuation.yield(new) }
+        try body()
+        continuation.yield(try await connection.owner(of: name))
+        for await owner in owners where owner != nil { break }
+        try await connection.unwatchName(watch)
+    }
+
+    func open(_ url: String, _ options: OpenOptions = OpenOptions()) async throws(CallError) -> OpenResult {
+        try await connection.call(
+            RouterInterface.openURL,
+            on: RouterService.object,
+            Arguments(url, options),
+            timeout: .seconds(60)
+        )
+    }
+
+    /// The error that a URL ends with.
+    func failure(_ url: String, _ options: OpenOptions = OpenOptions()) async throws -> OpenURLError {
+        do {
+            let result = try await open(url, options)
+            Issue.record("\(url) was opened by \(result.handler)")
+            return OpenURLError(.noHandler, "")
+        } catch {
+            guard case .remote(let error) = error else { throw error }
+            return try #require(OpenURLError(error), "\(error)")
+        }
+    }
+
+    /// Ends the bus, and with it the router and every handler.
+    func stop() {
+        bus.stop()
+        process.waitUntilExit()
+    }
+
+    /// Ends the router in order and returns its exit status.
+    func terminate() -> Int32 {
+        process.terminate()
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+}

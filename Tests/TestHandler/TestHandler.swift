@@ -1,0 +1,99 @@
+import DBus
+import Glibc
+import OpenURLBus
+import RFC1808
+import URLHandler
+
+/// A handler that behaves as its arguments say; each line of its log is one thing that happened to it.
+///
+/// Arguments: the bundle identifier, the log's path, then any of `exit=STATUS` (at once), `startDelay=MS`, `will=no`,
+/// `did=no`, `hang=PHASE`, `decline=REASON`, `crash=HOST` (when a URL has that host), `throw=TEXT`, `foreign` (owns its
+/// name and exports nothing).
+@main
+struct TestHandler {
+    static func main() async {
+        let arguments = CommandLine.arguments.dropFirst()
+        guard arguments.count >= 2, let id = BusName(arguments[1]) else { exit(64) }
+        var behaviour: [String: String] = [:]
+        for argument in arguments.dropFirst(2) {
+            let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+            behaviour[parts[0]] = parts.count > 1 ? parts[1] : ""
+        }
+        let delegate = TestDelegate(log: arguments[2], behaviour: behaviour)
+        delegate.record("start \(getpid())")
+        if let status = behaviour["exit"].flatMap(CInt.init) { exit(status) }
+        // A program that is slow to start is what is being tested.
+        if let delay = behaviour["startDelay"].flatMap(UInt32.init) { usleep(delay * 1000) }
+        await Application.main(id, delegate: delegate)
+    }
+}
+
+final class TestDelegate: ApplicationDelegate {
+    let log: String
+    let behaviour: [String: String]
+
+    nonisolated init(log: String, behaviour: [String: String]) {
+        self.log = log
+        self.behaviour = behaviour
+    }
+
+    nonisolated func record(_ line: String) {
+        let descriptor = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        defer { close(descriptor) }
+        let bytes = Array("\(line)\n".utf8)
+        _ = write(descriptor, bytes, bytes.count)
+    }
+
+    private func pass(_ phase: String) {
+        record(phase)
+        while behaviour["hang"] == phase { pause() }
+    }
+
+    func application(_ application: Application, willFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
+        pass("willFinishLaunching")
+        return behaviour["will"] != "no"
+    }
+
+    func application(_ application: Application, didFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
+        pass("didFinishLaunching")
+        return behaviour["did"] != "no"
+    }
+
+    func application(
+        _ application: Application,
+        open url: GenericURL,
+        sourceApplication: String?,
+        annotation: Value?
+    ) async throws -> OpenResponse {
+        record("open \(url)")
+        if behaviour["hang"] == "open" { while true { pause() } }
+        if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
+        if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
+        if let reason = behaviour["decline"] { return .declined(reason: reason.isEmpty ? nil : reason) }
+        var reply: [String: Value] = ["pid": .int32(getpid())]
+        reply["annotation"] = annotation
+        reply["source-application"] = sourceApplication.map(Value.string)
+        reply["source-pid"] = application.source?.pid.map(Value.uint32)
+        reply["source-executable"] = application.source?.executable.map(Value.string)
+        reply["environment"] = .array(environment(), of: "s")
+        return .handled(reply: reply)
+    }
+
+    private func environment() -> [Value] {
+        var values: [Value] = []
+        var entry = environ
+        while let text = entry.pointee {
+            values.append(.string(String(cString: text)))
+            entry += 1
+        }
+        return values
+    }
+
+    func applicationDidBecomeActive(_ application: Application) {
+        pass("didBecomeActive")
+    }
+
+    func applicationWillTerminate(_ application: Application) {
+        pass("willTerminate")
+    }
+}
