@@ -179,7 +179,7 @@ struct LoadingTests {
         #expect(
             problems() == [
                 "user/com.acme.app.app/Info.plist: CFBundleExecutable: "
-                    + "is a link that leads out of the bundle; give an absolute path"
+                    + "is a link that leads out of the handler's directory; give an absolute path"
             ]
         )
     }

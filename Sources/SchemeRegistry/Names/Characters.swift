@@ -10,6 +10,11 @@ func isNameScalar(_ scalar: Unicode.Scalar) -> Bool {
     return isLetter(byte) || isDigit(byte) || scalar == "-" || scalar == "_"
 }
 
+/// A control character of C0 or C1, or DEL: Unicode's category Cc.
+func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+}
+
 /// A character as a message can show it: quoted if it is printable ASCII, by number otherwise, so that no control or
 /// bidirectional character from a hostile file reaches a terminal.
 func printable(_ scalar: Unicode.Scalar) -> String {
