@@ -71,7 +71,7 @@ let package = Package(
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
         .target(name: "PrivateBus", path: "Tests/PrivateBus"),
         .testTarget(name: "DBusTests", dependencies: ["DBus", "PrivateBus", "Reactor"]),
-        .testTarget(name: "SchemeRegistryTests", dependencies: ["SchemeRegistry"]),
+        .testTarget(name: "SchemeRegistryTests", dependencies: ["RFC1808", "SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
     ],
     swiftLanguageModes: [.v6]
