@@ -122,6 +122,14 @@ struct LoadingTests {
             ]
         )
         #expect(load().schemes.map(\.rawValue) == ["b"])
+
+        try root.setDate("user/Acme.app", seconds: 3)
+        #expect(
+            problems() == [
+                "user/Acme.app/Info.plist: CFBundleIdentifier: "
+                    + "is com.acme.app, which user/com.acme.app.plist declares already"
+            ]
+        )
     }
 
     @Test func aDirectoryThatCannotBeReadIsADiagnostic() throws {

@@ -66,6 +66,11 @@ public struct Handler: Sendable, Hashable {
     /// The id, which is the bus name as well.
     public var id: BundleIdentifier { manifest.identifier }
 
+    /// The property list that declares it, as diagnostics name it.
+    var manifestFile: String {
+        entry.hasSuffix(HandlerForm.bundleSuffix) ? "\(entry)/\(HandlerForm.bundleManifest)" : entry
+    }
+
     /// The name to show: the display name, else the short name, else the id.
     public var name: String {
         [manifest.displayName, manifest.name].compactMap { $0 }.first { !$0.isEmpty } ?? id.rawValue

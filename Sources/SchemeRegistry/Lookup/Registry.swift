@@ -123,7 +123,7 @@ extension Handler {
                 diagnostics.append(
                     Diagnostic(
                         severity: .warning,
-                        file: entry,
+                        file: manifestFile,
                         key: "CFBundleURLTypes[\(type)].CFBundleURLSchemes[\(position)]",
                         reason: "\(scheme) is a fixed scheme and stays with \(owner)"
                     )
@@ -142,6 +142,6 @@ extension Handler {
             isFixed
             ? "is \(id), a fixed system handler that cannot be replaced"
             : "is \(id), which \(printable(entry)) declares already"
-        return [Diagnostic(severity: .error, file: other.entry, key: "CFBundleIdentifier", reason: reason)]
+        return [Diagnostic(severity: .error, file: other.manifestFile, key: "CFBundleIdentifier", reason: reason)]
     }
 }

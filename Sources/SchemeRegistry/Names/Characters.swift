@@ -23,11 +23,11 @@ func printable(_ scalar: Unicode.Scalar) -> String {
     return "U+" + String(repeating: "0", count: max(0, 4 - hex.count)) + hex
 }
 
-/// A text as a message can show it, with everything but printable ASCII escaped and no longer than a line.
+/// A text as a message can show it, with everything but printable ASCII escaped and what exceeds 1000 bytes cut off.
 func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
-        if result.utf8.count >= 200 { return result + "…" }
+        if result.utf8.count >= 1000 { return result + "..." }
         let isPlain = scalar.isASCII && scalar.value >= 0x20 && scalar.value != 0x7F
         result += isPlain ? String(scalar) : scalar.escaped(asASCII: true)
     }

@@ -8,7 +8,7 @@ extension RegistryDirectories {
     ///   - path: absolute; `Name.app` or `Name.plist`. The link leads to this very path, whatever links it goes through.
     ///   - registry: what the directories hold, for the conflicts; it is not changed, so load a new one afterwards.
     /// - Returns: the handler, what changed, and who else claims its schemes.
-    /// - Throws: ``RegistrationError``, with nothing changed.
+    /// - Throws: ``RegistrationError``.
     public func register(_ path: String, in registry: Registry) throws(RegistrationError) -> Registration {
         guard path.hasPrefix("/") else { throw .relativePath(path) }
         guard !path.utf8.contains(0) else { throw .pathHoldsNUL }
@@ -45,7 +45,7 @@ extension RegistryDirectories {
     /// - Parameters:
     ///   - id: the handler's.
     ///   - registry: what the directories hold; it is not changed, so load a new one afterwards.
-    /// - Throws: ``UnregistrationError``, with nothing changed.
+    /// - Throws: ``UnregistrationError``.
     public func unregister(_ id: BundleIdentifier, from registry: Registry) throws(UnregistrationError) {
         let registered = registry[id]
         guard let user else { throw .absent(id, registered) }

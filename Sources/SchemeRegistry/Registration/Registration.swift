@@ -20,7 +20,9 @@ public struct Registration: Sendable, Hashable {
     public let warnings: [Diagnostic]
 }
 
-/// Why a handler was not registered. Nothing has changed then.
+/// Why a handler was not registered.
+///
+/// Nothing has changed then, except where the disk itself failed.
 public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     /// The path does not start at the root; whose working directory it is relative to is not known here.
     case relativePath(String)
@@ -57,7 +59,9 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Why a handler was not unregistered. Nothing has changed then.
+/// Why a handler was not unregistered.
+///
+/// Nothing has changed then, except where the disk itself failed.
 public enum UnregistrationError: Error, Hashable, CustomStringConvertible {
     /// No directory declares the id.
     case unknown(BundleIdentifier)
