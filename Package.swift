@@ -81,7 +81,7 @@ let package = Package(
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "testhandler", "todolist"],
             resources: [.copy("Handlers")]
         ),
-        .testTarget(name: "SchemeRegistryTests", dependencies: ["SchemeRegistry"]),
+        .testTarget(name: "SchemeRegistryTests", dependencies: ["RFC1808", "SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
     ],
     swiftLanguageModes: [.v6]

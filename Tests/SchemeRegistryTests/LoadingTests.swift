@@ -122,6 +122,14 @@ struct LoadingTests {
             ]
         )
         #expect(load().schemes.map(\.rawValue) == ["b"])
+
+        try root.setDate("user/Acme.app", seconds: 3)
+        #expect(
+            problems() == [
+                "user/Acme.app/Info.plist: CFBundleIdentifier: "
+                    + "is com.acme.app, which user/com.acme.app.plist declares already"
+            ]
+        )
     }
 
     @Test func aDirectoryThatCannotBeReadIsADiagnostic() throws {
@@ -179,7 +187,7 @@ struct LoadingTests {
         #expect(
             problems() == [
                 "user/com.acme.app.app/Info.plist: CFBundleExecutable: "
-                    + "is a link that leads out of the bundle; give an absolute path"
+                    + "is a link that leads out of the handler's directory; give an absolute path"
             ]
         )
     }

@@ -161,6 +161,21 @@ struct RegistryTests {
         #expect(conflicts.allSatisfy { $0.scheme == scheme })
     }
 
+    @Test func candidatesExplainThemselves() throws {
+        let handlers = [try handler("a.any"), try handler("b.hosted", hosts: ["*.acme.com"])]
+        #expect(
+            Registry(handlers: handlers).candidates(for: scheme, host: "www.acme.com").map(\.description) == [
+                "b.hosted (*.acme.com) wins: the longest matching host comes first",
+                "a.any loses to b.hosted: the longest matching host comes first",
+            ]
+        )
+        #expect(
+            Registry(handlers: handlers).candidates(for: scheme, host: nil).map(\.description) == [
+                "a.any wins: no other handler claims this URL"
+            ]
+        )
+    }
+
     @Test func namesFallBack() throws {
         var manifest = HandlerManifest(identifier: try BundleIdentifier("a.a"), executable: nil)
         func name() -> String {

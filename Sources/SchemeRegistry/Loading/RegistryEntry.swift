@@ -95,7 +95,10 @@ struct RegistryEntry {
         }
         let base = form == .bundle ? resolved : String(resolved[..<(resolved.lastIndex(of: "/") ?? resolved.endIndex)])
         guard !leadsOut(relative, of: base) else {
-            throw invalid(key: "CFBundleExecutable", "is a link that leads out of the bundle; give an absolute path")
+            throw invalid(
+                key: "CFBundleExecutable",
+                "is a link that leads out of the handler's directory; give an absolute path"
+            )
         }
         return .path("\(base)/\(relative)")
     }

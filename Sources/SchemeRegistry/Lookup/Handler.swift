@@ -24,7 +24,8 @@ public struct Handler: Sendable, Hashable {
     }
 
     /// What the handler says about itself.
-    public let manifest: HandlerManifest
+    public var manifest: HandlerManifest { shared.manifest }
+    private let shared: SharedManifest
     /// The bundle's directory or the manifest's file, with all links resolved.
     public let path: String
     /// The entry in the registry's directory: the link that a registration made, or the bundle or file itself.
@@ -52,7 +53,7 @@ public struct Handler: Sendable, Hashable {
         precedence: Int,
         registrationDate: RegistrationDate
     ) {
-        self.manifest = manifest
+        shared = SharedManifest(manifest)
         self.path = path
         self.entry = entry
         self.program = program
@@ -64,6 +65,11 @@ public struct Handler: Sendable, Hashable {
 
     /// The id, which is the bus name as well.
     public var id: BundleIdentifier { manifest.identifier }
+
+    /// The property list that declares it, as diagnostics name it.
+    var manifestFile: String {
+        entry.hasSuffix(HandlerForm.bundleSuffix) ? "\(entry)/\(HandlerForm.bundleManifest)" : entry
+    }
 
     /// The name to show: the display name, else the short name, else the id.
     public var name: String {
@@ -81,6 +87,21 @@ public struct Handler: Sendable, Hashable {
 
     /// How it gets its URLs.
     public var kind: Kind { program == nil ? .freedesktop : .native }
+}
+
+/// A manifest behind one reference, as every lookup copies a handler and a manifest has two dozen fields.
+private final class SharedManifest: Sendable, Hashable {
+    let manifest: HandlerManifest
+
+    init(_ manifest: HandlerManifest) {
+        self.manifest = manifest
+    }
+
+    static func == (left: SharedManifest, right: SharedManifest) -> Bool { left.manifest == right.manifest }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(manifest)
+    }
 }
 
 extension Handler {

@@ -19,6 +19,7 @@ public struct Registry: Sendable {
         var positions: [BundleIdentifier: Int] = [:]
         var index: [Scheme: SchemeClaims] = [:]
         var diagnostics = diagnostics
+        index.reserveCapacity(loaded.reduce(0) { $0 + $1.claims.reduce(0) { $0 + $1.schemes.count } })
         for var handler in loaded.sorted(by: Handler.precedes) {
             if let first = positions[handler.id].map({ handlers[$0] }) {
                 diagnostics += first.diagnosticOfDuplicate(handler)
@@ -61,6 +62,7 @@ public struct Registry: Sendable {
     /// as it is written in the URL, and `nil` if that has none.
     public func handler(for scheme: Scheme, host: String?) -> Handler? {
         guard let claims = index[scheme] else { return nil }
+        guard claims.dependsOnHost else { return claims.positions.first.map { handlers[$0] } }
         let first = claims.lists(for: host).compactMap(\.positions.first)
         return (first.first { handlers[$0].isFixed } ?? first.first).map { handlers[$0] }
     }
@@ -121,7 +123,7 @@ extension Handler {
                 diagnostics.append(
                     Diagnostic(
                         severity: .warning,
-                        file: entry,
+                        file: manifestFile,
                         key: "CFBundleURLTypes[\(type)].CFBundleURLSchemes[\(position)]",
                         reason: "\(scheme) is a fixed scheme and stays with \(owner)"
                     )
@@ -140,6 +142,6 @@ extension Handler {
             isFixed
             ? "is \(id), a fixed system handler that cannot be replaced"
             : "is \(id), which \(printable(entry)) declares already"
-        return [Diagnostic(severity: .error, file: other.entry, key: "CFBundleIdentifier", reason: reason)]
+        return [Diagnostic(severity: .error, file: other.manifestFile, key: "CFBundleIdentifier", reason: reason)]
     }
 }

@@ -12,15 +12,19 @@ struct SchemeClaims: Sendable {
         for host in hosts where byHost[host]?.last != position { byHost[host, default: []].append(position) }
     }
 
+    /// Whether a URL's host has a say in who gets it.
+    var dependsOnHost: Bool { !byHost.isEmpty }
+
     /// The lists that apply to a URL's host, that of the longest pattern first and that of any host last.
     func lists(for host: String?) -> [(host: HostPattern?, positions: [Int])] {
-        guard let host, !byHost.isEmpty else { return [(nil, anyHost)] }
+        guard let host, dependsOnHost else { return [(nil, anyHost)] }
         let matching = HostPattern.matching(host).compactMap { pattern in byHost[pattern].map { (pattern, $0) } }
         return matching + [(nil, anyHost)]
     }
 
     /// All handlers with a claim, each once: those of any host, then the others.
     var positions: [Int] {
+        guard dependsOnHost else { return anyHost }
         let hosts = Set(byHost.values.joined()).subtracting(anyHost)
         return anyHost + hosts.sorted()
     }

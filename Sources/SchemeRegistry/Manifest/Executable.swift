@@ -23,7 +23,7 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
             switch self {
             case .empty: "is empty"
             case .directory: "names a directory, not a program"
-            case .leavesBundle: "leads out of the bundle with '..'; give an absolute path"
+            case .leavesBundle: "leads out of the handler's directory with '..'; give an absolute path"
             }
         }
     }

@@ -117,7 +117,7 @@ extension PropertyListValue {
     func string(allowing allowed: AllowedCharacters = .text) throws -> String {
         guard case .string(let text) = self else { throw WrongValue(description: "is \(typeName), not a string") }
         for scalar in text.unicodeScalars
-        where scalar == "\0" || (allowed == .text && scalar.properties.generalCategory == .control) {
+        where scalar == "\0" || (allowed == .text && isControl(scalar)) {
             throw WrongValue(description: "holds \(printable(scalar))")
         }
         return text

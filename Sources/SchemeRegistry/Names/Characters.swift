@@ -10,6 +10,11 @@ func isNameScalar(_ scalar: Unicode.Scalar) -> Bool {
     return isLetter(byte) || isDigit(byte) || scalar == "-" || scalar == "_"
 }
 
+/// A control character of C0 or C1, or DEL: Unicode's category Cc.
+func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+}
+
 /// A character as a message can show it: quoted if it is printable ASCII, by number otherwise, so that no control or
 /// bidirectional character from a hostile file reaches a terminal.
 func printable(_ scalar: Unicode.Scalar) -> String {
@@ -18,11 +23,11 @@ func printable(_ scalar: Unicode.Scalar) -> String {
     return "U+" + String(repeating: "0", count: max(0, 4 - hex.count)) + hex
 }
 
-/// A text as a message can show it, with everything but printable ASCII escaped and no longer than a line.
+/// A text as a message can show it, with everything but printable ASCII escaped and what exceeds 1000 bytes cut off.
 func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
-        if result.utf8.count >= 200 { return result + "…" }
+        if result.utf8.count >= 1000 { return result + "..." }
         let isPlain = scalar.isASCII && scalar.value >= 0x20 && scalar.value != 0x7F
         result += isPlain ? String(scalar) : scalar.escaped(asASCII: true)
     }

@@ -38,6 +38,8 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
 /// shared references add up to.
 enum PropertyListLimits {
     /// Arrays and dictionaries, each counted every time that something refers to it.
+    ///
+    /// As many, nested, take the decoder less than 1 MiB of stack.
     static let containers = 256
     /// Values of any type, counted alike.
     static let values = 65_536

@@ -1,0 +1,112 @@
+import Glibc
+
+/// The user's directory of handlers, where each registration is a symbolic link.
+struct LinkDirectory {
+    let path: String
+
+    /// Why the directory was not changed.
+    enum Failure: Error, Hashable {
+        /// An entry that would have to go is a file or directory, not a link.
+        case notALink(entry: String)
+        /// A system call failed.
+        case file(path: String, FileError)
+    }
+
+    /// Whether a path is that of an entry of this directory, whichever way it leads there.
+    func contains(_ entry: String) throws(Failure) -> Bool {
+        let parent = String(entry[..<(entry.lastIndex(of: "/") ?? entry.startIndex)])
+        guard let directory = try statusIfPresent(path, followingLinks: true),
+            let other = try statusIfPresent(parent.isEmpty ? "/" : parent, followingLinks: true)
+        else { return false }
+        return directory.st_dev == other.st_dev && directory.st_ino == other.st_ino
+    }
+
+    /// The links that declare an id, with what each of them holds.
+    ///
+    /// Those called by the id, whatever they lead to, and the one that a registry found under another name.
+    func links(declaring id: BundleIdentifier, previous: Handler?) throws(Failure) -> [String: String] {
+        var names: Set<String> = [HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
+        if let previous, previous.entry.hasPrefix("\(path)/") {
+            names.insert(String(previous.entry.dropFirst(path.count + 1)))
+        }
+        var links: [String: String] = [:]
+        for name in names {
+            let entry = "\(path)/\(name)"
+            guard let status = try statusIfPresent(entry, followingLinks: false) else { continue }
+            guard status.st_mode & S_IFMT == S_IFLNK else { throw .notALink(entry: entry) }
+            links[name] = try target(ofLink: entry)
+        }
+        return links
+    }
+
+    /// Makes a link, or gives one another target, in one step; then removes others.
+    ///
+    /// Makes the directory if there is none, for the user alone. All is on the disk when this returns.
+    func link(_ name: String, to target: String, replacing others: [String]) throws(Failure) {
+        try makeDirectories()
+        let directory = try open()
+        defer { close(directory) }
+        let temporary = try makeTemporaryLink(to: target, in: directory)
+        guard renameat(directory, temporary, directory, name) == 0 else {
+            let error = FileError(code: errno)
+            unlinkat(directory, temporary, 0)
+            throw .file(path: "\(path)/\(name)", error)
+        }
+        try remove(others, from: directory)
+    }
+
+    /// Removes links.
+    func remove(_ names: [String]) throws(Failure) {
+        let directory = try open()
+        defer { close(directory) }
+        try remove(names, from: directory)
+    }
+
+    private func remove(_ names: [String], from directory: Int32) throws(Failure) {
+        for name in names where unlinkat(directory, name, 0) != 0 && errno != ENOENT {
+            throw .file(path: "\(path)/\(name)", FileError(code: errno))
+        }
+        guard fsync(directory) == 0 else { throw .file(path: path, FileError(code: errno)) }
+    }
+
+    private func open() throws(Failure) -> Int32 {
+        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .file(path: path, FileError(code: errno)) }
+        return descriptor
+    }
+
+    /// Makes a link under a name that no handler has, and that a registry that is being loaded does not see.
+    private func makeTemporaryLink(to target: String, in directory: Int32) throws(Failure) -> String {
+        while true {
+            let name = ".link-\(UInt64.random(in: .min ... .max))"
+            if symlinkat(target, directory, name) == 0 { return name }
+            guard errno == EEXIST else { throw .file(path: path, FileError(code: errno)) }
+        }
+    }
+
+    /// Makes the directory and what is missing above it, as the XDG Base Directory Specification wants: mode 0700.
+    private func makeDirectories() throws(Failure) {
+        var partial = ""
+        for component in path.split(separator: "/") {
+            partial += "/\(component)"
+            guard mkdir(partial, 0o700) == 0 || errno == EEXIST else {
+                throw .file(path: partial, FileError(code: errno))
+            }
+        }
+    }
+
+    private func statusIfPresent(_ path: String, followingLinks: Bool) throws(Failure) -> stat? {
+        var status = stat()
+        let result = followingLinks ? stat(path, &status) : lstat(path, &status)
+        if result == 0 { return status }
+        if errno == ENOENT { return nil }
+        throw .file(path: path, FileError(code: errno))
+    }
+
+    private func target(ofLink entry: String) throws(Failure) -> String {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(entry, &buffer, buffer.count)
+        guard count >= 0 else { throw .file(path: entry, FileError(code: errno)) }
+        return String(decoding: buffer[..<count], as: UTF8.self)
+    }
+}

@@ -1,0 +1,255 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import SchemeRegistry
+
+struct RegistrationTests {
+    private let root: TemporaryDirectory
+    private let directories: RegistryDirectories
+
+    init() throws {
+        root = try TemporaryDirectory()
+        directories = RegistryDirectories(
+            user: "\(root.path)/home/share/openurl/handlers",
+            system: ["\(root.path)/system"]
+        )
+    }
+
+    private let handlers = "home/share/openurl/handlers"
+
+    private func load() -> Registry { Registry(loading: directories) }
+
+    private func register(_ name: String) throws -> Registration {
+        try directories.register("\(root.path)/\(name)", in: load())
+    }
+
+    private func unregister(_ id: String) throws {
+        try directories.unregister(BundleIdentifier(id), from: load())
+    }
+
+    /// A bare manifest in `opt/NAME.plist`.
+    private func install(_ name: String, _ list: PropertyListValue) throws {
+        try root.write(try list.encoded(), to: "opt/\(name).plist")
+    }
+
+    @Test func linksAManifestUnderItsID() throws {
+        try install("todo", manifest("com.acme.todolist"))
+        let registration = try register("opt/todo.plist")
+        #expect(registration.change == .added)
+        #expect(registration.conflicts.isEmpty)
+        #expect(registration.warnings.isEmpty)
+        #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])
+        #expect(root.target(of: "\(handlers)/com.acme.todolist.plist") == "\(root.path)/opt/todo.plist")
+        let registry = load()
+        #expect(registry.diagnostics.isEmpty)
+        #expect(registry.handlers == [registration.handler])
+    }
+
+    @Test func linksABundle() throws {
+        try root.write(try manifest("com.acme.todolist").encoded(.binary), to: "opt/Todo.app/Info.plist")
+        let registration = try register("opt/Todo.app/")
+        #expect(registration.handler.path == "\(root.path)/opt/Todo.app")
+        #expect(root.target(of: "\(handlers)/com.acme.todolist.app") == "\(root.path)/opt/Todo.app")
+        #expect(load().handlers == [registration.handler])
+    }
+
+    @Test func makesTheDirectoryForTheUserAlone() throws {
+        try install("todo", manifest("com.acme.todolist"))
+        _ = try register("opt/todo.plist")
+        for directory in ["home", "home/share", "home/share/openurl", handlers] {
+            let mode = try status(of: "\(root.path)/\(directory)", followingLinks: false).st_mode
+            #expect(mode & 0o777 == 0o700)
+        }
+    }
+
+    @Test func theSameAgainChangesNothing() throws {
+        try install("todo", manifest("com.acme.todolist"))
+        _ = try register("opt/todo.plist")
+        try root.setDate("\(handlers)/com.acme.todolist.plist", seconds: 7)
+        let again = try register("opt/todo.plist")
+        #expect(again.change == .unchanged)
+        #expect(again.handler.registrationDate.nanoseconds == 7_000_000_000)
+    }
+
+    @Test func anotherPathReplaces() throws {
+        try install("old", manifest("com.acme.todolist", schemes: ["old"]))
+        try install("new", manifest("com.acme.todolist", schemes: ["new"]))
+        _ = try register("opt/old.plist")
+        #expect(try register("opt/new.plist").change == .replaced(path: "\(root.path)/opt/old.plist"))
+        #expect(load().schemes.map(\.rawValue) == ["new"])
+        #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])
+    }
+
+    @Test func aBundleReplacesAManifest() throws {
+        try install("old", manifest("com.acme.todolist"))
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/Todo.app/Info.plist")
+        _ = try register("opt/old.plist")
+        #expect(try register("opt/Todo.app").change == .replaced(path: "\(root.path)/opt/old.plist"))
+        #expect(try root.names(in: handlers) == ["com.acme.todolist.app"])
+        #expect(load().diagnostics.isEmpty)
+    }
+
+    @Test func aLinkMadeByHandIsReplaced() throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/Old.app/Info.plist")
+        try install("new", manifest("com.acme.todolist"))
+        try root.link("\(handlers)/Mine.app", to: "\(root.path)/opt/Old.app")
+        #expect(try register("opt/new.plist").change == .replaced(path: "\(root.path)/opt/Old.app"))
+        #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])
+    }
+
+    @Test func aLinkThatLeadsNowhereIsReplaced() throws {
+        try install("new", manifest("com.acme.todolist"))
+        try root.link("\(handlers)/com.acme.todolist.plist", to: "/no/such/file")
+        #expect(try register("opt/new.plist").change == .replaced(path: "/no/such/file"))
+        #expect(load().diagnostics.isEmpty)
+    }
+
+    @Test func aSystemHandlerIsShadowed() throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "system/com.acme.todolist.plist")
+        try install("new", manifest("com.acme.todolist", schemes: ["new"]))
+        #expect(try register("opt/new.plist").change == .replaced(path: "\(root.path)/system/com.acme.todolist.plist"))
+        #expect(load().schemes.map(\.rawValue) == ["new"])
+        try unregister("com.acme.todolist")
+        #expect(load().schemes.map(\.rawValue) == ["todolist"])
+    }
+
+    @Test(arguments: ["com.acme.todolist.plist", "Mine.app/Info.plist"])
+    func whatIsNoLinkStays(_ file: String) throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/\(file)")
+        try install("new", manifest("com.acme.todolist"))
+        let entry = "\(root.path)/\(handlers)/\(file.split(separator: "/")[0])"
+        #expect(throws: RegistrationError.occupied(entry: entry)) { try register("opt/new.plist") }
+        #expect(throws: UnregistrationError.notALink(entry: entry)) { try unregister("com.acme.todolist") }
+        #expect(load().handlers.count == 1)
+    }
+
+    @Test func whatStandsInTheDirectoryIsRegistered() throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/Mine.app/Info.plist")
+        try root.link("alias", to: handlers)
+        #expect(try register("\(handlers)/Mine.app").change == .unchanged)
+        #expect(try register("alias/Mine.app").change == .unchanged)
+        #expect(try root.names(in: handlers) == ["Mine.app"])
+
+        try root.write(try manifest("com.acme.other").encoded(), to: "\(handlers)/misnamed.plist")
+        #expect(throws: RegistrationError.self) { try register("\(handlers)/misnamed.plist") }
+    }
+
+    @Test func registeringALinkByItsOwnPathKeepsIt() throws {
+        try install("todo", manifest("com.acme.todolist"))
+        _ = try register("opt/todo.plist")
+        #expect(try register("\(handlers)/com.acme.todolist.plist").change == .unchanged)
+        #expect(root.target(of: "\(handlers)/com.acme.todolist.plist") == "\(root.path)/opt/todo.plist")
+    }
+
+    @Test func aSecondClaimIsReported() throws {
+        try install("first", manifest("com.acme.first", schemes: ["a", "b"]))
+        try install("second", manifest("com.acme.second", schemes: ["b", "c"]))
+        _ = try register("opt/first.plist")
+        try root.setDate("\(handlers)/com.acme.first.plist", seconds: 1)
+        let registration = try register("opt/second.plist")
+        #expect(registration.conflicts.map(\.scheme.rawValue) == ["b"])
+        #expect(registration.conflicts.map { $0.handlers.map(\.rawValue) } == [["com.acme.first", "com.acme.second"]])
+        #expect(try load().handler(for: Scheme("b"), host: nil)?.id.rawValue == "com.acme.first")
+    }
+
+    @Test func aFixedSchemeIsAWarning() throws {
+        let system = manifest("org.openurl.system.mail", schemes: ["mailto"], isFixed: true)
+        try root.write(try system.encoded(), to: "system/org.openurl.system.mail.plist")
+        try install("mail", manifest("com.acme.mail", schemes: ["mailto", "acme"], isFixed: true))
+        let registration = try register("opt/mail.plist")
+        #expect(registration.handler.schemes.map(\.rawValue) == ["acme"])
+        #expect(registration.warnings.map(\.key) == ["OUFixed", "CFBundleURLTypes[0].CFBundleURLSchemes[0]"])
+        #expect(registration.conflicts.isEmpty)
+
+        try install("thief", manifest("org.openurl.system.mail"))
+        let id = try BundleIdentifier("org.openurl.system.mail")
+        #expect(throws: RegistrationError.fixedHandler(id)) { try register("opt/thief.plist") }
+    }
+
+    @Test func refusesPathsThatAreNoHandlers() throws {
+        let registry = load()
+        #expect(throws: RegistrationError.relativePath("a.plist")) { try directories.register("a.plist", in: registry) }
+        #expect(throws: RegistrationError.pathHoldsNUL) { try directories.register("/a\0.plist", in: registry) }
+        #expect(throws: RegistrationError.notAHandler("/bin/sh")) { try directories.register("/bin/sh", in: registry) }
+        #expect(throws: RegistrationError.notAHandler("/")) { try directories.register("//", in: registry) }
+        #expect(
+            throws: RegistrationError.invalid([Diagnostic(severity: .error, file: "/no.app", reason: "does not exist")])
+        ) {
+            try directories.register("/no.app", in: registry)
+        }
+        let homeless = RegistryDirectories(user: nil, system: [])
+        #expect(throws: RegistrationError.noUserDirectory) { try homeless.register("/a.plist", in: registry) }
+    }
+
+    @Test func aWrongManifestChangesNothing() throws {
+        try install("bad", ["CFBundleIdentifier": "com.acme.bad", "CFBundleExecutable": 3])
+        #expect {
+            try register("opt/bad.plist")
+        } throws: { error in
+            "\(error)" == "\(root.path)/opt/bad.plist: CFBundleExecutable: is an integer, not a string"
+        }
+        #expect(throws: FileError(code: ENOENT)) { try status(of: "\(root.path)/home", followingLinks: false) }
+    }
+
+    @Test func reportsADirectoryThatCannotBeMade() throws {
+        try install("todo", manifest("com.acme.todolist"))
+        try root.write([], to: "home")
+        let error = #expect(throws: RegistrationError.self) { try register("opt/todo.plist") }
+        #expect(error == .fileSystem(path: directories.user ?? "", reason: "Not a directory"))
+    }
+
+    @Test func anIDThatIsTooLongForAFileIsReported() throws {
+        let id = "com." + String(repeating: "a", count: 250)
+        try install("long", manifest(id))
+        let error = #expect(throws: RegistrationError.self) { try register("opt/long.plist") }
+        #expect(error == .fileSystem(path: "\(directories.user ?? "")/\(id).plist", reason: "File name too long"))
+        #expect(try root.names(in: handlers) == [])
+    }
+
+    @Test func manyAtOnceLeaveOneLink() async throws {
+        let paths = try (0..<8).map { number in
+            try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/\(number).plist")
+        }
+        let (directories, registry) = (directories, load())
+        try await withThrowingTaskGroup { group in
+            for path in paths { group.addTask { _ = try directories.register(path, in: registry) } }
+            try await group.waitForAll()
+        }
+        #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])
+        #expect(load().handlers.count == 1)
+    }
+
+    @Test func unregistersExactlyTheLink() throws {
+        try install("a", manifest("com.acme.a"))
+        try install("b", manifest("com.acme.b"))
+        _ = try register("opt/a.plist")
+        _ = try register("opt/b.plist")
+        try unregister("com.acme.a")
+        #expect(try root.names(in: handlers) == ["com.acme.b.plist"])
+        #expect(try root.names(in: "opt") == ["a.plist", "b.plist"])
+    }
+
+    @Test func unregistersALinkThatLeadsNowhere() throws {
+        try root.link("\(handlers)/com.acme.gone.app", to: "/no/such/bundle.app")
+        try unregister("com.acme.gone")
+        #expect(try root.names(in: handlers) == [])
+    }
+
+    @Test func unregistersALinkMadeByHand() throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/Todo.app/Info.plist")
+        try root.link("\(handlers)/Mine.app", to: "\(root.path)/opt/Todo.app")
+        try unregister("com.acme.todolist")
+        #expect(try root.names(in: handlers) == [])
+    }
+
+    @Test func unregistersOnlyWhatIsTheUsers() throws {
+        let id = try BundleIdentifier("com.acme.todolist")
+        #expect(throws: UnregistrationError.unknown(id)) { try unregister("com.acme.todolist") }
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "system/com.acme.todolist.plist")
+        let entry = "\(root.path)/system/com.acme.todolist.plist"
+        #expect(throws: UnregistrationError.systemHandler(id, entry: entry)) { try unregister("com.acme.todolist") }
+        let homeless = RegistryDirectories(user: nil, system: [])
+        #expect(throws: UnregistrationError.unknown(id)) { try homeless.unregister(id, from: Registry(handlers: [])) }
+    }
+}
