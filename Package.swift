@@ -55,7 +55,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "openurl",
-            dependencies: ["DBus", "OpenURLBus", "RFC1808", "SchemeRegistry", argumentParser]
+            dependencies: ["DBus", "OpenURLBus", "RFC1808", argumentParser]
         ),
 
         // Examples: they build, run and are tested.

@@ -1,0 +1,84 @@
+internal import ArgumentParser
+internal import OpenURLBus
+
+/// The command line as a whole: its commands, and everything that swift-argument-parser reads.
+struct CommandLineInterface: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "openurl",
+        abstract: "Open URLs with the programs that handle their schemes.",
+        usage: """
+            openurl [open] [<options>] <url> ...
+            openurl <command> [<options>] ...
+            """,
+        discussion: """
+            The router, openurld, starts or wakes the handler of the URL's scheme, hands it the URL, and says how it went.
+
+            EXIT STATUS
+              0  done                            6  a time limit ran out
+              1  the handler declined the URL    7  not allowed
+              2  the launch was vetoed           8  a limit was exceeded
+              3  nothing handles the scheme      9  handlers open each other in a circle
+              4  the handler cannot be started  64  the command line is wrong
+              5  the handler crashed            65  the URL is malformed
+                                                69  no session bus, or no router on it
+            """,
+        version: ShowVersion.text,
+        subcommands: [
+            Open.self, CanOpen.self, Parse.self, List.self, Register.self, Unregister.self, Status.self,
+            ShowVersion.self,
+        ]
+    )
+
+    /// Reads the arguments and does what they say.
+    ///
+    /// The first argument decides: it is a command's name or concerns the program as a whole, or the command is `open`.
+    ///
+    /// - Returns: the exit status.
+    static func run(_ arguments: [CommandLineArgument], _ output: StandardOutput) -> Int32 {
+        var arguments = arguments.map(\.parserArgument)
+        guard let first = arguments.first else {
+            return usageError("there is no URL to open", "openurl --help", output)
+        }
+        if !isRootArgument(first) {
+            guard first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":")) else {
+                return usageError("'\(first)' is no command, and no URL as it has no ':'", "openurl --help", output)
+            }
+            arguments.insert(Open.name, at: 0)
+        }
+        do {
+            var command = try parseAsRoot(arguments)
+            guard let command = command as? any Command else {
+                try command.run()
+                return 0
+            }
+            do throws(Failure) {
+                return try command.perform(output)
+            } catch {
+                StandardError.print(error.message)
+                return error.exitStatus
+            }
+        } catch {
+            guard exitCode(for: error) == .success else {
+                let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
+                return usageError(message(for: error), help, output)
+            }
+            // A request for help, the version, or a shell's completions.
+            output.print(fullMessage(for: error))
+            return 0
+        }
+    }
+
+    private static func isRootArgument(_ argument: String) -> Bool {
+        ["help", "--help", "-h", "--version"].contains(argument) || isCommand(argument)
+            || argument.hasPrefix("--generate-completion-script") || argument.hasPrefix("--experimental-")
+    }
+
+    private static func isCommand(_ argument: String) -> Bool {
+        configuration.subcommands.contains { $0.configuration.commandName == argument }
+    }
+
+    private static func usageError(_ message: String, _ help: String, _ output: StandardOutput) -> Int32 {
+        StandardError.print("\(message); see '\(help)'")
+        return ExitStatus.usage
+    }
+}

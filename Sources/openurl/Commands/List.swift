@@ -1,0 +1,58 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct List: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the handlers, or the schemes."
+    )
+
+    @Flag(help: "List the schemes with their handlers, the one that gets the URLs first.")
+    var schemes = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
+        let router = Router()
+        if schemes {
+            let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }
+            if outputOptions.json {
+                for (scheme, ids) in schemes {
+                    output.print(JSON.object([("scheme", .string(scheme)), ("ids", .strings(ids))]).text)
+                }
+            } else {
+                let rows = schemes.map { [$0.key, $0.value.joined(separator: ",")] }
+                Table(header: ["SCHEME", "HANDLERS"], rows: rows).print(to: output)
+            }
+        } else {
+            let handlers = try router.call(RegistryInterface.listHandlers, Empty())
+            if outputOptions.json {
+                for handler in handlers { output.print(handler.json.text) }
+            } else {
+                let rows = handlers.map { handler in
+                    [handler.id, handler.name, handler.schemes.joined(separator: ","), handler.state, handler.path]
+                }
+                Table(header: ["ID", "NAME", "SCHEMES", "STATE", "PATH"], rows: rows).print(to: output)
+            }
+        }
+        return 0
+    }
+}
+
+extension HandlerEntry {
+    /// The entry with the names that it has on the bus.
+    var json: JSON {
+        .object([
+            ("id", .string(id)),
+            ("name", .string(name)),
+            ("path", .string(path)),
+            ("executable", .string(executable)),
+            ("schemes", .strings(schemes)),
+            ("kind", .string(kind)),
+            ("fixed", .boolean(isFixed)),
+            ("state", .string(state)),
+            ("warnings", .strings(warnings)),
+        ])
+    }
+}

@@ -1,0 +1,114 @@
+internal import ArgumentParser
+internal import DBus
+internal import Glibc
+internal import OpenURLBus
+internal import RFC1808
+
+struct Parse: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "parse",
+        abstract: "Take URLs apart by RFC 1808.",
+        discussion: """
+            Prints each part as it was written, escapes included. A part that is absent is shown as –, one that is empty \
+            as ""; with --json they are null and "". The exit status is 65 if an input is no URL. No router is needed.
+            """
+    )
+
+    @Option(help: .init("Resolve each input against this URL first.", valueName: "url"))
+    var base: CommandLineArgument?
+
+    @Flag(name: .customShort("0"), help: "Inputs on standard input end in NUL instead of a new line.")
+    var isSeparatedByNUL = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: .init("What to take apart; - reads one a line from standard input.", valueName: "url"))
+    var urls: [CommandLineArgument] = []
+
+    func validate() throws {
+        guard isSeparatedByNUL || !urls.isEmpty else { throw ValidationError("there is no URL to parse") }
+        guard !isSeparatedByNUL || urls.isEmpty || urls.contains(.text("-")) else {
+            throw ValidationError("-0 is about standard input, which '-' reads")
+        }
+    }
+
+    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
+        var parsing = Parsing(base: try baseURL(), printsJSON: outputOptions.json, output: output)
+        for url in urls.isEmpty ? [.text("-")] : urls {
+            if url == .text("-") {
+                try parseStandardInput(&parsing)
+            } else {
+                parsing.parse(url.bytes, label: urls.count > 1 ? url.shown : nil)
+            }
+        }
+        return parsing.status
+    }
+
+    private func baseURL() throws(Failure) -> GenericURL? {
+        guard let base else { return nil }
+        do throws(GenericURL.ParseError) {
+            return try GenericURL(utf8: base.bytes.span)
+        } catch {
+            throw Failure(OpenURLError(.malformedURL, "--base: \(error)"))
+        }
+    }
+
+    private func parseStandardInput(_ parsing: inout Parsing) throws(Failure) {
+        var reader = RecordReader(
+            descriptor: STDIN_FILENO,
+            separator: isSeparatedByNUL ? 0 : UInt8(ascii: "\n"),
+            maximumLength: GenericURL.defaultMaximumLength
+        )
+        var number = 0
+        do throws(RecordReader.ReadError) {
+            while parsing.output.isIntact, let record = try reader.next(parsing.output.flush) {
+                number += 1
+                parsing.parse(record, label: isSeparatedByNUL ? "record \(number)" : "line \(number)")
+            }
+        } catch {
+            throw Failure(.failed, "standard input: \(error.message)", exitStatus: ExitStatus.inputOutput)
+        }
+    }
+}
+
+/// Parses one input after the other and prints what it finds.
+private struct Parsing {
+    let base: GenericURL?
+    let printsJSON: Bool
+    let output: StandardOutput
+    var status: Int32 = 0
+    private var isFirst = true
+
+    init(base: GenericURL?, printsJSON: Bool, output: StandardOutput) {
+        self.base = base
+        self.printsJSON = printsJSON
+        self.output = output
+    }
+
+    /// - Parameter label: says in messages which input it is.
+    mutating func parse(_ input: [UInt8], label: String?) {
+        do throws(GenericURL.ParseError) {
+            let url = try url(input)
+            if printsJSON {
+                output.print(url.json.text)
+            } else {
+                if !isFirst { output.print("") }
+                url.table.print(to: output)
+                isFirst = false
+            }
+        } catch {
+            status = OpenURLError.Code.malformedURL.exitStatus
+            if printsJSON {
+                output.print(error.json(of: input).text)
+            } else {
+                StandardError.print((label.map { "\($0): " } ?? "") + error.description)
+            }
+        }
+    }
+
+    private func url(_ input: [UInt8]) throws(GenericURL.ParseError) -> GenericURL {
+        guard let base else { return try GenericURL(utf8: input.span) }
+        // The empty reference is the base, and no URL by itself.
+        return input.isEmpty ? try base.resolving("") : try GenericURL(utf8: input.span).resolved(against: base)
+    }
+}

@@ -1,0 +1,36 @@
+internal import ArgumentParser
+internal import OpenURLBus
+
+struct ShowVersion: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "version",
+        abstract: "Print the version, and that of the router if it runs."
+    )
+
+    static var text: String { "openurl \(Version.current)" }
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    func perform(_ output: StandardOutput) -> Int32 {
+        let router = routerVersion()
+        if outputOptions.json {
+            let members: [(name: String, value: JSON)] = [
+                ("openurl", .string(Version.current)), ("router", router.map { .string($0) } ?? .null),
+            ]
+            output.print(JSON.object(members).text)
+        } else {
+            output.print(Self.text)
+            if let router { output.print("openurld \(router.printable)") }
+        }
+        return 0
+    }
+
+    private func routerVersion() -> String? {
+        do throws(Failure) {
+            return try Router().runningVersion()
+        } catch {
+            // Without a bus, or with a router that does not answer, there is this program's version all the same.
+            return nil
+        }
+    }
+}

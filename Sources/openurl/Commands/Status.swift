@@ -1,0 +1,79 @@
+internal import ArgumentParser
+internal import DBus
+internal import Glibc
+internal import OpenURLBus
+
+struct Status: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show the handlers' states, processes and memory."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "Only the handler with this bundle identifier.", transform: CommandLineArgument.requiredText)
+    var id: String?
+
+    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
+        var handlers = try Router().call(LifecycleInterface.list, Empty())
+        if let id {
+            handlers = handlers.filter { $0.id == id }
+            guard !handlers.isEmpty else {
+                let message = "there is no handler '\(id)'; 'openurl list' shows those that there are"
+                throw Failure(.failed, message, exitStatus: ExitStatus.failure)
+            }
+        }
+        if outputOptions.json {
+            for handler in handlers { output.print(handler.json.text) }
+        } else {
+            Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY"], rows: handlers.map(\.row)).print(to: output)
+        }
+        return 0
+    }
+}
+
+extension HandlerStatus {
+    /// The status with the names that it has on the bus; what there is none of is null.
+    fileprivate var json: JSON {
+        .object([
+            ("id", .string(id)),
+            ("state", .string(state)),
+            ("pid", pid.map { .number($0) } ?? .null),
+            ("since", since.map { .number($0) } ?? .null),
+            ("memory", residentMemory.map { .number($0) } ?? .null),
+        ])
+    }
+
+    fileprivate var row: [String] {
+        [
+            id, state, pid.map(String.init) ?? Table.absent, since.map(Self.localTime) ?? Table.absent,
+            residentMemory.map(Self.size) ?? Table.absent,
+        ]
+    }
+
+    /// Seconds since 1970 as a date and time of ISO 8601, in the user's time zone.
+    private static func localTime(_ seconds: UInt64) -> String {
+        var time = time_t(clamping: seconds)
+        var parts = tm()
+        guard localtime_r(&time, &parts) != nil else { return Table.absent }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+            guard let start = buffer.baseAddress, strftime(start, buffer.count, "%Y-%m-%dT%H:%M:%S", &parts) > 0 else {
+                return Table.absent
+            }
+            return String(cString: start)
+        }
+    }
+
+    /// Bytes in the largest unit that leaves a whole number, with one decimal.
+    private static func size(_ bytes: UInt64) -> String {
+        guard bytes >= 1024 else { return "\(bytes) B" }
+        var unit: UInt64 = 1024
+        var names = ["KiB", "MiB", "GiB", "TiB"][...]
+        while bytes / unit >= 1024, names.count > 1 {
+            unit *= 1024
+            names.removeFirst()
+        }
+        let tenths = bytes % unit * 10 / unit
+        return "\(bytes / unit).\(tenths) \(names.first ?? "")"
+    }
+}

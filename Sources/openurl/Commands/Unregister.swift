@@ -1,0 +1,26 @@
+internal import ArgumentParser
+internal import OpenURLBus
+
+struct Unregister: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "unregister",
+        abstract: "Take back what register added."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(
+        help: .init("A handler's bundle identifier.", valueName: "id"),
+        transform: CommandLineArgument.requiredText
+    )
+    var ids: [String]
+
+    func perform(_ output: StandardOutput) -> Int32 {
+        let router = Router()
+        let batch = Batch(key: "id", printsJSON: outputOptions.json, output: output)
+        return batch.perform(ids, name: \.self) { (id) throws(Failure) in
+            _ = try router.call(RegistryInterface.unregister, id, refusal: ExitStatus.failure)
+            if outputOptions.json { output.print(JSON.object([("id", .string(id))]).text) }
+        }
+    }
+}
