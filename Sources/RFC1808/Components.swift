@@ -6,7 +6,7 @@ extension GenericURL {
     /// A scheme starts with a letter (decision D5). To look one up, use ``lowercasedScheme``: case does not matter in
     /// a scheme. It is a `String` because that is what schemes are compared with; up to 15 bytes need no allocation.
     public var scheme: String? {
-        layout.schemeEnd == 0 ? nil : String(view(0..<layout.schemeEnd))
+        layout.schemeEnd == 0 ? nil : String(ascii: string.utf8.span.extracting(first: layout.schemeEnd))
     }
 
     /// The scheme in lower case, the form to compare and to use as a key (RFC 1808 section 2.1); `nil` for a relative
@@ -89,9 +89,16 @@ extension GenericURL {
 
     /// The bytes of `range` as a view of the stored string.
     func view(_ range: Range<Int>) -> Substring {
-        let utf8 = string.utf8
-        let start = utf8.index(utf8.startIndex, offsetBy: range.lowerBound)
-        let end = utf8.index(start, offsetBy: range.count)
-        return Substring(utf8[start..<end])
+        let bytes = string.utf8
+        let start = bytes.index(bytes.startIndex, offsetBy: range.lowerBound)
+        let end = bytes.index(start, offsetBy: range.count)
+        return Substring(bytes[start..<end])
+    }
+}
+
+extension String {
+    /// A copy of bytes that are known to be ASCII.
+    init(ascii bytes: Span<UInt8>) {
+        self = unsafe bytes.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     }
 }

@@ -49,7 +49,7 @@ public struct GenericURL: Sendable {
     /// - Throws: ``ParseError`` with the offset of the byte that is wrong.
     public init(utf8 bytes: Span<UInt8>, maximumLength: Int = defaultMaximumLength) throws(ParseError) {
         layout = try Layout(parsing: bytes, maximumLength: maximumLength)
-        string = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+        string = String(ascii: bytes)
     }
 }
 

@@ -99,7 +99,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "/a[1]", "/a]", "foo:[", "/?a[]=1", "/#[", "/;[", "foo://a[::1]", "foo://[::1]:1@h", "foo://[@h", "foo://u[@h", "[a",
+        "/a[1]", "/a]", "foo:[", "/?a[]=1", "/#[", "/;[", "foo://a[::1]", "foo://[::1]:1@h", "foo://[@h", "foo://u[@h",
+        "[a",
     ])
     func `D6: brackets only enclose an IPv6 host`(input: String) {
         #expect(throws: GenericURL.ParseError.self) { try GenericURL(input) }

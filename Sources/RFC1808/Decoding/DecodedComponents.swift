@@ -54,17 +54,22 @@ extension GenericURL {
         let isLiteral = raw.utf8.first == UInt8(ascii: "[")
         let host = isLiteral ? raw.dropFirst().dropLast() : raw
         let text = try host.percentDecodedText()
-        for (offset, byte) in text.utf8.enumerated() {
-            switch byte {
-            case UInt8(ascii: ":") where isLiteral:
-                continue
-            case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"),
-                UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"):
-                throw host.decodingError(.separatorInHost, atDecodedOffset: offset)
-            default:
-                continue
-            }
+        for (offset, byte) in text.utf8.enumerated()
+        where byte.separatesInHost || byte == UInt8(ascii: ":") && !isLiteral {
+            throw host.decodingError(.separatorInHost, atDecodedOffset: offset)
         }
         return text
+    }
+}
+
+extension UInt8 {
+    /// Whether a host with this byte could be taken for another one; for a colon that depends.
+    var separatesInHost: Bool {
+        switch self {
+        case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"),
+            UInt8(ascii: "["), UInt8(ascii: "]"):
+            true
+        default: false
+        }
     }
 }

@@ -1,12 +1,7 @@
 /// A set of ASCII bytes that answers membership with one shift.
 struct ByteSet: Sendable {
-    private let low: UInt64
-    private let high: UInt64
-
-    private init(low: UInt64, high: UInt64) {
-        self.low = low
-        self.high = high
-    }
+    let low: UInt64
+    let high: UInt64
 
     @inline(__always)
     func contains(_ byte: UInt8) -> Bool {
@@ -20,8 +15,15 @@ struct ByteSet: Sendable {
         return scalar.value < 64 ? ByteSet(low: low | bit, high: high) : ByteSet(low: low, high: high | bit)
     }
 
+    private func without(_ scalar: Unicode.Scalar) -> ByteSet {
+        let bit = ByteSet(low: 0, high: 0).with(scalar)
+        return ByteSet(low: low & ~bit.low, high: high & ~bit.high)
+    }
+
     /// `0-9`, `A-Z`, `a-z`.
     private static let alphanumerics = ByteSet(low: 0x03FF_0000_0000_0000, high: 0x07FF_FFFE_07FF_FFFE)
+
+    static let hexDigits = ByteSet(low: 0x03FF_0000_0000_0000, high: 0x0000_007E_0000_007E)
 
     /// What a scheme is made of (RFC 1808 section 2.2).
     static let scheme = alphanumerics.with("+").with("-").with(".")
@@ -50,4 +52,11 @@ struct ByteSet: Sendable {
 
     /// A query or a fragment.
     static let query = parameters.with("?")
+
+    /// What may stand in the value of a query item: all of a query but the `&` between items and the `+` that others read
+    /// as a space.
+    static let queryValue = query.without("&").without("+")
+
+    /// What may stand in the name of a query item.
+    static let queryName = queryValue.without("=")
 }

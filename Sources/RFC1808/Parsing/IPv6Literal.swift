@@ -43,7 +43,7 @@ extension Span<UInt8> {
         return index
     }
 
-    /// Four decimal numbers up to 255. A leading zero is refused: some read such a number as octal.
+    /// Four decimal numbers up to 255, without leading zeros, which some read as octal.
     private func endOfIPv4Address(from start: Int) throws(GenericURL.ParseError) -> Int {
         var index = start
         for position in 0..<4 {

@@ -10,7 +10,7 @@ extension Layout {
         var hostIsLiteral = false
 
         scan: while true {
-            index = bytes.endOfEscaped(.networkLocation, from: index)
+            index = bytes.endOfNetworkLocationBytes(from: index)
             guard index < bytes.count else { break }
             switch bytes[index] {
             case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"):
@@ -36,6 +36,8 @@ extension Layout {
                         throw GenericURL.ParseError(.textAfterBracket, at: index, in: bytes)
                     }
                 }
+            case UInt8(ascii: "%") where bytes.isEscape(at: index):
+                index += 3
             default:
                 throw bytes.unexpectedByte(at: index)
             }

@@ -18,17 +18,47 @@ extension Layout {
             try refuseColonInFirstSegment(bytes)
         }
 
-        pathStart = index
-        pathEnd = bytes.endOfEscaped(isOpaque ? .parameters : .path, from: index)
-        parametersEnd = bytes.end(ofComponent: .parameters, after: UInt8(ascii: ";"), at: pathEnd)
-        queryEnd = bytes.end(ofComponent: .query, after: UInt8(ascii: "?"), at: parametersEnd)
-        let end = bytes.end(ofComponent: .query, after: UInt8(ascii: "#"), at: queryEnd)
-        guard end == bytes.count else { throw bytes.unexpectedByte(at: end) }
+        try parsePathAndTail(bytes, from: index)
+    }
+
+    /// Finds the parameters, the query and the fragment after the path or opaque part that starts at `start`.
+    private mutating func parsePathAndTail(_ bytes: Span<UInt8>, from start: Int) throws(GenericURL.ParseError) {
+        let end = bytes.count
+        pathStart = start
+        pathEnd = end
+        parametersEnd = end
+        queryEnd = end
+        var block = start
+        while block < end {
+            var mask = bytes.outsidePath(from: block)
+            while mask != 0 {
+                let index = block + mask.trailingZeroBitCount
+                mask &= mask &- 1
+                let byte = bytes[index]
+                if byte == UInt8(ascii: "%"), bytes.isEscape(at: index) {
+                    continue
+                } else if byte == UInt8(ascii: ";") {
+                    if pathEnd == end, !isOpaque { pathEnd = index }
+                } else if byte == UInt8(ascii: "?") {
+                    if parametersEnd == end {
+                        pathEnd = min(pathEnd, index)
+                        parametersEnd = index
+                    }
+                } else if byte == UInt8(ascii: "#"), queryEnd == end {
+                    pathEnd = min(pathEnd, index)
+                    parametersEnd = min(parametersEnd, index)
+                    queryEnd = index
+                } else {
+                    throw bytes.unexpectedByte(at: index)
+                }
+            }
+            block += 64
+        }
     }
 
     /// Finds the scheme (RFC 1808 section 2.4.2) and returns the first offset after its colon, or 0 without one.
     private mutating func parseScheme(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) -> Int {
-        let end = bytes.end(of: .scheme, from: 0)
+        let end = bytes.endOfSchemeBytes
         guard bytes.byte(at: end) == UInt8(ascii: ":") else { return 0 }
         guard bytes[0].isLetter else { throw GenericURL.ParseError(.badScheme, at: 0, in: bytes) }
         schemeEnd = end
@@ -41,13 +71,5 @@ extension Layout {
         guard bytes.byte(at: end) == UInt8(ascii: ":") else { return }
         let offset = bytes[0].isLetter ? bytes.end(of: .scheme, from: 0) : 0
         throw GenericURL.ParseError(.badScheme, at: offset, in: bytes)
-    }
-}
-
-extension Span<UInt8> {
-    /// The end of the component that `separator` opens at `start`, or `start` if another byte stands there.
-    @inline(__always)
-    fileprivate func end(ofComponent set: ByteSet, after separator: UInt8, at start: Int) -> Int {
-        byte(at: start) == separator ? endOfEscaped(set, from: start + 1) : start
     }
 }

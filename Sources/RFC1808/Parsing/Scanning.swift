@@ -39,7 +39,7 @@ extension Span<UInt8> {
 }
 
 extension UInt8 {
-    var isHexDigit: Bool { hexValue != nil }
+    var isHexDigit: Bool { ByteSet.hexDigits.contains(self) }
 
     /// The value of a hexadecimal digit of either case.
     var hexValue: UInt8? {

@@ -1,142 +1,124 @@
-/// What a resolved URL is put together from.
+/// What a resolved URL is put together from: ranges of the bytes of the base and of the reference.
 struct ResolvedParts {
+    enum Origin {
+        case base
+        case reference
+    }
+
+    struct Part {
+        let origin: Origin
+        let range: Range<Int>
+
+        init?(_ origin: Origin, _ range: Range<Int>?) {
+            guard let range else { return nil }
+            self.origin = origin
+            self.range = range
+        }
+    }
+
     enum DotSegments {
         case kept
+        /// A `..` with nothing before it to take away stays (RFC 1808 step 6c) or goes (RFC 3986 section 5.2.4).
         case removed(keepingSurplus: Bool)
     }
 
-    var scheme: String?
-    /// The URL whose network location, if it has one, is the result's.
-    var location: GenericURL?
-    /// What precedes ``path``: empty, or ending in a slash.
-    var directory: Substring = ""
-    var path: Substring
+    var scheme: Part?
+    var networkLocation: Part?
+    /// The base's path up to its last slash, where ``path`` follows it.
+    var directory = 0..<0
+    /// The base has a network location, but no path: the result's path starts with a slash that neither has.
+    var startsAtRoot = false
+    var path: Part?
     var dotSegments = DotSegments.kept
-    var parameters: Substring?
-    var query: Substring?
-    var fragment: Substring?
-
-    /// Writes the parts so that parsing the text gives them back (RFC 1808 section 4, step 7).
-    func url() -> GenericURL {
-        var bytes: [UInt8] = []
-        var layout = Layout()
-        if let scheme {
-            bytes.append(contentsOf: scheme.utf8)
-            layout.schemeEnd = bytes.count
-            bytes.append(UInt8(ascii: ":"))
-        }
-        if let location, let text = location.networkLocation {
-            bytes.append(contentsOf: "//".utf8)
-            layout.copyNetworkLocation(of: location.layout, to: bytes.count)
-            bytes.append(contentsOf: text.utf8)
-        }
-
-        layout.pathStart = bytes.count
-        appendPath(to: &bytes)
-        bytes.insert(contentsOf: pathPrefix(of: bytes[layout.pathStart...], layout).utf8, at: layout.pathStart)
-        layout.isOpaque =
-            layout.schemeEnd > 0 && !layout.hasNetworkLocation && bytes[layout.pathStart...].first != UInt8(ascii: "/")
-
-        layout.pathEnd = bytes.count
-        bytes.append(parameters, after: UInt8(ascii: ";"))
-        layout.parametersEnd = bytes.count
-        if layout.isOpaque {
-            layout.pathEnd = bytes.count
-        } else if let semicolon = bytes[layout.pathStart...].firstIndex(of: UInt8(ascii: ";")) {
-            layout.pathEnd = semicolon
-        }
-        bytes.append(query, after: UInt8(ascii: "?"))
-        layout.queryEnd = bytes.count
-        bytes.append(fragment, after: UInt8(ascii: "#"))
-        return GenericURL(string: String(decoding: bytes, as: UTF8.self), layout: layout)
-    }
-
-    private func appendPath(to bytes: inout [UInt8]) {
-        guard case .removed(let keepingSurplus) = dotSegments else {
-            bytes.append(contentsOf: path.utf8)
-            return
-        }
-        var directory = directory.utf8
-        var path = path.utf8
-        if directory.startsWithSlash {
-            directory.removeFirst()
-            bytes.append(UInt8(ascii: "/"))
-        } else if directory.isEmpty, path.startsWithSlash {
-            path.removeFirst()
-            bytes.append(UInt8(ascii: "/"))
-        }
-        let floor = bytes.count
-        bytes.appendSegments(directory, floor: floor, keepingSurplus: keepingSurplus)
-        bytes.appendSegments(path, floor: floor, keepingSurplus: keepingSurplus)
-    }
-
-    /// What must precede the path, so that it is not read as part of something else.
-    private func pathPrefix(of path: ArraySlice<UInt8>, _ layout: Layout) -> String {
-        let startsWithSlash = path.first == UInt8(ascii: "/")
-        if layout.hasNetworkLocation {
-            return startsWithSlash || path.isEmpty && parameters == nil ? "" : "/"
-        }
-        if startsWithSlash {
-            return path.dropFirst().first == UInt8(ascii: "/") ? "/." : ""
-        }
-        guard layout.schemeEnd == 0 else { return "" }
-        if path.isEmpty {
-            if case .removed = dotSegments { return "./" } else { return "" }
-        }
-        return path.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: ";") }.contains(UInt8(ascii: ":")) ? "./" : ""
-    }
+    /// The path is that of RFC 3986, of which parameters are a part.
+    var pathHoldsParameters = false
+    var parameters: Part?
+    var query: Part?
+    var fragment: Part?
 }
 
-extension [UInt8] {
-    fileprivate mutating func append(_ component: Substring?, after separator: UInt8) {
-        guard let component else { return }
-        append(separator)
-        append(contentsOf: component.utf8)
-    }
+extension ResolvedParts {
+    /// RFC 1808 section 4, for a reference without a scheme.
+    ///
+    /// An absent component inherits, an empty one does not (decision D2), but for the network location, which inherits
+    /// in both cases (decision D8).
+    init(
+        rfc1808 reference: Layout,
+        _ bytes: Span<UInt8>,
+        against base: Layout,
+        _ baseBytes: Span<UInt8>
+    ) {
+        scheme = Part(.base, base.scheme)
+        path = Part(.reference, reference.path)
+        parameters = Part(.reference, reference.parameters)
+        query = Part(.reference, reference.query)
+        fragment = Part(.reference, reference.fragment(in: bytes.count))
 
-    /// Appends segments without their dot segments; each `..` takes away the segment before it.
-    ///
-    /// Nothing is read twice but what a `..` takes away, so the time is linear.
-    ///
-    /// - Parameters:
-    ///   - floor: Where the segments written so far start.
-    ///   - keepingSurplus: Whether a `..` with nothing to take away stays (RFC 1808 step 6c) or goes (RFC 3986).
-    fileprivate mutating func appendSegments(_ segments: Substring.UTF8View, floor: Int, keepingSurplus: Bool) {
-        var rest = segments
-        while !rest.isEmpty {
-            let end = rest.firstIndex(of: UInt8(ascii: "/"))
-            let segment = rest[..<(end ?? rest.endIndex)]
-            let next = end.map { rest.index(after: $0) } ?? rest.endIndex
-            if segment.elementsEqual("..".utf8) {
-                let parent = startOfLastSegment(floor: floor)
-                if let parent, !self[parent...].elementsEqual("../".utf8) {
-                    removeSubrange(parent...)
-                } else if keepingSurplus {
-                    append(contentsOf: rest[..<next])
-                }
-            } else if !segment.elementsEqual(".".utf8) {
-                append(contentsOf: rest[..<next])
-            }
-            rest = rest[next...]
+        // Step 3.
+        networkLocation = Part(.reference, reference.networkLocation)
+        if let own = networkLocation, !own.range.isEmpty { return }
+        networkLocation = Part(.base, base.networkLocation) ?? networkLocation
+
+        let (basePath, baseParameters) = base.pathAndParameters(of: baseBytes)
+        if reference.path.isEmpty {
+            // Step 5.
+            path = Part(.base, basePath)
+            guard parameters == nil else { return }
+            parameters = Part(.base, baseParameters)
+            query = query ?? Part(.base, base.query)
+        } else if bytes[reference.pathStart] != UInt8(ascii: "/") {
+            // Step 6; by step 4, an absolute path stays as it is.
+            merge(base, basePath, baseBytes, keepingSurplus: true)
         }
     }
 
-    /// Where the last segment starts, which ends in a slash; `nil` if there is none.
-    private func startOfLastSegment(floor: Int) -> Int? {
-        guard count > floor else { return nil }
-        let previousSlash = self[floor..<count - 1].lastIndex(of: UInt8(ascii: "/"))
-        return previousSlash.map { $0 + 1 } ?? floor
+    /// RFC 3986 section 5.2.2, with the parameters as part of the path.
+    init(
+        rfc3986 reference: Layout,
+        _ bytes: Span<UInt8>,
+        against base: Layout,
+        _ baseBytes: Span<UInt8>
+    ) {
+        pathHoldsParameters = true
+        dotSegments = .removed(keepingSurplus: false)
+        scheme = Part(.reference, reference.scheme) ?? Part(.base, base.scheme)
+        networkLocation = Part(.reference, reference.networkLocation)
+        let ownPath = reference.pathStart..<reference.parametersEnd
+        path = Part(.reference, ownPath)
+        query = Part(.reference, reference.query)
+        fragment = Part(.reference, reference.fragment(in: bytes.count))
+        guard reference.scheme == nil, networkLocation == nil else { return }
+
+        networkLocation = Part(.base, base.networkLocation)
+        let basePath = base.pathStart..<base.parametersEnd
+        if ownPath.isEmpty {
+            path = Part(.base, basePath)
+            dotSegments = .kept
+            query = query ?? Part(.base, base.query)
+        } else if bytes[ownPath.lowerBound] != UInt8(ascii: "/") {
+            merge(base, basePath, baseBytes, keepingSurplus: false)
+        }
+    }
+
+    /// Puts the path behind all of the base's path up to its last slash.
+    private mutating func merge(_ base: Layout, _ basePath: Range<Int>, _ bytes: Span<UInt8>, keepingSurplus: Bool) {
+        dotSegments = .removed(keepingSurplus: keepingSurplus)
+        var end = basePath.upperBound
+        while end > basePath.lowerBound, bytes[end - 1] != UInt8(ascii: "/") { end -= 1 }
+        directory = basePath.lowerBound..<end
+        startsAtRoot = basePath.isEmpty && base.hasNetworkLocation
     }
 }
 
 extension Layout {
-    /// Takes over the parts of a network location that starts at `start` here.
-    fileprivate mutating func copyNetworkLocation(of other: Layout, to start: Int) {
-        let shift = start - (other.hierarchyStart + 2)
-        userEnd = other.userEnd + shift
-        hostStart = other.hostStart + shift
-        hostEnd = other.hostEnd + shift
-        port = other.port
-        hasNetworkLocation = true
+    fileprivate var scheme: Range<Int>? {
+        schemeEnd == 0 ? nil : 0..<schemeEnd
+    }
+
+    /// The path and the parameters, those of an opaque part too: to RFC 1808 `foo:a;b` is the path `a` with parameters.
+    fileprivate func pathAndParameters(of bytes: Span<UInt8>) -> (Range<Int>, Range<Int>?) {
+        guard isOpaque else { return (path, parameters) }
+        guard let semicolon = path.first(where: { bytes[$0] == UInt8(ascii: ";") }) else { return (path, nil) }
+        return (pathStart..<semicolon, semicolon + 1..<pathEnd)
     }
 }

@@ -1,0 +1,137 @@
+/// 16 bytes of a URL, compared at once.
+///
+/// This is the one file of the module that reads memory without a bounds check and reinterprets bits. Lanes are loaded only
+/// where all 16 bytes lie in the span.
+///
+/// Only operators between two vectors are one instruction: those of a vector and a scalar, and those of two masks, go lane
+/// by lane. So constants are spread first, and the result of a comparison is taken as integers, 0xFF for true.
+private struct Lanes {
+    private let bytes: SIMD16<UInt8>
+
+    @inline(__always)
+    init(_ bytes: SIMD16<UInt8>) {
+        self.bytes = bytes
+    }
+
+    @inline(__always)
+    private func all(_ byte: UInt8) -> SIMD16<UInt8> {
+        SIMD16<UInt8>(repeating: byte)
+    }
+
+    @inline(__always)
+    private func equal(_ scalar: Unicode.Scalar) -> SIMD16<UInt8> {
+        unsafe unsafeBitCast(bytes .== all(UInt8(ascii: scalar)), to: SIMD16<UInt8>.self)
+    }
+
+    @inline(__always)
+    private func between(_ first: Unicode.Scalar, _ last: Unicode.Scalar) -> SIMD16<UInt8> {
+        let first = all(UInt8(ascii: first))
+        let width = all(UInt8(ascii: last)) &- first
+        return unsafe unsafeBitCast(bytes &- first .<= width, to: SIMD16<UInt8>.self)
+    }
+
+    /// Every byte that no part of a URL but a host in brackets may hold, and those that separate or escape everywhere
+    /// after the network location: `?`, `#` and `%`.
+    @inline(__always)
+    private var marked: SIMD16<UInt8> {
+        let printable = between("!", "z") | equal("~")
+        return printable ^ all(0xFF)
+            | equal("\"") | equal("<") | equal(">") | between("[", "^") | equal("`")
+            | equal("?") | equal("#") | equal("%")
+    }
+
+    /// Bit `n` tells whether byte `n` is not of `ByteSet.path`.
+    @inline(__always)
+    var outsidePath: UInt64 {
+        gather(marked | equal(";"))
+    }
+
+    /// Bit `n` tells whether byte `n` is not of `ByteSet.networkLocation`.
+    @inline(__always)
+    var outsideNetworkLocation: UInt64 {
+        gather(marked | equal("/") | equal(":") | equal("@"))
+    }
+
+    /// Bit `n` tells whether byte `n` is not of `ByteSet.scheme`.
+    @inline(__always)
+    var outsideScheme: UInt64 {
+        let lowercased = Lanes(bytes | all(0x20))
+        let member = lowercased.between("a", "z") | between("0", "9") | equal("+") | equal("-") | equal(".")
+        return gather(member ^ all(0xFF))
+    }
+
+    /// One bit for each lane of 0xFF.
+    @inline(__always)
+    private func gather(_ lanes: SIMD16<UInt8>) -> UInt64 {
+        let halves = unsafe unsafeBitCast(lanes, to: SIMD2<UInt64>.self)
+        return halves.x.bitOfEachByte | halves.y.bitOfEachByte &<< 8
+    }
+}
+
+extension UInt64 {
+    /// The lowest bit of each byte, gathered in the lowest byte; each byte is 0x00 or 0xFF.
+    @inline(__always)
+    fileprivate var bitOfEachByte: UInt64 {
+        ((self & 0x0101_0101_0101_0101) &* 0x0102_0408_1020_4080) &>> 56
+    }
+}
+
+extension Span<UInt8> {
+    @inline(__always)
+    private func lanes(at offset: Int) -> Lanes {
+        Lanes(unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self))
+    }
+
+    /// The end of the run of bytes of `ByteSet.scheme` that starts at 0.
+    @inline(__always)
+    var endOfSchemeBytes: Int {
+        var index = 0
+        while index <= count - 16 {
+            let outside = lanes(at: index).outsideScheme
+            if outside != 0 { return index + outside.trailingZeroBitCount }
+            index += 16
+        }
+        return end(of: .scheme, from: index)
+    }
+
+    /// The end of the run of bytes of `ByteSet.networkLocation` that starts at `start`.
+    @inline(__always)
+    func endOfNetworkLocationBytes(from start: Int) -> Int {
+        var index = start
+        while index <= count - 16 {
+            let outside = lanes(at: index).outsideNetworkLocation
+            if outside != 0 { return index + outside.trailingZeroBitCount }
+            index += 16
+        }
+        return end(of: .networkLocation, from: index)
+    }
+
+    /// Bit `n` tells whether the byte at `start + n` is not of `ByteSet.path`, for 64 bytes; bits past the end are 0.
+    @inline(__always)
+    func outsidePath(from start: Int) -> UInt64 {
+        var mask: UInt64 = 0
+        var offset = start
+        while offset < count, offset - start < 64 {
+            let outside: UInt64
+            if offset <= count - 16 {
+                outside = lanes(at: offset).outsidePath
+            } else if count >= 16 {
+                // The last 16 bytes, without those before the offset.
+                outside = lanes(at: count - 16).outsidePath &>> UInt64(truncatingIfNeeded: offset - (count - 16))
+            } else {
+                outside = outsidePathOfShortSpan &>> UInt64(truncatingIfNeeded: offset)
+            }
+            mask |= outside &<< UInt64(truncatingIfNeeded: offset - start)
+            offset += 16
+        }
+        return mask
+    }
+
+    private var outsidePathOfShortSpan: UInt64 {
+        var mask: UInt64 = 0
+        for index in indices where !ByteSet.path.contains(self[index]) {
+            mask |= 1 &<< UInt64(truncatingIfNeeded: index)
+        }
+        return mask
+    }
+}

@@ -1,0 +1,92 @@
+extension String {
+    /// Makes a string of the ASCII that `body` writes, in its own storage.
+    init(utf8Capacity: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
+        self = unsafe String(unsafeUninitializedCapacity: utf8Capacity) { buffer in
+            var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
+            body(&output)
+            return unsafe output.finalize(for: buffer)
+        }
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// The byte at an offset, or 0, which no URL holds, at the end.
+    func byte(at offset: Int) -> UInt8 {
+        offset < count ? self[offset] : 0
+    }
+
+    /// The offset of the first `scalar`, or the end.
+    func firstIndex(of scalar: Unicode.Scalar, from start: Int) -> Int {
+        var index = start
+        while index < count, self[index] != UInt8(ascii: scalar) { index += 1 }
+        return index
+    }
+
+    func hasColonInFirstSegment(from start: Int) -> Bool {
+        for index in start..<count {
+            switch self[index] {
+            case UInt8(ascii: ":"): return true
+            case UInt8(ascii: "/"), UInt8(ascii: ";"): return false
+            default: continue
+            }
+        }
+        return false
+    }
+
+    mutating func append(copying source: Span<UInt8>) {
+        precondition(source.count <= freeCapacity)
+        unsafe withUnsafeMutableBufferPointer { buffer, count in
+            unsafe source.withUnsafeBufferPointer { source in
+                _ = unsafe buffer.extracting(count...).initialize(fromContentsOf: source)
+                count += source.count
+            }
+        }
+    }
+
+    /// Moves all from `offset` on by the number of bytes put there.
+    mutating func insert(_ scalars: Unicode.Scalar..., at offset: Int) {
+        for scalar in scalars { append(UInt8(ascii: scalar)) }
+        for index in stride(from: count - 1, through: offset + scalars.count, by: -1) {
+            self[index] = self[index - scalars.count]
+        }
+        for (index, scalar) in scalars.enumerated() { self[offset + index] = UInt8(ascii: scalar) }
+    }
+
+    /// Appends segments without their dot segments; each `..` takes away the segment before it.
+    ///
+    /// The segments here start at `floor` and end in a slash. Nothing is read twice but what a `..` takes away, so the
+    /// time is linear.
+    mutating func appendSegments(_ bytes: Span<UInt8>, floor: Int, keepingSurplus: Bool) {
+        var copied = 0
+        var index = 0
+        while index < bytes.count {
+            let segment = index
+            while index < bytes.count, bytes[index] != UInt8(ascii: "/") { index += 1 }
+            let length = index - segment
+            if index < bytes.count { index += 1 }
+
+            guard length == 1 || length == 2, bytes[segment] == UInt8(ascii: ".") else { continue }
+            if length == 1 {
+                append(copying: bytes.extracting(copied..<segment))
+                copied = index
+            } else if bytes[segment + 1] == UInt8(ascii: ".") {
+                append(copying: bytes.extracting(copied..<segment))
+                copied = index
+                if !removeLastSegment(floor: floor), keepingSurplus {
+                    append(copying: bytes.extracting(segment..<index))
+                }
+            }
+        }
+        append(copying: bytes.extracting(copied...))
+    }
+
+    /// Removes the last segment and its slash, unless there is none or it is `..`.
+    private mutating func removeLastSegment(floor: Int) -> Bool {
+        guard count > floor else { return false }
+        var start = count - 1
+        while start > floor, self[start - 1] != UInt8(ascii: "/") { start -= 1 }
+        if count - start == 3, self[start] == UInt8(ascii: "."), self[start + 1] == UInt8(ascii: ".") { return false }
+        removeLast(count - start)
+        return true
+    }
+}
