@@ -60,21 +60,20 @@ extension OutputSpan<UInt8> {
         var copied = 0
         var index = 0
         while index < bytes.count {
+            // Most bytes are neither a dot nor near one.
+            guard bytes[index] == UInt8(ascii: "."), index == 0 || bytes[index - 1] == UInt8(ascii: "/") else {
+                index += 1
+                continue
+            }
             let segment = index
-            while index < bytes.count, bytes[index] != UInt8(ascii: "/") { index += 1 }
+            while index < bytes.count, bytes[index] == UInt8(ascii: ".") { index += 1 }
             let length = index - segment
+            guard length <= 2, index == bytes.count || bytes[index] == UInt8(ascii: "/") else { continue }
             if index < bytes.count { index += 1 }
-
-            guard length == 1 || length == 2, bytes[segment] == UInt8(ascii: ".") else { continue }
-            if length == 1 {
-                append(copying: bytes.extracting(copied..<segment))
-                copied = index
-            } else if bytes[segment + 1] == UInt8(ascii: ".") {
-                append(copying: bytes.extracting(copied..<segment))
-                copied = index
-                if !removeLastSegment(floor: floor), keepingSurplus {
-                    append(copying: bytes.extracting(segment..<index))
-                }
+            append(copying: bytes.extracting(copied..<segment))
+            copied = index
+            if length == 2, !removeLastSegment(floor: floor), keepingSurplus {
+                append(copying: bytes.extracting(segment..<index))
             }
         }
         append(copying: bytes.extracting(copied...))

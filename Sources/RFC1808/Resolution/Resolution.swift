@@ -10,19 +10,7 @@ extension GenericURL {
     /// - a relative result such as `b:c` gets `./`, else `b` would be a scheme; so does one with nothing left of its path.
     public func resolved(against base: GenericURL, mode: ResolutionMode = .rfc1808) -> GenericURL {
         if layout.schemeEnd > 0, mode == .rfc1808 || isOpaque { return self }
-        let baseBytes = base.string.utf8.span
-        let bytes = string.utf8.span
-        let parts =
-            switch mode {
-            case .rfc1808: ResolvedParts(rfc1808: layout, bytes, against: base.layout, baseBytes)
-            case .rfc3986: ResolvedParts(rfc3986: layout, bytes, against: base.layout, baseBytes)
-            }
-        var result = Layout()
-        // 3 for the slash and the prefix that the path can get.
-        let string = String(utf8Capacity: baseBytes.count + bytes.count + 3) { output in
-            result = parts.write(base: base.layout, baseBytes, reference: layout, bytes, to: &output)
-        }
-        return GenericURL(string: string, layout: result)
+        return GenericURL(layout, string.utf8.span, against: base, mode)
     }
 
     /// Parses a reference that may be empty and resolves it against this URL.
@@ -31,9 +19,31 @@ extension GenericURL {
     ///
     /// - Throws: ``ParseError`` with the offset in the reference of the byte that is wrong.
     public func resolving(_ reference: String, mode: ResolutionMode = .rfc1808) throws(ParseError) -> GenericURL {
-        guard reference.isEmpty else { return try GenericURL(reference).resolved(against: self, mode: mode) }
+        guard reference.isEmpty else {
+            let bytes = reference.utf8.span
+            let layout = try Layout(parsing: bytes, maximumLength: Self.defaultMaximumLength)
+            if layout.schemeEnd > 0 {
+                return GenericURL(string: reference, layout: layout).resolved(against: self, mode: mode)
+            }
+            return GenericURL(layout, bytes, against: self, mode)
+        }
         // Without its fragment, `#top` would be the empty reference again.
         guard mode == .rfc3986, layout.queryEnd > 0 else { return self }
         return GenericURL(string: String(view(0..<layout.queryEnd)), layout: layout)
+    }
+
+    private init(_ layout: Layout, _ bytes: Span<UInt8>, against base: GenericURL, _ mode: ResolutionMode) {
+        let baseBytes = base.string.utf8.span
+        let parts =
+            switch mode {
+            case .rfc1808: ResolvedParts(rfc1808: layout, bytes, against: base.layout, baseBytes)
+            case .rfc3986: ResolvedParts(rfc3986: layout, bytes, against: base.layout, baseBytes)
+            }
+        var result = Layout()
+        // 3 for the slash and the prefix that the path can get.
+        string = String(utf8Capacity: baseBytes.count + bytes.count + 3) { output in
+            result = parts.write(base: base.layout, baseBytes, reference: layout, bytes, to: &output)
+        }
+        self.layout = result
     }
 }

@@ -1,0 +1,85 @@
+import Glibc
+import Testing
+
+/// A small generator with a known sequence (Steele, Lea, Flood 2014).
+struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
+
+/// Strings that are URLs, nearly URLs, or not at all.
+struct RandomURLs {
+    /// How many cases each property is tried with: a few seconds' worth, or `RFC1808_CASES`.
+    static let count = environment("RFC1808_CASES").flatMap { Int($0) } ?? 6_000
+
+    /// Another one every time, unless `RFC1808_SEED` repeats one; the tests print it.
+    static let seed = environment("RFC1808_SEED").flatMap { UInt64($0) } ?? UInt64.random(in: .min ... .max)
+
+    private var generator: SplitMix64
+
+    init(_ name: String) {
+        generator = SplitMix64(state: Self.seed)
+        print("\(name): \(Self.count) cases, RFC1808_SEED=\(Self.seed)")
+    }
+
+    /// Pieces in any order: most of it is refused, for every reason there is.
+    mutating func string() -> String {
+        let pieces = [
+            "a", "b", "Z", "0", "80", "65536", ".", "..", "/", "//", ";", "?", "#", ":", "@", "%41", "%2f", "%", "%2",
+            "%g0",
+            "[", "]", "[::1]", "[fe80::1%25e]", "+", "-", "~", "=", "&", " ", "\"", "\\", "^", "`", "{", "|", "<", "é",
+            "\0",
+            "\u{7F}", "foo:", "http://", "abcdefghijklmnop", "%C3%A9", "%00", "%FF",
+        ]
+        return (0...count(12)).map { _ in pick(pieces) }.joined()
+    }
+
+    /// Pieces in their places: nearly all of it is accepted.
+    mutating func url() -> String {
+        var url = ""
+        if chance(50) { url += pick(["http:", "foo:", "X-1.2+y:", "mailto:", "a:"]) }
+        if chance(50) {
+            url += "//"
+            if chance(20) { url += word() + (chance(50) ? ":" + word() : "") + "@" }
+            url += chance(15) ? address() : word()
+            if chance(20) { url += ":" + pick(["", "0", "80", "00443", "65535"]) }
+            if chance(85) { url += "/" }
+        }
+        let dots = [".", "..", "..", "", "a", "b:c", "g.", "..g", word(), word()]
+        url += (0..<count(6)).map { _ in pick(dots) }.joined(separator: "/")
+        if chance(20) { url += ";" + pick(["", "x", "x;y", "x/../y", "x=1/./y", "..", ":"]) }
+        if chance(25) { url += "?" + pick(["", "q", "a=b&c", "&", "=", "a=&b==", "/../", "?", word()]) }
+        if chance(20) { url += "#" + pick(["", "f", "/../", "?;", word()]) }
+        return url
+    }
+
+    private mutating func word() -> String {
+        let pieces = [
+            "a", "B", "z9", "-", "_", "~", "+", ",", "%41", "%2F", "%3a", "%C3%A9", "%25", "abcdefghijklmnopqrst",
+        ]
+        return (0..<count(4)).map { _ in pick(pieces) }.joined()
+    }
+
+    private mutating func address() -> String {
+        let groups = (0...count(8)).map { _ in pick(["0", "1", "2001", "db8", "", "::", "abcde", "1.2.3.4"]) }
+        return "[" + pick(["::1", "::", "1::", "1:2:3:4:5:6:7:8", "::1.2.3.4", groups.joined(separator: ":")])
+            + pick(["", "", "%25en0", "%en0", "%25"]) + "]"
+    }
+
+    private mutating func count(_ limit: Int) -> Int { Int.random(in: 0..<limit, using: &generator) }
+    private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &generator) < percent }
+    private mutating func pick(_ choices: [String]) -> String {
+        choices[Int.random(in: 0..<choices.count, using: &generator)]
+    }
+
+    private static func environment(_ name: String) -> String? {
+        getenv(name).map { String(cString: $0) }
+    }
+}

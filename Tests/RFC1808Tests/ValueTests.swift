@@ -1,0 +1,67 @@
+import Foundation
+import RFC1808
+import Testing
+
+/// What a URL is as a Swift value.
+@Suite struct Values {
+    @Test func `Equality is of bytes`() throws {
+        let url = try GenericURL("Foo://H/%2f")
+        #expect(url == (try GenericURL("Foo://H/%2f")))
+        #expect(url != (try GenericURL("foo://h/%2F")))
+        #expect(Set([url, try GenericURL("Foo://H/%2f"), try GenericURL("foo://h/%2F")]).count == 2)
+    }
+
+    @Test(arguments: [
+        ("Foo://H/%2f", "fOO://h/%2F", true), ("foo://[ABCD::]/", "foo://[abcd::]/", true),
+        ("foo://h/A", "foo://h/a", false),
+        ("foo://U@h", "foo://u@h", false), ("foo://h:80", "foo://h", false), ("foo:/%41", "foo:/A", false),
+        ("foo:A", "foo:a", false), ("foo:%aa%bb", "foo:%AA%BB", true), ("A", "a", false), ("foo:/[", "foo:/{", false),
+        ("foo:/@", "foo:/`", false), ("foo://h%4A", "foo://H%4a", true), ("foo://h?Q", "foo://h?q", false),
+    ])
+    func `Equivalence overlooks the case of scheme, host and escapes`(a: String, b: String, expected: Bool) throws {
+        guard let a = try? GenericURL(a), let b = try? GenericURL(b) else {
+            #expect(!expected)
+            return
+        }
+        #expect(a.isEquivalent(to: b) == expected)
+        #expect(b.isEquivalent(to: a) == expected)
+    }
+
+    @Test func `Codable is a string, and refuses what parsing refuses`() throws {
+        let url = try GenericURL("foo:a?b")
+        #expect(try JSONDecoder().decode([GenericURL].self, from: JSONEncoder().encode([url])) == [url])
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode([GenericURL].self, from: Data(#"["a b"]"#.utf8))
+        }
+    }
+
+    @Test func `Lossless conversion has no reason to give`() {
+        func convert<Value: LosslessStringConvertible>(_ text: String) -> Value? { Value(text) }
+        let url: GenericURL? = convert("foo:a")
+        let none: GenericURL? = convert("foo: a")
+        #expect(url?.description == "foo:a")
+        #expect(none == nil)
+    }
+
+    @Test(arguments: [
+        ("foo://u:secret@h/p", "foo://u:***@h/p"), ("foo://u@h/secret", "foo://u@h/secret"),
+        ("foo://u:@h", "foo://u:***@h"),
+        ("foo://:secret@", "foo://:***@"), ("secret", "secret"),
+    ])
+    func `Debugging output has no password`(input: String, expected: String) throws {
+        let url = try GenericURL(input)
+        #expect(url.description == input)
+        #expect(String(reflecting: url) == expected)
+        var dumped = ""
+        dump(url, to: &dumped)
+        #expect(dumped.contains(expected))
+        #expect(!dumped.contains("secret@"))
+    }
+
+    @Test func `The scheme in lower case is the one to compare`() throws {
+        #expect(try GenericURL("COM.Acme.X-1:a").lowercasedScheme == "com.acme.x-1")
+        #expect(try GenericURL("COM.Acme.X-1:a").scheme == "COM.Acme.X-1")
+        #expect(try GenericURL("a").lowercasedScheme == nil)
+        #expect(try GenericURL("a").resourceSpecifier == "a")
+    }
+}
