@@ -1,7 +1,7 @@
 import RFC1808
 import Testing
 
-/// Input made to cost time or memory. All of it completes, in time that is linear in its length.
+/// Input made to cost time or memory, which completes in time that is linear in its length.
 @Suite(.timeLimit(.minutes(1))) struct `Hostile input` {
     private static let megabyte = 1 << 20
 
@@ -26,7 +26,7 @@ import Testing
 
     @Test(arguments: ["/", ";", "&", "=", "+", "%41", "a", "../", "./", "a/", "//", ":", "a;"])
     func `Taking apart a lot of one thing`(piece: String) throws {
-        let text = "/" + String(repeating: piece, count: 65_000 / piece.utf8.count)
+        let text = "/" + String(repeating: piece, count: 20_000 / piece.utf8.count)
         let query = try GenericURL("foo:/x?" + text, maximumLength: .max)
         #expect(try query.decoded(.query)?.isEmpty == false)
         #expect(query.queryItems.reduce(0) { sum, _ in sum + 1 } >= 1)

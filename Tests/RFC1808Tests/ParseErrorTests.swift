@@ -63,7 +63,7 @@ import Testing
         for (prefix, also) in [
             ("foo:/", "#"), ("foo:", "#"), ("foo:/;", "#"), ("foo:/?", "#"), ("foo:/#", ""), ("/", "#"),
         ] {
-            for padding in 0..<40 {
+            for padding in stride(from: 0, to: 40, by: 3) {
                 let start = Array(prefix.utf8) + Array(repeating: UInt8(ascii: "z"), count: padding)
                 for byte in UInt8.min...UInt8.max {
                     let bytes = start + [byte] + Array(repeating: UInt8(ascii: "z"), count: padding % 20)

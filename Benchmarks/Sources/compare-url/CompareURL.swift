@@ -12,7 +12,8 @@ struct CompareURL {
         let arguments = CommandLine.arguments.dropFirst()
         let rounds = arguments.first.flatMap(Int.init) ?? 101
         let only = arguments.dropFirst().first
-        let results = try measure(subjects(corpus).filter { subject in only.map { subject.name.hasPrefix($0) } ?? true }, rounds: rounds)
+        let subjects = try subjects(corpus).filter { subject in only.map { subject.name.hasPrefix($0) } ?? true }
+        let results = try measure(subjects, rounds: rounds)
 
         print("\(corpus.urls.count) URLs, mean \(Int(corpus.meanLength.rounded())) bytes; \(rounds) rounds, medians")
         print("subject                              ns/URL   allocations   x Foundation URL")

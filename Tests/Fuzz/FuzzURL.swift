@@ -1,0 +1,115 @@
+// A libFuzzer target, compiled together with the module's sources: `make fuzz`.
+
+/// Parses, prints, decodes, resolves and rebuilds, and stops the process where a property does not hold.
+///
+/// The input is split at its first newline, which no URL holds, into a base and a reference.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOne(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let bytes = Array(UnsafeBufferPointer(start: start, count: count))
+    let parts = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
+    let urls = parts.compactMap { checkedParse(Array($0)) }
+    for url in urls {
+        checkDecoding(url)
+        checkRebuilding(url)
+        precondition(url.isEquivalent(to: url))
+        for base in urls { checkResolving(url, against: base) }
+    }
+    return 0
+}
+
+/// What is accepted prints as it was; what is refused is refused at a byte that is there, or at the end.
+private func checkedParse(_ bytes: [UInt8]) -> GenericURL? {
+    do throws(GenericURL.ParseError) {
+        let url = try GenericURL(utf8: bytes.span)
+        precondition(Array(url.description.utf8) == bytes)
+        precondition(checkedComponents(url).reduce(0) { $0 + ($1?.utf8.count ?? 0) } <= 3 * bytes.count)
+        let text = url.debugDescription
+        precondition(url.password == nil ? text == url.description : text.contains(":***@"))
+        return url
+    } catch {
+        precondition((0...bytes.count).contains(error.offset))
+        precondition(error.byte == (error.offset < bytes.count ? bytes[error.offset] : nil))
+        precondition(!error.description.isEmpty)
+        return nil
+    }
+}
+
+/// All raw components; put together with their separators they are the URL.
+private func checkedComponents(_ url: GenericURL) -> [Substring?] {
+    var text = ""
+    if let scheme = url.scheme { text += scheme + ":" }
+    if let location = url.networkLocation {
+        text += "//" + location
+        var parts = ""
+        if let user = url.user { parts += user + (url.password.map { ":" + $0 } ?? "") + "@" }
+        parts += url.host ?? ""
+        precondition(location == parts || location.hasPrefix(parts + ":"))
+        precondition(url.port == nil || location.hasSuffix("\(url.port ?? 0)"))
+    }
+    text += (url.opaquePart ?? url.path) + (url.parameters.map { ";" + $0 } ?? "")
+    text += (url.query.map { "?" + $0 } ?? "") + (url.fragment.map { "#" + $0 } ?? "")
+    precondition(text == url.description)
+    precondition(url.isOpaque == (url.opaquePart != nil))
+    return [
+        url.networkLocation, url.user, url.password, url.host, url.path, url.parameters, url.query, url.fragment,
+        url.opaquePart, url.scheme.map { $0[...] },
+    ]
+}
+
+private func checkDecoding(_ url: GenericURL) {
+    for component in GenericURL.Component.allCases {
+        let bytes = url.decodedBytes(component)
+        do throws(GenericURL.PercentDecodingError) {
+            let text = try url.decoded(component)
+            precondition((text == nil) == (bytes == nil))
+            guard let text, let bytes, bytes.first != UInt8(ascii: "[") else { continue }
+            precondition(text.utf8.elementsEqual(bytes))
+            precondition(text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control })
+        } catch {
+            precondition(Array(url.description.utf8)[error.offset] == UInt8(ascii: "%"))
+        }
+    }
+    let segments = url.pathSegments.map { $0.raw }
+    precondition((url.path.hasPrefix("/") ? "/" : "") + segments.joined(separator: "/") == url.path)
+    let items = url.queryItems.map { $0.name.raw + ($0.value.map { "=" + $0.raw } ?? "") }
+    precondition(items.joined(separator: "&") == url.query ?? "")
+}
+
+/// What is built from decoded parts has these parts.
+private func checkRebuilding(_ url: GenericURL) {
+    guard let parts = decodedParts(url) else { return }
+    do throws(GenericURL.BuildError) {
+        precondition(parts == decodedParts(try parts.build()))
+    } catch {
+        precondition(error == .tooLong)
+    }
+}
+
+private func decodedParts(_ url: GenericURL) -> GenericURL.Builder? {
+    do throws(GenericURL.PercentDecodingError) {
+        return try GenericURL.Builder(url)
+    } catch {
+        precondition(!error.description.isEmpty)
+        return nil
+    }
+}
+
+/// Parsing the printed result gives the same components.
+private func checkResolving(_ reference: GenericURL, against base: GenericURL) {
+    for mode in GenericURL.ResolutionMode.allCases {
+        let result = reference.resolved(against: base, mode: mode)
+        do throws(GenericURL.ParseError) {
+            let again = try GenericURL(result.description, maximumLength: .max)
+            precondition(checkedComponents(again) == checkedComponents(result))
+            precondition(again.port == result.port)
+        } catch {
+            preconditionFailure("\(result) does not parse: \(error)")
+        }
+        precondition(result.fragment == reference.fragment)
+        precondition(result.scheme == reference.scheme ?? base.scheme)
+        if base.networkLocation == nil, reference.networkLocation == nil {
+            precondition(reference.scheme != nil || result.networkLocation == nil)
+        }
+        precondition(result.description.utf8.count <= base.description.utf8.count + reference.description.utf8.count + 3)
+    }
+}
