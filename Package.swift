@@ -81,6 +81,7 @@ let package = Package(
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "testhandler", "todolist"],
             resources: [.copy("Handlers")]
         ),
+        .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["RFC1808", "SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
     ],

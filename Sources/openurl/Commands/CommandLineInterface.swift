@@ -37,11 +37,11 @@ struct CommandLineInterface: ParsableCommand {
     static func run(_ arguments: [CommandLineArgument], _ output: StandardOutput) -> Int32 {
         var arguments = arguments.map(\.parserArgument)
         guard let first = arguments.first else {
-            return usageError("there is no URL to open", "openurl --help", output)
+            return usageError("usage: openurl [open] <url> ..., or openurl <command> ...", "openurl --help")
         }
         if !isRootArgument(first) {
             guard first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":")) else {
-                return usageError("'\(first)' is no command, and no URL as it has no ':'", "openurl --help", output)
+                return usageError("'\(first)' is no command, and no URL as it has no ':'", "openurl --help")
             }
             arguments.insert(Open.name, at: 0)
         }
@@ -60,7 +60,7 @@ struct CommandLineInterface: ParsableCommand {
         } catch {
             guard exitCode(for: error) == .success else {
                 let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
-                return usageError(message(for: error), help, output)
+                return usageError(message(for: error), help)
             }
             // A request for help, the version, or a shell's completions.
             output.print(fullMessage(for: error))
@@ -77,8 +77,8 @@ struct CommandLineInterface: ParsableCommand {
         configuration.subcommands.contains { $0.configuration.commandName == argument }
     }
 
-    private static func usageError(_ message: String, _ help: String, _ output: StandardOutput) -> Int32 {
-        StandardError.print("\(message); see '\(help)'")
+    private static func usageError(_ message: String, _ help: String) -> Int32 {
+        StandardError.print("\(message) (see '\(help)')")
         return ExitStatus.usage
     }
 }

@@ -1,0 +1,122 @@
+import Foundation
+import Testing
+
+/// What a run of `openurl` printed and how it ended.
+struct CommandRun: Sendable {
+    let status: Int32
+    let output: String
+    let errors: String
+
+    /// The lines of the output.
+    var lines: [String] { output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init) }
+}
+
+/// The environment of a run without a session bus.
+let noBus = environment(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
+
+/// The test's own environment without what would change a result, and with these variables.
+func environment(_ variables: [String: String]) -> [String: String] {
+    var environment = ProcessInfo.processInfo.environment
+    for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID", "NO_COLOR"] { environment[name] = nil }
+    return environment.merging(variables) { $1 }
+}
+
+/// Runs the `openurl` that was built with the tests.
+func openurl(
+    _ arguments: String...,
+    input: [UInt8] = [],
+    environment: [String: String] = noBus,
+    output: String? = nil,
+    in directory: URL? = nil
+) async throws -> CommandRun {
+    try await run(executable, arguments, input, environment, output, directory)
+}
+
+/// Runs the `openurl` that was built with the tests, without a session bus.
+func openurl(_ arguments: [String]) async throws -> CommandRun {
+    try await run(executable, arguments, [], noBus, nil, nil)
+}
+
+/// Runs the `openurl` that was built with the tests on a stand-in's bus.
+func openurl(
+    _ arguments: [String],
+    on router: StandInRouter,
+    _ variables: [String: String] = [:]
+) async throws -> CommandRun {
+    try await run(executable, arguments, [], router.environment.merging(variables) { $1 }, nil, nil)
+}
+
+/// Runs a line of the shell's in which `$openurl` is the command.
+func shell(_ line: String, environment: [String: String] = noBus) async throws -> CommandRun {
+    let variables = environment.merging(["openurl": executable.path]) { $1 }
+    return try await run(URL(filePath: "/bin/sh"), ["-c", line], [], variables, nil, nil)
+}
+
+/// Runs `openurl` with a terminal as its standard output and standard error, which come as one.
+func onTerminal(_ arguments: String..., environment: [String: String] = noBus) async throws -> CommandRun {
+    let words = arguments.map { "'\($0)'" }.joined(separator: " ")
+    let run = try await shell(
+        "exec script --quiet --return --command \"$openurl \(words)\" /dev/null",
+        environment: environment
+    )
+    return CommandRun(status: run.status, output: run.output.replacing("\r\n", with: "\n"), errors: run.errors)
+}
+
+private var executable: URL {
+    // The tests' program is built into the same directory.
+    URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appending(path: "openurl")
+}
+
+extension URL {
+    /// Makes a directory and those above it.
+    func createDirectory() throws {
+        try FileManager.default.createDirectory(at: self, withIntermediateDirectories: true)
+    }
+
+    /// Writes a file.
+    func write(_ text: String) throws {
+        try Data(text.utf8).write(to: self)
+    }
+}
+
+private func run(
+    _ executable: URL,
+    _ arguments: [String],
+    _ input: [UInt8],
+    _ environment: [String: String],
+    _ output: String?,
+    _ directory: URL?
+) async throws -> CommandRun {
+    // Files and not pipes: nobody has to read while the program runs.
+    let files = FileManager.default.temporaryDirectory.appending(path: "openurl-run-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
+    defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: files) } }
+    let inputFile = files.appending(path: "input")
+    try Data(input).write(to: inputFile)
+    let outputFile = output.map { URL(filePath: $0) } ?? files.appending(path: "output")
+    let errorFile = files.appending(path: "errors")
+    for file in output == nil ? [outputFile, errorFile] : [errorFile] { try Data().write(to: file) }
+
+    let process = Process()
+    process.executableURL = executable
+    process.arguments = arguments
+    process.environment = environment
+    process.currentDirectoryURL = directory
+    process.standardInput = try FileHandle(forReadingFrom: inputFile)
+    process.standardOutput = try FileHandle(forWritingTo: outputFile)
+    process.standardError = try FileHandle(forWritingTo: errorFile)
+    let status = try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Int32, any Error>) in
+        process.terminationHandler = { ended.resume(returning: $0.terminationStatus) }
+        do {
+            try process.run()
+        } catch {
+            process.terminationHandler = nil
+            ended.resume(throwing: error)
+        }
+    }
+    return CommandRun(
+        status: status,
+        output: output == nil ? String(decoding: try Data(contentsOf: outputFile), as: UTF8.self) : "",
+        errors: String(decoding: try Data(contentsOf: errorFile), as: UTF8.self)
+    )
+}

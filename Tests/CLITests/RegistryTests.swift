@@ -1,0 +1,110 @@
+import Foundation
+import PrivateBus
+import Testing
+
+@Suite struct RegistryTests {
+    @Test func listsHandlers() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["list"], on: router)
+            #expect(run.status == 0)
+            #expect(run.output == "com.acme.todolist\tTo\\u{9}do\ttodolist,todo\tactive\t/opt/todolist.plist\n")
+            let json = try await openurl(["list", "--json"], on: router)
+            let entry =
+                #"{"id":"com.acme.todolist","name":"To\tdo","path":"/opt/todolist.plist","executable":"todolist","#
+                + #""schemes":["todolist","todo"],"kind":"native","fixed":false,"state":"active","warnings":[]}"#
+            #expect(json.lines == [entry])
+            let terminal = try await onTerminal("list", environment: router.environment)
+            #expect(
+                terminal.lines == [
+                    "ID                 NAME       SCHEMES        STATE   PATH",
+                    "com.acme.todolist  To\\u{9}do  todolist,todo  active  /opt/todolist.plist",
+                ]
+            )
+        }
+    }
+
+    @Test func listsSchemes() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["list", "--schemes"], on: router)
+            #expect(run.output == "ok\tcom.acme.todolist\nslow\tcom.acme.slow,com.acme.other\n")
+            let json = try await openurl(["list", "--schemes", "--json"], on: router)
+            #expect(
+                json.lines == [
+                    #"{"scheme":"ok","ids":["com.acme.todolist"]}"#,
+                    #"{"scheme":"slow","ids":["com.acme.slow","com.acme.other"]}"#,
+                ]
+            )
+        }
+    }
+
+    @Test func registersPathsFromTheRoot() async throws {
+        try await StandInRouter.with { router in
+            let directory = router.bus.directory.resolvingSymlinksInPath()
+            let run = try await openurl(
+                "register",
+                "./a.plist",
+                "sub/../b.plist",
+                "missing",
+                "/opt//c/./d",
+                environment: router.environment,
+                in: directory
+            )
+            let paths = ["\(directory.path)/a.plist", "\(directory.path)/sub/../b.plist", "/opt/c/d"]
+            #expect(await router.registered == paths)
+            #expect(run.status == 1)
+            #expect(run.output == paths.map { "com.acme.todolist\ttodolist,todo\t\($0)\n" }.joined())
+            let warning = "openurl: warning: com.acme.todolist: todo belongs to com.acme.other\n"
+            #expect(
+                run.errors == "\(warning)\(warning)openurl: missing: there is no \(directory.path)/missing\n\(warning)"
+            )
+            let json = try await openurl(["register", "--json", "/x"], on: router)
+            #expect(json.output.hasPrefix(#"{"id":"com.acme.todolist","#))
+            #expect(json.output.contains(#""warnings":["todo belongs to com.acme.other"]"#))
+        }
+    }
+
+    @Test func unregisters() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["unregister", "com.acme.nobody", "com.acme.todolist"], on: router)
+            #expect(run.status == 1)
+            #expect(run.errors == "openurl: com.acme.nobody: there is no com.acme.nobody\n")
+            #expect(run.output == "")
+            #expect(await router.unregistered == ["com.acme.todolist"])
+            let json = try await openurl(["unregister", "--json", "com.acme.todolist"], on: router)
+            #expect(json.output == "{\"id\":\"com.acme.todolist\"}\n")
+        }
+    }
+
+    @Test func showsTheStatus() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["status"], on: router, ["TZ": "UTC"])
+            #expect(run.status == 0)
+            #expect(
+                run.output == """
+                    com.acme.todolist\tactive\t42\t1970-01-02T00:00:00\t12.3 MiB
+                    com.acme.idle\tnotRunning\t–\t–\t–
+
+                    """
+            )
+            let json = try await openurl(["status", "--json"], on: router)
+            #expect(
+                json.lines == [
+                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485}"#,
+                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null}"#,
+                ]
+            )
+            #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 1)
+            let unknown = try await openurl(["status", "com.acme.nobody"], on: router)
+            #expect(unknown.status == 1)
+            #expect(unknown.errors.hasPrefix("openurl: there is no handler 'com.acme.nobody'"))
+        }
+    }
+
+    @Test func printsTheRoutersVersion() async throws {
+        try await StandInRouter.with { router in
+            #expect(try await openurl(["version"], on: router).output == "openurl 0.1.0\nopenurld 1.2.3\n")
+            let json = try await openurl(["version", "--json"], on: router)
+            #expect(json.output == "{\"openurl\":\"0.1.0\",\"router\":\"1.2.3\"}\n")
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Reactor
+
+/// What a router answers, by the URL's scheme, on a bus of its own.
+///
+/// | URL | answer |
+/// |---|---|
+/// | `ok:` | opened; the reply holds the options as they arrived |
+/// | `error:CODE` | the ``OpenURLError`` with the code |
+/// | `bus:NAME` | the D-Bus error with the name |
+/// | `odd:` | opened, with text that a terminal must not get |
+/// | `slow:` | opened when somebody has asked for the schemes |
+/// | `die:` | none: the router leaves the bus |
+actor StandInRouter {
+    static let entry = HandlerEntry(
+        id: "com.acme.todolist",
+        name: "To\tdo",
+        path: "/opt/todolist.plist",
+        executable: "todolist",
+        schemes: ["todolist", "todo"],
+        kind: "native",
+        isFixed: false,
+        state: "active",
+        warnings: []
+    )
+
+    static let trace = [
+        TracePhase("willFinishLaunching", microseconds: 749),
+        TracePhase("didFinishLaunching", microseconds: 12_350, answer: false),
+    ]
+
+    nonisolated let bus: PrivateBus
+    private let connection: Connection
+    private var schemesWereAsked = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private(set) var registered: [String] = []
+    private(set) var unregistered: [String] = []
+
+    nonisolated var environment: [String: String] { CLITests.environment(bus.environment) }
+
+    init() async throws {
+        bus = try PrivateBus()
+        connection = try await Connection.open(.address(bus.address), on: try EventLoop())
+        await connection.export([router, registry, lifecycle], at: RouterService.path)
+        _ = try await connection.requestName(RouterService.name)
+    }
+
+    /// Runs a test beside a router of its own.
+    static func with(_ body: (StandInRouter) async throws -> Void) async throws {
+        let router = try await StandInRouter()
+        defer { router.bus.stop() }
+        try await body(router)
+    }
+
+    private nonisolated var router: ExportedInterface {
+        ExportedInterface(
+            RouterInterface.name,
+            [
+                .method(RouterInterface.openURL) { _, input in
+                    try await self.open(input.values.0, input.values.1)
+                },
+                .method(RouterInterface.canOpenURL) { _, url in
+                    if url.hasPrefix("error:") { throw OpenURLError(.malformedURL, "byte 3: told") }
+                    return url.hasPrefix("ok:")
+                },
+                .property(RouterInterface.version) { "1.2.3" },
+            ]
+        )
+    }
+
+    private nonisolated var registry: ExportedInterface {
+        ExportedInterface(
+            RegistryInterface.name,
+            [
+                .method(RegistryInterface.register) { _, path in try await self.register(path) },
+                .method(RegistryInterface.unregister) { _, id in
+                    guard id == Self.entry.id else { throw RemoteError(.failed, "there is no \(id)") }
+                    await self.unregister(id)
+                    return Empty()
+                },
+                .method(RegistryInterface.listHandlers) { _, _ in [Self.entry] },
+                .method(RegistryInterface.listSchemes) { _, _ in
+                    await self.answerSlowOnes()
+                    return ["slow": ["com.acme.slow", "com.acme.other"], "ok": ["com.acme.todolist"]]
+                },
+            ]
+        )
+    }
+
+    private nonisolated var lifecycle: ExportedInterface {
+        ExportedInterface(
+            LifecycleInterface.name,
+            [
+                .method(LifecycleInterface.list) { _, _ in
+                    [
+                        HandlerStatus(
+                            id: "com.acme.todolist",
+                            state: "active",
+                            pid: 42,
+                            since: 86_400,
+                            residentMemory: 12_897_485
+                        ),
+                        HandlerStatus(id: "com.acme.idle", state: "notRunning"),
+                    ]
+                }
+            ]
+        )
+    }
+
+    private func open(_ url: String, _ options: OpenOptions) async throws -> OpenResult {
+        let parts = url.split(separator: ":", maxSplits: 1).map(String.init)
+        let argument = parts.count > 1 ? parts[1] : ""
+        switch parts[0].lowercased() {
+        case "error":
+            throw OpenURLError(OpenURLError.Code(rawValue: argument) ?? .declined, "com.acme.todolist \u{1B}[31mtold")
+        case "bus": throw RemoteError(ErrorName(argument) ?? .failed, "the bus told")
+        case "odd": return OpenResult(handler: "com.acme.\u{202E}odd", path: .launched, reply: [:], trace: [])
+        case "slow": await waitForQuestion()
+        case "die":
+            await connection.close()
+        default: break
+        }
+        var reply: [String: Value] = ["fallback": .array(options.fallback.map(Value.string), of: "s")]
+        reply["annotation"] = options.annotation
+        reply["handler"] = options.handler.map(Value.string)
+        reply["milliseconds"] = options.timeout.map {
+            .int64($0.components.seconds * 1000 + $0.components.attoseconds / 1_000_000_000_000_000)
+        }
+        reply["token"] = options.activationToken.map(Value.string)
+        reply["startup"] = options.desktopStartupID.map(Value.string)
+        return OpenResult(handler: "com.acme.todolist", path: .active, reply: reply, trace: Self.trace)
+    }
+
+    private func waitForQuestion() async {
+        guard !schemesWereAsked else { return }
+        await withCheckedContinuation { waiters.append($0) }
+    }
+
+    private func answerSlowOnes() {
+        schemesWereAsked = true
+        for waiter in waiters { waiter.resume() }
+        waiters = []
+    }
+
+    private func register(_ path: String) throws -> HandlerEntry {
+        guard !path.hasSuffix("missing") else { throw RemoteError(.failed, "there is no \(path)") }
+        registered.append(path)
+        var entry = Self.entry
+        entry.path = path
+        entry.warnings = ["todo belongs to com.acme.other"]
+        return entry
+    }
+
+    private func unregister(_ id: String) {
+        unregistered.append(id)
+    }
+}
