@@ -69,7 +69,7 @@ let package = Package(
 
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
-        .target(name: "PrivateBus", path: "Tests/PrivateBus"),
+        .target(name: "PrivateBus", dependencies: ["CLinux"], path: "Tests/PrivateBus"),
         .testTarget(name: "DBusTests", dependencies: ["DBus", "PrivateBus", "Reactor"]),
         .executableTarget(
             name: "testhandler",

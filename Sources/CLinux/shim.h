@@ -2,9 +2,9 @@
 #include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
-#include <sys/signalfd.h>
 
-// <spawn.h> declares these for _GNU_SOURCE only, which that module is built without.
+// <spawn.h> and <unistd.h> declare these for _GNU_SOURCE only, which that module is built without.
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+extern int pipe2(int ends[2], int flags);
 enum { SPAWN_SETSID = 0x80 };  // POSIX_SPAWN_SETSID

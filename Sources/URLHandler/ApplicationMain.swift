@@ -11,12 +11,9 @@ extension Application {
     /// arrives. Started by the router, it waits for the first message; started by hand, it launches at once and without
     /// a URL. `SIGTERM` and `SIGINT` end it in order.
     ///
-    /// Call it before anything that starts threads, which have to inherit that these two signals are blocked.
-    ///
     /// Exit status: 0 when it was told to end, 1 when there is no bus, another process owns the name, or the bus went
     /// away; standard error says which.
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
-        SignalWatch.block([SIGTERM, SIGINT])
         let progress = Progress()
         let application = Application(identifier, delegate: delegate, progress: progress)
         let queue = EventQueue()
@@ -45,11 +42,12 @@ extension Application {
         } catch {
             fail(identifier, "the name cannot be taken: \(error)")
         }
-        if !isStartedByRouter { await application.launch() }
-        Task {
+        // Not on the main actor: a delegate that does not return must not keep the process alive without a bus.
+        Task.detached {
             await connection.waitUntilClosed()
             queue.end(application, connection, status: 1)
         }
+        if !isStartedByRouter { await application.launch() }
         for await event in queue.events { await event() }
         // The last event ends the process.
         exit(1)
@@ -63,13 +61,33 @@ extension Application {
 }
 
 extension EventQueue {
-    /// Ends the process after the events that have arrived.
+    /// How long a handler may take to end ("App Termination": five seconds).
+    private static let endTimeout = Duration.seconds(5)
+
+    /// Ends the process after the events that have arrived; a delegate that does not return cannot hold it up for ever.
     fileprivate func end(_ application: Application, _ connection: Connection, status: CInt) {
+        let loop = connection.loop
+        loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(status == 0 ? 1 : status) } }
         finish {
+            await EventQueue.refuseMore(as: application.identifier, connection)
             await application.willTerminate()
             // Answers that were given are written before the process ends.
             await connection.close()
             exit(status)
+        }
+    }
+
+    /// Gives the name back, and returns when every URL that the router sent to this process has arrived and been refused.
+    ///
+    /// The router hears that the name is free before it answers the ping, and sends nothing here after that. So what it has
+    /// sent arrives before its answer, and no URL is lost in a process that is about to end.
+    private static func refuseMore(as name: BusName, _ connection: Connection) async {
+        let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
+        do throws(CallError) {
+            try await connection.releaseName(name)
+            _ = try await connection.call(PeerInterface.ping, on: router, Empty(), timeout: .seconds(1))
+        } catch {
+            // Without a bus, or without a router, nobody sends anything.
         }
     }
 }

@@ -328,6 +328,10 @@ public actor URLRouter {
         _ owner: BusName
     ) async -> Result<OpenAnswer, CallError> {
         guard let context = request.context else { return .failure(.cancelled) }
+        // The handler may have given its name back since the request was granted, and then counts on getting nothing more.
+        guard session.owner == owner else {
+            return .failure(.remote(RemoteError(.nameHasNoOwner, "\(session.id) is ending")))
+        }
         if request.causedLaunch { request.addPhase("ready") }
         let left = ContinuousClock.now.duration(to: request.deadline)
         guard left > .zero else { return .failure(.timedOut) }

@@ -17,8 +17,6 @@ if CommandLine.argc > 1 {
     exit(isVersion ? 0 : ExitStatus.usage)
 }
 
-// Threads inherit what is blocked, so this comes before the first of them.
-SignalWatch.block([SIGINT, SIGTERM])
 LoggingSystem.bootstrap(StreamLogHandler.standardError)
 let log = Logger(label: "openurld")
 /// Whether a signal has told the router to end.

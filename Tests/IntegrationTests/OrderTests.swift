@@ -93,6 +93,8 @@ import Testing
         handler.executableURL = Router.products.appending(path: "testhandler")
         handler.arguments = ["com.example.own", router.bus.directory.appending(path: "com.example.own.log").path]
         handler.environment = router.bus.environment
+        handler.standardOutput = FileHandle.nullDevice
+        handler.standardError = FileHandle.nullDevice
         try await Router.waitForOwner(of: "com.example.own", on: router.connection) { try handler.run() }
         let result = try await router.open("own:x")
         #expect(result.reply["pid"] == .int32(handler.processIdentifier))
@@ -114,7 +116,7 @@ import Testing
             on: RouterService.object,
             "last:x"
         )
-        #expect(router.terminate() == 0)
+        #expect(await router.terminate() == 0)
         #expect(try await answer.value.path == .launched)
         for await owner in opened where owner == nil { break }
         try await router.connection.unwatchName(watch)

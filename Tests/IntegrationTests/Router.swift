@@ -33,6 +33,11 @@ final class Router: Sendable {
         process = Process()
         process.executableURL = Self.products.appending(path: "openurld")
         process.environment = bus.environment
+        // Handlers inherit it, and none may keep the test's own output open.
+        let log = bus.directory.appending(path: "openurld.log")
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+        process.standardError = try FileHandle(forWritingTo: log)
+        process.standardOutput = FileHandle.nullDevice
         try await Self.waitForOwner(of: RouterService.name, on: connection) { [process] in try process.run() }
     }
 
@@ -106,13 +111,13 @@ final class Router: Sendable {
     /// Ends the bus, and with it the router and every handler.
     func stop() {
         bus.stop()
-        process.waitUntilExit()
     }
 
     /// Ends the router in order and returns its exit status.
-    func terminate() -> Int32 {
-        process.terminate()
-        process.waitUntilExit()
-        return process.terminationStatus
+    func terminate() async -> Int32 {
+        await withCheckedContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            process.terminate()
+        }
     }
 }

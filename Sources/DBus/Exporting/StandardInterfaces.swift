@@ -104,3 +104,9 @@ enum StandardInterfaces {
         )
     }
 }
+
+/// `org.freedesktop.DBus.Peer`, which every connection answers by itself.
+public enum PeerInterface {
+    /// Answers when everything that was sent before has been received.
+    public static let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
+}

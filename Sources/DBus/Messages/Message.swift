@@ -35,6 +35,7 @@ final class Message: @unchecked Sendable {
             interface.rawValue,
             member.rawValue
         )
+        if let pointer, !object.startsService { dbus_message_set_auto_start(pointer, 0) }
         return try filled(pointer) { (writer) throws(EncodingError) in try body.write(to: &writer) }
     }
 
@@ -109,9 +110,14 @@ public struct RemoteObject: Sendable, Hashable {
     /// The object's path.
     public let path: ObjectPath
 
+    /// Whether the bus may start a program to own the destination. The corresponding C function is
+    /// `dbus_message_set_auto_start`.
+    public let startsService: Bool
+
     /// Names an object.
-    public init(_ destination: BusName?, _ path: ObjectPath) {
+    public init(_ destination: BusName?, _ path: ObjectPath, startsService: Bool = true) {
         self.destination = destination
         self.path = path
+        self.startsService = startsService
     }
 }
