@@ -11,6 +11,7 @@ import Reactor
 /// | `ok:` | opened; the reply holds the options as they arrived |
 /// | `error:CODE` | the ``OpenURLError`` with the code |
 /// | `bus:NAME` | the D-Bus error with the name |
+/// | `values:` | opened; the reply holds a value of each type |
 /// | `odd:` | opened, with text that a terminal must not get |
 /// | `slow:` | opened when somebody has asked for the schemes |
 /// | `die:` | none: the router leaves the bus |
@@ -30,6 +31,22 @@ actor StandInRouter {
     static let trace = [
         TracePhase("willFinishLaunching", microseconds: 749),
         TracePhase("didFinishLaunching", microseconds: 12_350, answer: false),
+    ]
+
+    private static let values: [String: Value] = [
+        "array": .array([.byte(0), .byte(255)], of: "y"),
+        "boolean": true,
+        "dictionary": .dictionary([.uint16(2): .int16(-2), .uint16(1): .int16(-1)], key: "q", value: "n"),
+        "finite": .double(0.5),
+        "infinite": .double(-.infinity),
+        "int32": .int32(.min),
+        "int64": .int64(.min),
+        "nan": .double(.nan),
+        "path": .objectPath("/a"),
+        "signature": .signature("a{sv}"),
+        "string": .string("\u{9B}2J \"\\/ü"),
+        "structure": .structure([.uint32(.max), .uint64(.max)]),
+        "variant": .variant(.variant("inner")),
     ]
 
     nonisolated let bus: PrivateBus
@@ -118,6 +135,7 @@ actor StandInRouter {
             throw OpenURLError(OpenURLError.Code(rawValue: argument) ?? .declined, "com.acme.todolist \u{1B}[31mtold")
         case "bus": throw RemoteError(ErrorName(argument) ?? .failed, "the bus told")
         case "odd": return OpenResult(handler: "com.acme.\u{202E}odd", path: .launched, reply: [:], trace: [])
+        case "values": return OpenResult(handler: "com.acme.todolist", path: .fallback, reply: Self.values, trace: [])
         case "slow": await waitForQuestion()
         case "die":
             await connection.close()

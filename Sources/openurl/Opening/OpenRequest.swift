@@ -26,8 +26,15 @@ struct OpenRequest {
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, output: output)
         return batch.perform(urls, name: \.shown) { (url) throws(Failure) in
             let text = try url.urlText()
-            let result = try open(text, with: router)
-            print(result, of: text, to: output)
+            switch report {
+            case .nothing: _ = try open(text, OpenCall.unread, with: router)
+            case .trace:
+                let result = try open(text, OpenCall.method, with: router)
+                for line in result.traceLines(of: text) { output.print(line) }
+            case .json:
+                let result = try open(text, OpenCall.method, with: router)
+                output.print(result.json(of: text).text)
+            }
         }
     }
 
@@ -36,7 +43,11 @@ struct OpenRequest {
         return String(validatingCString: value)
     }
 
-    private func open(_ url: String, with router: Router) throws(Failure) -> OpenResult {
+    private func open<Output: MessageBody>(
+        _ url: String,
+        _ method: Method<OpenCall, Output>,
+        with router: Router
+    ) throws(Failure) -> Output {
         var options = options
         for url in fallback { options.fallback.append(try url.urlText()) }
         options.activationToken = environmentVariable("XDG_ACTIVATION_TOKEN")
@@ -44,46 +55,11 @@ struct OpenRequest {
         let isWatched = !isQuiet && report != .json && StandardError.isTerminal
         let notice = { LaunchNotice(url: url, handler: options.handler).print(asking: router) }
         return try router.call(
-            OpenCall.method,
+            method,
             OpenCall(url: url, options: options),
             timeout: nil,
             notice: isWatched ? notice : nil
         )
-    }
-
-    private func print(_ result: OpenResult, of url: String, to output: StandardOutput) {
-        switch report {
-        case .nothing: break
-        case .trace:
-            for line in result.traceLines(of: url) { output.print(line) }
-        case .json: output.print(result.json(of: url).text)
-        }
-    }
-}
-
-/// What ``RouterInterface/openURL`` takes, as a type that is not generic: making the metadata of the generic one at run
-/// time searches every conformance of the program twice, a tenth of what opening a URL costs.
-private struct OpenCall: MessageBody {
-    static let method = Method<OpenCall, OpenResult>(RouterInterface.name, "OpenURL")
-
-    static var signature: Signature { Arguments<String, OpenOptions>.signature }
-
-    let url: String
-    let options: OpenOptions
-
-    init(url: String, options: OpenOptions) {
-        self.url = url
-        self.options = options
-    }
-
-    init(from reader: inout MessageReader) throws(DecodingError) {
-        url = try String(from: &reader)
-        options = try OpenOptions(from: &reader)
-    }
-
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
-        try url.write(to: &writer)
-        try options.write(to: &writer)
     }
 }
 
