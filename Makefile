@@ -1,4 +1,4 @@
-# make test, make build, then make install: README.md says more.
+# make demo, make test, make build, make install: README.md says more.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -6,11 +6,11 @@ BINDIR = $(PREFIX)/bin
 
 BUILT = .build/release
 PROGRAMS = openurl openurld todolist
-HANDLERS = $(wildcard Schemes/*.plist) examples/todolist/com.acme.todolist.plist
+HANDLERS = $(wildcard Schemes/*.plist)
 SWIFT_FILES = Package.swift Sources Tests examples
 
 BUILD_PACKAGES = dbus libdbus-1-dev pkg-config
-TEST_PACKAGES = $(BUILD_PACKAGES)
+TEST_PACKAGES = $(BUILD_PACKAGES) libglib2.0-bin python3-dbus python3-gi systemd util-linux
 
 # Packages from elsewhere are built with their own settings: SwiftPM keeps this flag from them.
 ifeq ($(CI),true)
@@ -26,11 +26,17 @@ INSTALLED = \
 	share/man/man1/openurl.1 \
 	share/man/man8/openurld.8
 
-.PHONY: build test lint format install uninstall clean
+.PHONY: build demo test lint format install uninstall clean
 
 build:
 	@Packaging/require $(BUILD_PACKAGES)
 	swift build -c release --static-swift-stdlib
+
+# Builds what `make test` builds too.
+demo:
+	@Packaging/require $(BUILD_PACKAGES)
+	swift build $(STRICT)
+	@examples/demo.sh .build/debug
 
 test:
 	@Packaging/require $(TEST_PACKAGES)
@@ -50,7 +56,7 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
 	install -m 755 $^ $(DESTDIR)$(BINDIR)
 	install -m 644 $(HANDLERS) $(DESTDIR)$(PREFIX)/share/openurl/handlers
-	sed '/CFBundleExecutable/{n;s|>[^<]*<|>$(BINDIR)/todolist<|;}' examples/todolist/com.acme.todolist.plist | \
+	sed '/CFBundleExecutable/{n;s|>[^<]*<|>$(BINDIR)/todolist<|;}' Schemes/com.acme.todolist.plist | \
 		install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/openurl/handlers/com.acme.todolist.plist
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/org.openurl.Router1.service.in | \
 		install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/dbus-1/services/org.openurl.Router1.service

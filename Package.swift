@@ -62,10 +62,14 @@ let package = Package(
         .target(name: "TodoList", dependencies: ["RFC1808"], path: "examples/todolist/TodoList"),
         .executableTarget(
             name: "todolist",
-            dependencies: ["OpenURLBus", "RFC1808", "TodoList", "URLHandler"],
+            dependencies: ["DBus", "RFC1808", "TodoList", "URLHandler"],
             path: "examples/todolist/todolist"
         ),
-        .executableTarget(name: "requester", dependencies: ["OpenURL", "RFC1808"], path: "examples/requester"),
+        .executableTarget(
+            name: "requester",
+            dependencies: ["DBus", "OpenURL", "OpenURLBus", "RFC1808"],
+            path: "examples/requester"
+        ),
 
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),

@@ -1,1 +1,32 @@
-// Filled by the commits that follow.
+import DBus
+import Glibc
+import OpenURL
+import OpenURLBus
+import RFC1808
+
+// Sends a URL, the iOS app programming guide's or the one that is given, and tells what became of it.
+
+let arguments = CommandLine.arguments.dropFirst()
+let text = arguments.first ?? "todolist://www.acme.com?Quarterly%20Report#200806231300"
+if arguments.count > 1 { fail("usage: requester [URL]", 64) }
+
+do {
+    let url = try GenericURL(text)
+    let result = try await OpenURLClient().open(url)
+    print("\(result.handler) took it (\(result.path.rawValue))")
+    for (key, value) in result.reply.sorted(by: { $0.key < $1.key }) {
+        print("  \(key): \(value.string ?? "\(value)")")
+    }
+} catch let error as GenericURL.ParseError {
+    fail("requester: \(error)", OpenURLError.Code.malformedURL.exitStatus)
+} catch OpenURLClientError.notOpened(let error) {
+    fail("requester: \(error)", error.code.exitStatus)
+} catch {
+    fail("requester: \(error)", ExitStatus.unavailable)
+}
+
+func fail(_ message: String, _ status: Int32) -> Never {
+    let line = Array("\(message)\n".utf8)
+    _ = write(STDERR_FILENO, line, line.count)
+    exit(status)
+}

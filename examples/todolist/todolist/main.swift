@@ -1,31 +1,22 @@
+import DBus
 import Glibc
+import RFC1808
 import TodoList
+import URLHandler
 
-let usage = "usage: todolist list [--json]\n"
-
-func complain(_ text: String) {
-    var text = text
-    text.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
-}
-
-func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
-
-func sortedItems() throws(StoreError) -> [ToDoItem] {
-    let directory = try ToDoStore.directory(dataHome: variable("XDG_DATA_HOME"), home: variable("HOME"))
-    return try ToDoStore(directory: directory, warn: { complain("todolist: \($0)\n") }).items().sorted()
-}
-
-do {
-    switch CommandLine.arguments.dropFirst() {
-    case ["list"]:
-        for item in try sortedItems() { print("\(item.due)  \(item.task)") }
-    case ["list", "--json"]:
-        print(String(decoding: try ToDoStore.json(sortedItems()), as: UTF8.self), terminator: "")
-    default:
-        complain(usage)
-        exit(64)
+/// Listing 6-2 of the iOS app programming guide: `todolist://anything?TASK#yyyymmddhhmm` becomes an item of the list.
+final class TodoDelegate: ApplicationDelegate {
+    func application(
+        _ application: Application,
+        open url: GenericURL,
+        sourceApplication: String?,
+        annotation: Value?
+    ) throws -> OpenResponse {
+        let item = try ToDoItem(url)  // An error is a no, with its description as the reason.
+        try userStore().add(item)
+        return .handled(reply: ["task": .string(item.task), "due": .string(item.due.iso8601)])
     }
-} catch {
-    complain("todolist: \(error)\n")
-    exit(1)
 }
+
+if CommandLine.argc > 1 { exit(runCommand(CommandLine.arguments.dropFirst())) }
+await Application.main("com.acme.todolist", delegate: TodoDelegate())
