@@ -30,7 +30,7 @@ public struct GenericURL: Sendable {
 
     /// Parses a URL or a relative reference (RFC 1808 section 2.4).
     ///
-    /// The empty reference has a meaning only beside a base, so it is refused here; see ``resolving(_:mode:)``.
+    /// The empty reference has a meaning only beside a base, so it is refused here; see ``resolving(_:mode:maximumLength:)``.
     ///
     /// - Parameters:
     ///   - string: What to parse. It is stored as it is.
@@ -106,7 +106,9 @@ extension GenericURL: Codable {
         do {
             try self.init(string)
         } catch {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description)
+            throw DecodingError.dataCorrupted(
+                .init(codingPath: decoder.codingPath, debugDescription: error.description, underlyingError: error)
+            )
         }
     }
 

@@ -110,6 +110,7 @@ private func checkResolving(_ reference: GenericURL, against base: GenericURL) {
         if base.networkLocation == nil, reference.networkLocation == nil {
             precondition(reference.scheme != nil || result.networkLocation == nil)
         }
-        precondition(result.description.utf8.count <= base.description.utf8.count + reference.description.utf8.count + 3)
+        let count = result.description.utf8.count
+        precondition(count <= base.description.utf8.count + reference.description.utf8.count + 3)
     }
 }

@@ -21,25 +21,6 @@ extension GenericURL {
     }
 }
 
-/// Takes pieces off the front of a component, one at each separator.
-struct Pieces: Sendable {
-    /// What is left; `nil` after the last piece, which may be empty.
-    private var rest: Substring?
-    private let separator: UInt8
-
-    init(of component: Substring?, separatedBy separator: Unicode.Scalar) {
-        rest = component
-        self.separator = UInt8(ascii: separator)
-    }
-
-    mutating func next() -> Substring? {
-        guard let component = rest else { return nil }
-        let (piece, rest) = component.split(atFirst: separator)
-        self.rest = rest
-        return piece
-    }
-}
-
 extension Substring {
     var startsWithSlash: Bool { utf8.first == UInt8(ascii: "/") }
 

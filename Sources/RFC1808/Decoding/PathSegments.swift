@@ -6,30 +6,31 @@ extension GenericURL {
     ///
     /// ```swift
     /// switch try url.pathSegments.map({ try $0.decoded() }) {
-    /// case ["lists", let name]: …
+    /// case ["lists"]: showLists()
+    /// case let path where path.count == 2 && path[0] == "lists": showList(named: path[1])
+    /// default: throw UnknownPath()
+    /// }
     /// ```
     public var pathSegments: PathSegments {
         let path = path
-        return PathSegments(path: path.startsWithSlash ? path.dropFirst() : path.isEmpty ? nil : path)
+        let segments = path.startsWithSlash ? path.dropFirst() : path.isEmpty ? nil : path
+        return PathSegments(pieces: Pieces(of: segments, separatedBy: "/"))
     }
 
-    /// The segments of a path, in order.
-    public struct PathSegments: Sequence, Sendable {
-        let path: Substring?
+    /// The segments of a path, in order; counting and indexing take as long as the path is.
+    public struct PathSegments: Collection, Sendable {
+        let pieces: Pieces
 
-        /// Starts at the first segment.
-        public func makeIterator() -> Iterator {
-            Iterator(pieces: Pieces(of: path, separatedBy: "/"))
-        }
+        /// Where the first segment starts.
+        public var startIndex: PieceIndex { pieces.startIndex }
 
-        /// Splits off one segment at a time.
-        public struct Iterator: IteratorProtocol, Sendable {
-            var pieces: Pieces
+        /// The position past the last segment.
+        public var endIndex: PieceIndex { pieces.endIndex }
 
-            /// The next segment.
-            public mutating func next() -> EscapedText? {
-                pieces.next().map(EscapedText.init)
-            }
-        }
+        /// The segment that starts at a position.
+        public subscript(position: PieceIndex) -> EscapedText { EscapedText(raw: pieces[position]) }
+
+        /// Where the segment after the one at a position starts.
+        public func index(after position: PieceIndex) -> PieceIndex { pieces.index(after: position) }
     }
 }

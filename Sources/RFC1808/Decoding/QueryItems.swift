@@ -8,7 +8,7 @@ extension GenericURL {
     /// let title = try url.queryItems.first(named: "title")?.value?.decoded()
     /// ```
     public var queryItems: QueryItems {
-        QueryItems(query: query)
+        QueryItems(pieces: Pieces(of: query, separatedBy: "&"))
     }
 
     /// An item of a query, `name=value` or only `name`.
@@ -19,29 +19,28 @@ extension GenericURL {
         public let value: EscapedText?
     }
 
-    /// The items of a query, in order.
-    public struct QueryItems: Sequence, Sendable {
-        let query: Substring?
+    /// The items of a query, in order; counting and indexing take as long as the query is.
+    public struct QueryItems: Collection, Sendable {
+        let pieces: Pieces
 
-        /// Starts at the first item.
-        public func makeIterator() -> Iterator {
-            Iterator(pieces: Pieces(of: query, separatedBy: "&"))
+        /// Where the first item starts.
+        public var startIndex: PieceIndex { pieces.startIndex }
+
+        /// The position past the last item.
+        public var endIndex: PieceIndex { pieces.endIndex }
+
+        /// The item that starts at a position.
+        public subscript(position: PieceIndex) -> QueryItem {
+            let (name, value) = pieces[position].split(atFirst: UInt8(ascii: "="))
+            return QueryItem(name: EscapedText(raw: name), value: value.map(EscapedText.init))
         }
+
+        /// Where the item after the one at a position starts.
+        public func index(after position: PieceIndex) -> PieceIndex { pieces.index(after: position) }
 
         /// The first item whose decoded name is `name`, byte for byte.
         public func first(named name: String) -> QueryItem? {
             first { $0.name.decodedBytes().elementsEqual(name.utf8) }
-        }
-
-        /// Splits off one item at a time.
-        public struct Iterator: IteratorProtocol, Sendable {
-            var pieces: Pieces
-
-            /// The next item.
-            public mutating func next() -> QueryItem? {
-                guard let (name, value) = pieces.next()?.split(atFirst: UInt8(ascii: "=")) else { return nil }
-                return QueryItem(name: EscapedText(raw: name), value: value.map(EscapedText.init))
-            }
         }
     }
 }

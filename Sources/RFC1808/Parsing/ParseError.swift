@@ -7,8 +7,10 @@ extension GenericURL {
             case emptyInput
             /// The input is longer than the limit; the offset is the limit.
             case tooLong
-            /// A byte that may stand only as an escape, or not here: anything but printable ASCII, one of
-            /// `` "<>\^{}|` ``, a bracket outside an IPv6 host, a second `#`.
+            /// A byte that may stand only as an escape, or not here.
+            ///
+            /// That is all but printable ASCII, and in it `"`, `<`, `>`, `\`, `^`, `{`, `}`, `|` and the backtick, a bracket
+            /// outside an IPv6 host, and a second `#`.
             case forbiddenByte
             /// A `%` that two hexadecimal digits do not follow.
             case badEscape

@@ -17,11 +17,20 @@ extension GenericURL {
     ///
     /// The empty reference means this URL, with its fragment by RFC 1808 (decision D4) and without it by RFC 3986.
     ///
+    /// - Parameters:
+    ///   - reference: What to parse.
+    ///   - mode: The algorithm that resolves it.
+    ///   - maximumLength: The longest accepted reference, in bytes.
+    /// - Returns: What the reference means beside this URL.
     /// - Throws: ``ParseError`` with the offset in the reference of the byte that is wrong.
-    public func resolving(_ reference: String, mode: ResolutionMode = .rfc1808) throws(ParseError) -> GenericURL {
+    public func resolving(
+        _ reference: String,
+        mode: ResolutionMode = .rfc1808,
+        maximumLength: Int = defaultMaximumLength
+    ) throws(ParseError) -> GenericURL {
         guard reference.isEmpty else {
             let bytes = reference.utf8.span
-            let layout = try Layout(parsing: bytes, maximumLength: Self.defaultMaximumLength)
+            let layout = try Layout(parsing: bytes, maximumLength: maximumLength)
             if layout.schemeEnd > 0 {
                 return GenericURL(string: reference, layout: layout).resolved(against: self, mode: mode)
             }
