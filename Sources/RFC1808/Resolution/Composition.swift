@@ -1,5 +1,7 @@
 extension ResolvedParts {
     /// Writes the parts so that parsing the text gives them back (RFC 1808 section 4, step 7), and tells where each lies.
+    ///
+    /// What comes from one URL mostly lies there in one piece, separators included, and is copied as such.
     func write(
         base: Layout,
         _ baseBytes: Span<UInt8>,
@@ -7,62 +9,56 @@ extension ResolvedParts {
         _ bytes: Span<UInt8>,
         to output: inout OutputSpan<UInt8>
     ) -> Layout {
-        func append(_ part: Part, to output: inout OutputSpan<UInt8>) {
-            output.append(copying: (part.origin == .base ? baseBytes : bytes).extracting(part.range))
-        }
-        func append(_ separator: Unicode.Scalar, _ part: Part?, to output: inout OutputSpan<UInt8>) {
-            guard let part else { return }
-            output.append(UInt8(ascii: separator))
-            append(part, to: &output)
-        }
-
         var layout = Layout()
-        if let scheme {
-            append(scheme, to: &output)
-            layout.schemeEnd = output.count
-            output.append(UInt8(ascii: ":"))
-        }
+        layout.schemeEnd = (scheme == .base ? base : reference).schemeEnd
+        output.append(copying: (scheme == .base ? baseBytes : bytes).extracting(first: layout.hierarchyStart))
         if let networkLocation {
-            output.append(UInt8(ascii: "/"))
-            output.append(UInt8(ascii: "/"))
-            layout.copyNetworkLocation(of: networkLocation.origin == .base ? base : reference, to: output.count)
-            append(networkLocation, to: &output)
+            let source = networkLocation == .base ? base : reference
+            layout.copyNetworkLocation(of: source, to: output.count)
+            let location = source.hierarchyStart..<source.pathStart
+            output.append(copying: (networkLocation == .base ? baseBytes : bytes).extracting(location))
         }
+
+        let tailStart =
+            query == .base ? reference.queryEnd : pathHoldsParameters ? reference.parametersEnd : reference.pathEnd
         layout.pathStart = output.count
-
-        if let path {
-            if case .removed(let keepingSurplus) = dotSegments {
-                let source = (path.origin == .base ? baseBytes : bytes).extracting(path.range)
-                let directory = baseBytes.extracting(directory)
-                if startsAtRoot { output.append(UInt8(ascii: "/")) }
-                let first = directory.isEmpty ? source.byte(at: 0) : directory[0]
-                let floor = layout.pathStart + (startsAtRoot || first == UInt8(ascii: "/") ? 1 : 0)
-                output.appendSegments(directory, floor: floor, keepingSurplus: keepingSurplus)
-                output.appendSegments(source, floor: floor, keepingSurplus: keepingSurplus)
-            } else {
-                append(path, to: &output)
-            }
-        }
-        insertPathPrefix(layout, in: &output)
+        writePath(
+            (path == .base ? baseBytes : bytes).extracting(pathRange),
+            baseBytes.extracting(directory),
+            to: &output
+        )
+        insertPathPrefix(layout, hasParametersAfterPath: tailStart < reference.parametersEnd, in: &output)
         layout.isOpaque =
-            scheme != nil && networkLocation == nil && output.byte(at: layout.pathStart) != UInt8(ascii: "/")
+            layout.schemeEnd > 0 && networkLocation == nil && output.byte(at: layout.pathStart) != UInt8(ascii: "/")
 
-        layout.pathEnd = output.count
-        append(";", parameters, to: &output)
-        layout.parametersEnd = output.count
-        if layout.isOpaque {
-            layout.pathEnd = output.count
-        } else if pathHoldsParameters {
-            layout.pathEnd = output.firstIndex(of: ";", from: layout.pathStart)
-        }
-        append("?", query, to: &output)
-        layout.queryEnd = output.count
-        append("#", fragment, to: &output)
+        let pathEnd = output.count
+        layout.parametersEnd = pathEnd + max(reference.parametersEnd - tailStart, 0)
+        layout.pathEnd =
+            if layout.isOpaque { layout.parametersEnd } else if pathHoldsParameters {
+                output.firstIndex(of: ";", from: layout.pathStart)
+            } else { pathEnd }
+        let querySource = query == .base ? base : reference
+        layout.queryEnd = layout.parametersEnd + querySource.queryEnd - querySource.parametersEnd
+        if query == .base { output.append(copying: baseBytes.extracting(base.parametersEnd..<base.queryEnd)) }
+        output.append(copying: bytes.extracting(tailStart...))
         return layout
     }
 
+    private func writePath(_ path: Span<UInt8>, _ directory: Span<UInt8>, to output: inout OutputSpan<UInt8>) {
+        guard case .removed(let keepingSurplus) = dotSegments else { return output.append(copying: path) }
+        var floor = output.count
+        if startsAtRoot {
+            output.append(UInt8(ascii: "/"))
+            floor += 1
+        } else if (directory.isEmpty ? path : directory).byte(at: 0) == UInt8(ascii: "/") {
+            floor += 1
+        }
+        output.appendSegments(directory, floor: floor, keepingSurplus: keepingSurplus)
+        output.appendSegments(path, floor: floor, keepingSurplus: keepingSurplus)
+    }
+
     /// Puts before the path what keeps it from being read as part of something else.
-    private func insertPathPrefix(_ layout: Layout, in output: inout OutputSpan<UInt8>) {
+    private func insertPathPrefix(_ layout: Layout, hasParametersAfterPath: Bool, in output: inout OutputSpan<UInt8>) {
         let start = layout.pathStart
         let isEmpty = start == output.count
         if output.byte(at: start) == UInt8(ascii: "/") {
@@ -70,8 +66,8 @@ extension ResolvedParts {
                 output.insert("/", ".", at: start)
             }
         } else if networkLocation != nil {
-            if !isEmpty || parameters != nil { output.insert("/", at: start) }
-        } else if scheme == nil {
+            if !isEmpty || hasParametersAfterPath { output.insert("/", at: start) }
+        } else if layout.schemeEnd == 0 {
             var wasMerged = false
             if case .removed = dotSegments { wasMerged = true }
             if isEmpty ? wasMerged : output.hasColonInFirstSegment(from: start) {
@@ -82,9 +78,9 @@ extension ResolvedParts {
 }
 
 extension Layout {
-    /// Takes over the parts of a network location that starts at `start` here.
+    /// Takes over the parts of a network location whose `//` stands at `start` here.
     fileprivate mutating func copyNetworkLocation(of other: Layout, to start: Int) {
-        let shift = start - (other.hierarchyStart + 2)
+        let shift = start - other.hierarchyStart
         userEnd = other.userEnd + shift
         hostStart = other.hostStart + shift
         hostEnd = other.hostEnd + shift

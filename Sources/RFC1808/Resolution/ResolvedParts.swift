@@ -1,19 +1,8 @@
-/// What a resolved URL is put together from: ranges of the bytes of the base and of the reference.
+/// From which of two URLs, the base and the reference, each part of the resolved one is taken.
 struct ResolvedParts {
     enum Origin {
         case base
         case reference
-    }
-
-    struct Part {
-        let origin: Origin
-        let range: Range<Int>
-
-        init?(_ origin: Origin, _ range: Range<Int>?) {
-            guard let range else { return nil }
-            self.origin = origin
-            self.range = range
-        }
     }
 
     enum DotSegments {
@@ -22,19 +11,19 @@ struct ResolvedParts {
         case removed(keepingSurplus: Bool)
     }
 
-    var scheme: Part?
-    var networkLocation: Part?
-    /// The base's path up to its last slash, where ``path`` follows it.
+    var scheme = Origin.base
+    var networkLocation: Origin?
+    /// The base's path up to its last slash, where the reference's path follows it.
     var directory = 0..<0
     /// The base has a network location, but no path: the result's path starts with a slash that neither has.
     var startsAtRoot = false
-    var path: Part?
+    var path = Origin.reference
+    var pathRange: Range<Int>
     var dotSegments = DotSegments.kept
-    /// The path is that of RFC 3986, of which parameters are a part.
+    /// The parameters, if any, are in ``pathRange``; else they are the reference's.
     var pathHoldsParameters = false
-    var parameters: Part?
-    var query: Part?
-    var fragment: Part?
+    /// Only with ``pathHoldsParameters`` that of the base; the fragment is always the reference's.
+    var query = Origin.reference
 }
 
 extension ResolvedParts {
@@ -48,24 +37,24 @@ extension ResolvedParts {
         against base: Layout,
         _ baseBytes: Span<UInt8>
     ) {
-        scheme = Part(.base, base.scheme)
-        path = Part(.reference, reference.path)
-        parameters = Part(.reference, reference.parameters)
-        query = Part(.reference, reference.query)
-        fragment = Part(.reference, reference.fragment(in: bytes.count))
+        pathRange = reference.path
 
         // Step 3.
-        networkLocation = Part(.reference, reference.networkLocation)
-        if let own = networkLocation, !own.range.isEmpty { return }
-        networkLocation = Part(.base, base.networkLocation) ?? networkLocation
+        if let location = reference.networkLocation {
+            networkLocation = .reference
+            guard location.isEmpty else { return }
+        }
+        if base.hasNetworkLocation { networkLocation = .base }
 
-        let (basePath, baseParameters) = base.pathAndParameters(of: baseBytes)
-        if reference.path.isEmpty {
+        let basePath = base.pathWithoutParameters(in: baseBytes)
+        if pathRange.isEmpty {
             // Step 5.
-            path = Part(.base, basePath)
-            guard parameters == nil else { return }
-            parameters = Part(.base, baseParameters)
-            query = query ?? Part(.base, base.query)
+            path = .base
+            pathRange = basePath
+            guard reference.parameters == nil else { return }
+            pathRange = base.pathStart..<base.parametersEnd
+            pathHoldsParameters = true
+            if reference.query == nil { query = .base }
         } else if bytes[reference.pathStart] != UInt8(ascii: "/") {
             // Step 6; by step 4, an absolute path stays as it is.
             merge(base, basePath, baseBytes, keepingSurplus: true)
@@ -80,22 +69,20 @@ extension ResolvedParts {
         _ baseBytes: Span<UInt8>
     ) {
         pathHoldsParameters = true
+        pathRange = reference.pathStart..<reference.parametersEnd
         dotSegments = .removed(keepingSurplus: false)
-        scheme = Part(.reference, reference.scheme) ?? Part(.base, base.scheme)
-        networkLocation = Part(.reference, reference.networkLocation)
-        let ownPath = reference.pathStart..<reference.parametersEnd
-        path = Part(.reference, ownPath)
-        query = Part(.reference, reference.query)
-        fragment = Part(.reference, reference.fragment(in: bytes.count))
-        guard reference.scheme == nil, networkLocation == nil else { return }
+        if reference.hasNetworkLocation { networkLocation = .reference }
+        if reference.schemeEnd > 0 { scheme = .reference }
+        guard networkLocation == nil, scheme == .base else { return }
 
-        networkLocation = Part(.base, base.networkLocation)
+        if base.hasNetworkLocation { networkLocation = .base }
         let basePath = base.pathStart..<base.parametersEnd
-        if ownPath.isEmpty {
-            path = Part(.base, basePath)
+        if pathRange.isEmpty {
+            path = .base
+            pathRange = basePath
             dotSegments = .kept
-            query = query ?? Part(.base, base.query)
-        } else if bytes[ownPath.lowerBound] != UInt8(ascii: "/") {
+            if reference.query == nil { query = .base }
+        } else if bytes[reference.pathStart] != UInt8(ascii: "/") {
             merge(base, basePath, baseBytes, keepingSurplus: false)
         }
     }
@@ -111,14 +98,9 @@ extension ResolvedParts {
 }
 
 extension Layout {
-    fileprivate var scheme: Range<Int>? {
-        schemeEnd == 0 ? nil : 0..<schemeEnd
-    }
-
-    /// The path and the parameters, those of an opaque part too: to RFC 1808 `foo:a;b` is the path `a` with parameters.
-    fileprivate func pathAndParameters(of bytes: Span<UInt8>) -> (Range<Int>, Range<Int>?) {
-        guard isOpaque else { return (path, parameters) }
-        guard let semicolon = path.first(where: { bytes[$0] == UInt8(ascii: ";") }) else { return (path, nil) }
-        return (pathStart..<semicolon, semicolon + 1..<pathEnd)
+    /// The path, of an opaque part that up to its first `;`: to RFC 1808, `foo:a;b` is the path `a` with parameters.
+    fileprivate func pathWithoutParameters(in bytes: Span<UInt8>) -> Range<Int> {
+        guard isOpaque else { return path }
+        return pathStart..<(path.first { bytes[$0] == UInt8(ascii: ";") } ?? pathEnd)
     }
 }
