@@ -79,7 +79,8 @@ private func checkDecoding(_ url: GenericURL) {
 private func checkRebuilding(_ url: GenericURL) {
     guard let parts = decodedParts(url) else { return }
     do throws(GenericURL.BuildError) {
-        precondition(parts == decodedParts(try parts.build()))
+        let again = try parts.build()
+        precondition(parts == decodedParts(again))
     } catch {
         precondition(error == .tooLong)
     }
