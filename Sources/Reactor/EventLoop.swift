@@ -9,12 +9,16 @@ public import SystemPackage
 /// and the actor's own methods run on the same thread, one at a time, in the order of arrival. The loop never spins and
 /// never wakes without a reason: with nothing to do it sits in `poll`.
 ///
+/// It is a task executor too, for `Task(executorPreference:)`: a continuation that is resumed in Swift 6.3 goes by way of
+/// the global executor back to its actor, which costs a change of threads twice and loses the order in which several were
+/// resumed. A task that prefers the loop comes straight back.
+///
 /// The thread starts with the first job and, after ``stop()``, ends when no job is left. A job that arrives later starts
 /// it once more, so that nobody waits for ever on a loop that has ended.
 ///
 /// Unchecked because everything outside `shared` is touched on the loop's thread alone, which ``checkIsolated()``
 /// verifies at each entry from outside.
-public final class EventLoop: SerialExecutor, @unchecked Sendable {
+public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     private struct Shared {
         var jobs: [Job] = []
         var isRunning = false
@@ -103,7 +107,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             if round.isEmpty { return false }
             for job in round {
                 switch job {
-                case .task(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+                case .task(let job):
+                    job.runSynchronously(
+                        isolatedTo: asUnownedSerialExecutor(),
+                        taskExecutor: asUnownedTaskExecutor()
+                    )
                 case .closure(let body): body()
                 }
             }

@@ -67,7 +67,7 @@ public actor URLRouter {
     ) {
         self.init(
             registry: registry,
-            bus: connection,
+            bus: ConnectedHandlers(connection: connection),
             loop: connection.loop,
             environment: environment,
             limits: limits,
@@ -106,7 +106,7 @@ public actor URLRouter {
                     var result = try await openOnly(fallback, options, caller: caller)
                     result.path = .fallback
                     return result
-                } catch where error.code == .noHandler {
+                } catch  where error.code == .noHandler {
                     continue
                 } catch {
                     throw error
@@ -161,7 +161,10 @@ public actor URLRouter {
 
     private func handler(for url: GenericURL, _ options: OpenOptions) throws(OpenURLError) -> Handler {
         guard let text = url.lowercasedScheme else {
-            throw OpenURLError(.malformedURL, "byte 0: the URL has no scheme; it has to start with one, as in todolist:")
+            throw OpenURLError(
+                .malformedURL,
+                "byte 0: the URL has no scheme; it has to start with one, as in todolist:"
+            )
         }
         let scheme: Scheme
         do throws(Scheme.ParseError) {
@@ -261,7 +264,10 @@ public actor URLRouter {
         let sender = sendingSession(source)
         if let allowed = session.handler.manifest.allowedSources {
             guard let id = sender?.handler.id, allowed.contains(where: { $0.matches(id) }) else {
-                throw OpenURLError(.notAllowed, "\(session.id) takes no URLs from \(sender?.id.rawValue ?? "this program")")
+                throw OpenURLError(
+                    .notAllowed,
+                    "\(session.id) takes no URLs from \(sender?.id.rawValue ?? "this program")"
+                )
             }
         }
         var context = OpenContext()
@@ -317,7 +323,10 @@ public actor URLRouter {
     private func expire(_ request: OpenRequest, _ session: HandlerSession) {
         guard case .suspended = request.turn else { return }
         session.remove(request)
-        let error = OpenURLError(.timedOut, "\(session.id) was not ready within \(request.timeout); it did not get the URL")
+        let error = OpenURLError(
+            .timedOut,
+            "\(session.id) was not ready within \(request.timeout); it did not get the URL"
+        )
         request.resolve(.failure(error))
         perform(.deliver, session)
     }
@@ -387,7 +396,10 @@ public actor URLRouter {
         case .timedOut:
             return OpenURLError(.timedOut, "open of \(id) did not return within \(request.timeout)")
         case .unexpectedReply(let error):
-            return OpenURLError(.declined, "\(id) answered with something else than '\(OpenAnswer.signature)': \(error)")
+            return OpenURLError(
+                .declined,
+                "\(id) answered with something else than '\(OpenAnswer.signature)': \(error)"
+            )
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
         case .cancelled, .disconnected:
@@ -574,7 +586,7 @@ public actor URLRouter {
         let handler: Handler
         do throws(OpenURLError) {
             handler = try self.handler(for: url, OpenOptions())
-        } catch where error.code == .noHandler {
+        } catch  where error.code == .noHandler {
             return false
         } catch {
             throw error

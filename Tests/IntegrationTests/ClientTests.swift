@@ -57,7 +57,10 @@ import Testing
         defer { router.stop() }
         let result = try run(
             router,
-            ["gdbus", "introspect", "--session", "--dest", "org.openurl.Router1", "--object-path", "/org/openurl/Router1"]
+            [
+                "gdbus", "introspect", "--session", "--dest", "org.openurl.Router1", "--object-path",
+                "/org/openurl/Router1",
+            ]
         )
         #expect(result.status == 0)
         for line in [
@@ -71,7 +74,9 @@ import Testing
     }
 
     @Test func aHandlerInPythonWithOneMethodIsLaunchedAndGetsItsURL() async throws {
-        let script = try #require(Bundle.module.url(forResource: "python-handler", withExtension: nil, subdirectory: "Handlers"))
+        let script = try #require(
+            Bundle.module.url(forResource: "python-handler", withExtension: nil, subdirectory: "Handlers")
+        )
         let router = try await Router { directory in
             try Router.write(
                 "com.example.python",
@@ -95,7 +100,9 @@ import Testing
     @Test func wrongArgumentsAreAnErrorAndNotAGuess() async throws {
         let router = try await Router(["com.example.strict": []])
         defer { router.stop() }
-        let call = ["busctl", "--user", "call", "org.openurl.Router1", "/org/openurl/Router1", "org.openurl.Router1", "OpenURL"]
+        let call = [
+            "busctl", "--user", "call", "org.openurl.Router1", "/org/openurl/Router1", "org.openurl.Router1", "OpenURL",
+        ]
         for arguments in [
             ["s", "strict:x"], ["sa{ss}", "strict:x", "0"], ["sa{sv}", "strict:x", "1", "timeout", "s", "soon"],
             ["sa{sv}", "strict:x", "1", "handler", "u", "1"], ["sa{sv}", "strict:x", "1", "fallback", "s", "x"],
@@ -113,7 +120,9 @@ import Testing
     @Test func rawMessagesThatBreakTheRulesDoNotReachTheRouter() async throws {
         let router = try await Router(["com.example.target": []])
         defer { router.stop() }
-        let script = try #require(Bundle.module.url(forResource: "hostile-client", withExtension: nil, subdirectory: "Handlers"))
+        let script = try #require(
+            Bundle.module.url(forResource: "hostile-client", withExtension: nil, subdirectory: "Handlers")
+        )
         let result = try run(router, ["/usr/bin/python3", script.path])
         #expect(result.status == 0, "\(result.output)")
         #expect(try await router.open("target:alive").handler == "com.example.target")

@@ -126,7 +126,9 @@ import Testing
         let error = try await router.failure("stuck:x")
         #expect(error.code == .timedOut)
         #expect(error.message.hasPrefix("\(phase) of com.example.stuck did not return"))
-        let pid = try #require(try router.log(of: "com.example.stuck").first?.split(separator: " ").last.map(String.init))
+        let pid = try #require(
+            try router.log(of: "com.example.stuck").first?.split(separator: " ").last.map(String.init)
+        )
         #expect(!FileManager.default.fileExists(atPath: "/proc/\(pid)"))
     }
 

@@ -55,7 +55,9 @@ final class Router: Sendable {
             "CFBundleIdentifier": id,
             "CFBundleExecutable": products.appending(path: "testhandler").path,
             "OUArguments": [id, log(of: id, in: directory).path] + arguments,
-            "CFBundleURLTypes": [["CFBundleURLName": id, "CFBundleURLSchemes": [id.split(separator: ".").last.map(String.init) ?? ""]]],
+            "CFBundleURLTypes": [
+                ["CFBundleURLName": id, "CFBundleURLSchemes": [id.split(separator: ".").last.map(String.init) ?? ""]]
+            ],
         ]
         manifest.merge(extra) { $1 }
         let data = try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)

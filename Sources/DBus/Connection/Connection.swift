@@ -223,18 +223,29 @@ public actor Connection {
         guard let serial = send(message) else { throw .disconnected }
         // Nothing is read before this job ends, so the answer cannot overtake its entry.
         let result: Result<Output, CallError> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let timer = timeout.map { timeout in
-                    loop.schedule(at: .now + timeout) { self.assumeIsolated { $0.fail(serial, .timedOut) } }
-                }
-                pendingCalls[serial] = PendingCall(timer: timer) { reply in
-                    continuation.resume(returning: reply.flatMap { Message.result($0.pointer) })
-                }
-            }
+            await answer(to: serial, timeout)
         } onCancel: {
             loop.execute { self.assumeIsolated { $0.fail(serial, .cancelled) } }
         }
         return try result.get()
+    }
+
+    /// Waits for the answer to a call that was sent.
+    ///
+    /// A method and not a part of the closure above, which would wait outside the actor: the answer would then come back
+    /// by way of another thread, and overtake others.
+    private func answer<Output: MessageBody>(
+        to serial: UInt32,
+        _ timeout: Duration?
+    ) async -> Result<Output, CallError> {
+        await withCheckedContinuation { continuation in
+            let timer = timeout.map { timeout in
+                loop.schedule(at: .now + timeout) { self.assumeIsolated { $0.fail(serial, .timedOut) } }
+            }
+            pendingCalls[serial] = PendingCall(timer: timer) { reply in
+                continuation.resume(returning: reply.flatMap { Message.result($0.pointer) })
+            }
+        }
     }
 
     /// Reads a property.
@@ -353,10 +364,8 @@ public actor Connection {
             guard callsInFlight.begin(sender, limits) else {
                 throw RemoteError(.limitsExceeded, "too many calls are waiting for an answer")
             }
-            Task {
-                await run(body, call, address)
-                callsInFlight.end(sender)
-            }
+            // The task prefers the loop, so that what waits in it goes on in the order in which it was waited for.
+            Task(executorPreference: loop) { await self.run(body, call, address) }
         } catch {
             answer(address, with: error)
         }
@@ -367,6 +376,7 @@ public actor Connection {
         _ call: IncomingCall,
         _ address: ReplyAddress
     ) async {
+        defer { callsInFlight.end(address.sender) }
         do {
             let write = try await body(call)
             if address.isExpected { send(try Message.reply(to: address, write)) }

@@ -45,7 +45,9 @@ struct HandlerLauncher: Sendable {
         case .path(let path): return path
         case .nameOnPath(let name):
             let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
-            for directory in directories where access("\(directory)/\(name)", X_OK) == 0 { return "\(directory)/\(name)" }
+            for directory in directories where access("\(directory)/\(name)", X_OK) == 0 {
+                return "\(directory)/\(name)"
+            }
             throw .noSuchFileOrDirectory
         }
     }
@@ -62,7 +64,8 @@ enum SessionEnvironment {
     /// Variables that belong to the process that they were set for: its activation, its sockets, its journal, its focus.
     private static let personal: Set<String> = [
         "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE", "DESKTOP_STARTUP_ID", "FDSTORE", "INVOCATION_ID",
-        "JOURNAL_STREAM", "LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "MAINPID", "MANAGERPID", "MEMORY_PRESSURE_WATCH",
+        "JOURNAL_STREAM", "LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "MAINPID", "MANAGERPID",
+        "MEMORY_PRESSURE_WATCH",
         "MEMORY_PRESSURE_WRITE", "NOTIFY_SOCKET", "OLDPWD", "PWD", "SHLVL", "SYSTEMD_EXEC_PID", "WATCHDOG_PID",
         "WATCHDOG_USEC", "XDG_ACTIVATION_TOKEN", "_",
     ]

@@ -21,9 +21,23 @@ protocol HandlerBus: Sendable {
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
 }
 
-extension Connection: HandlerBus {
+/// The handlers on a real bus.
+///
+/// A type of its own, as an actor that conforms to the protocol itself would be called through a thunk that leaves the
+/// event loop after each call, and takes the order of arrival with it.
+struct ConnectedHandlers: HandlerBus {
+    let connection: Connection
+
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) {
-        _ = try await watchName(id, handler)
+        _ = try await connection.watchName(id, handler)
+    }
+
+    func owner(of id: BusName) async throws(CallError) -> BusName? {
+        try await connection.owner(of: id)
+    }
+
+    func credentials(of name: BusName) async throws(CallError) -> Credentials {
+        try await connection.credentials(of: name)
     }
 
     func open(
@@ -34,10 +48,11 @@ extension Connection: HandlerBus {
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        return try await call(HandlerInterface.open, on: object, Arguments(url, context), timeout: timeout)
+        return try await connection.call(HandlerInterface.open, on: object, Arguments(url, context), timeout: timeout)
     }
 
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
-        try await get(HandlerInterface.phase, on: RemoteObject(owner, HandlerInterface.object(of: id)), timeout: timeout)
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        return try await connection.get(HandlerInterface.phase, on: object, timeout: timeout)
     }
 }
