@@ -82,7 +82,9 @@ let package = Package(
         ),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "testhandler", "todolist"],
+            dependencies: [
+                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "testhandler", "todolist",
+            ],
             resources: [.copy("Handlers")]
         ),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),

@@ -1,0 +1,59 @@
+internal import DBus
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+
+/// Who sent a request, and what the handler is told about it.
+extension URLRouter {
+    func source(of caller: BusName?) async -> OpenContext.Source {
+        guard let caller else { return OpenContext.Source() }
+        if let source = senders[caller] { return source }
+        let credentials: Credentials?
+        do throws(CallError) {
+            credentials = try await bus.credentials(of: caller)
+        } catch {
+            // It has gone already. Its URL is delivered all the same, from an unknown sender.
+            credentials = nil
+        }
+        let source = Senders.describe(caller, credentials)
+        if credentials != nil { senders.add(caller, source) }
+        return source
+    }
+
+    /// The handler that a process is, while it runs.
+    func sendingSession(_ source: OpenContext.Source) -> HandlerSession? {
+        guard let pid = source.pid else { return nil }
+        return sessions.values.first { session in
+            guard let process = session.process else { return false }
+            return process.exit == nil && UInt32(exactly: process.pid) == pid
+        }
+    }
+
+    func context(
+        of request: OpenRequest,
+        _ source: OpenContext.Source,
+        for session: HandlerSession
+    ) throws(OpenURLError) -> OpenContext {
+        let sender = sendingSession(source)
+        if let allowed = session.handler.manifest.allowedSources {
+            guard let id = sender?.handler.id, allowed.contains(where: { $0.matches(id) }) else {
+                throw OpenURLError(
+                    .notAllowed,
+                    "\(session.id) takes no URLs from \(sender?.id.rawValue ?? "this program")"
+                )
+            }
+        }
+        var context = OpenContext()
+        context.hops = sender.map { ($0.inHand.values.compactMap(\.context?.hops).max() ?? 0) + 1 } ?? 0
+        guard context.hops <= limits.hops else {
+            throw OpenURLError(.loopDetected, "\(context.hops) handlers in a row have opened each other")
+        }
+        context.sourceApplication = sender?.id.rawValue
+        context.source = source
+        context.annotation = request.options.annotation
+        context.activationToken = request.options.activationToken
+        context.desktopStartupID = request.options.desktopStartupID
+        context.accepted = request.accepted
+        return context
+    }
+}

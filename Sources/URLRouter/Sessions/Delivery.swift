@@ -1,0 +1,142 @@
+internal import DBus
+internal import OpenURLBus
+internal import Reactor
+
+/// A request's way from its handler's queue to its outcome.
+extension URLRouter {
+    func deliver(_ request: OpenRequest, _ session: HandlerSession) async throws(OpenURLError) -> OpenResult {
+        while true {
+            if case .waiting = request.turn { perform(session.machine.on(.requested), session) }
+            let owner = try await turn(of: request, session)
+            session.inHand[request.number] = request
+            let answer = await attempt(request, session, owner)
+            session.inHand[request.number] = nil
+            switch answer {
+            case .success(let answer): return try result(answer, request, session, owner)
+            case .failure(let error):
+                let isUndelivered = Self.isUndelivered(error)
+                guard isUndelivered else { throw failure(error, request, session, owner) }
+                // That process has not seen it, so it goes to the next one.
+                if session.owner == owner { perform(session.machine.on(.refusesMore), session) }
+                session.enqueue(request)
+            }
+        }
+    }
+
+    /// Waits until the handler is ready and everything that came before has been handed over.
+    func turn(of request: OpenRequest, _ session: HandlerSession) async throws(OpenURLError) -> BusName {
+        switch request.turn {
+        case .granted(let owner): return owner
+        case .refused(let error): throw error
+        case .waiting, .suspended: break
+        }
+        request.timer = loop.schedule(at: request.deadline) {
+            self.expire(request, session)
+        }
+        let result = await withCheckedContinuation { request.turn = .suspended($0) }
+        if let timer = request.timer { loop.cancelTimer(timer) }
+        return try result.get()
+    }
+
+    func expire(_ request: OpenRequest, _ session: HandlerSession) {
+        guard case .suspended = request.turn else { return }
+        session.remove(request)
+        let error = OpenURLError(
+            .timedOut,
+            "\(session.id) was not ready within \(request.timeout); it did not get the URL"
+        )
+        request.resolve(.failure(error))
+        perform(.deliver, session)
+    }
+
+    func attempt(
+        _ request: OpenRequest,
+        _ session: HandlerSession,
+        _ owner: BusName
+    ) async -> Result<OpenAnswer, CallError> {
+        guard let context = request.context else { return .failure(.cancelled) }
+        // The handler may have given its name back since the request was granted, and then counts on getting nothing more.
+        guard session.owner == owner else {
+            return .failure(.remote(RemoteError(.nameHasNoOwner, "\(session.id) is ending")))
+        }
+        if request.causedLaunch { request.addPhase("ready") }
+        let left = ContinuousClock.now.duration(to: request.deadline)
+        guard left > .zero else { return .failure(.timedOut) }
+        do throws(CallError) {
+            return .success(try await bus.open(request.url, context, with: session.id, at: owner, timeout: left))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    func result(
+        _ answer: OpenAnswer,
+        _ request: OpenRequest,
+        _ session: HandlerSession,
+        _ owner: BusName
+    ) throws(OpenURLError) -> OpenResult {
+        finishLaunch(session, owner)
+        guard answer.isHandled else { throw OpenURLError(.declined, "\(session.id) declined the URL") }
+        return OpenResult(
+            handler: session.id.rawValue,
+            path: request.causedLaunch ? .launched : .active,
+            reply: answer.reply,
+            trace: request.trace + answer.trace
+        )
+    }
+
+    /// Whether the error says that no process has seen the URL.
+    static func isUndelivered(_ error: CallError) -> Bool {
+        if case .remote(let error) = error { error.isFromMissingService } else { false }
+    }
+
+    func failure(
+        _ error: CallError,
+        _ request: OpenRequest,
+        _ session: HandlerSession,
+        _ owner: BusName
+    ) -> OpenURLError {
+        let id = session.id
+        switch error {
+        case .remote(let error) where error.name == .noReply || error.name == .disconnected:
+            return session.verdict
+                ?? OpenURLError(.handlerCrashed, "\(id) ended before it answered; it may have acted on the URL")
+        case .remote(let error) where error.isFromMissingMethod:
+            return OpenURLError(
+                .launchFailed,
+                "the process that owns \(id) is no handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
+            )
+        case .remote(let error):
+            finishLaunch(session, owner)
+            // A handler in another language says no by raising an error of its own.
+            return Self.handlersOwn(error)
+                ?? OpenURLError(.declined, error.message.isEmpty ? error.name.rawValue : error.message)
+        case .timedOut:
+            return OpenURLError(.timedOut, "open of \(id) did not return within \(request.timeout)")
+        case .unexpectedReply(let error):
+            return OpenURLError(
+                .declined,
+                "\(id) answered with something else than '\(OpenAnswer.signature)': \(error)"
+            )
+        case .notSent(let error):
+            return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
+        case .cancelled, .disconnected:
+            return OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")
+        }
+    }
+
+    /// The error, where it is one that a handler may answer with; the others are the router's to say.
+    static func handlersOwn(_ error: RemoteError) -> OpenURLError? {
+        guard let error = OpenURLError(error) else { return nil }
+        return switch error.code {
+        case .declined, .launchVetoed, .limitsExceeded, .malformedURL: error
+        default: nil
+        }
+    }
+
+    func finishLaunch(_ session: HandlerSession, _ owner: BusName) {
+        guard session.owner == owner, let timer = session.launchTimer else { return }
+        loop.cancelTimer(timer)
+        session.launchTimer = nil
+    }
+}

@@ -1,0 +1,156 @@
+internal import DBus
+internal import DequeModule
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+
+/// What the handlers' machines ask for, done: looking, launching, killing, handing over.
+extension URLRouter {
+    func perform(_ effects: [HandlerMachine.Effect], _ session: HandlerSession) {
+        for effect in effects { perform(effect, session) }
+    }
+
+    func perform(_ effect: HandlerMachine.Effect, _ session: HandlerSession) {
+        switch effect {
+        case .lookForOwner: Task { await lookForOwner(of: session) }
+        case .launch: launch(session)
+        case .identify(let owner):
+            session.verdict = nil
+            Task { await identify(owner, session) }
+        case .deliver:
+            guard let owner = session.owner else { return }
+            while let request = session.waiting.first, request.context != nil {
+                session.waiting.removeFirst()
+                request.resolve(.success(owner))
+            }
+        case .failWaiting(let error):
+            stopTimers(session)
+            log.warning("\(error.message)", metadata: ["handler": "\(session.id)"])
+            // Those whose sender is still being asked for are in the queue too, and find their turn refused.
+            let waiting = session.waiting
+            session.waiting = []
+            for request in waiting { request.resolve(.failure(error)) }
+        case .checkLaunch(let owner): Task { await checkLaunch(of: session, owner) }
+        case .kill: end(session)
+        case .blame(let error):
+            log.warning("\(error.message)", metadata: ["handler": "\(session.id)"])
+            session.verdict = error
+        case .startEndWatchdog:
+            stopTimers(session)
+            session.endTimer = loop.schedule(at: .now + limits.endTimeout) {
+                self.perform(session.machine.on(.endTimedOut), session)
+            }
+        case .restartIfWaiting:
+            stopTimers(session)
+            session.process = nil
+            if !session.waiting.isEmpty { perform(session.machine.on(.requested), session) }
+        }
+    }
+
+    /// Ends a process that was started here; one that somebody else started is theirs to end, and is let go.
+    func end(_ session: HandlerSession) {
+        guard let process = session.process, !process.isChild else {
+            session.process?.kill()
+            return
+        }
+        process.release()
+        perform(session.machine.on(.exited(.unknown)), session)
+    }
+
+    func stopTimers(_ session: HandlerSession) {
+        if let timer = session.launchTimer { loop.cancelTimer(timer) }
+        if let timer = session.endTimer { loop.cancelTimer(timer) }
+        session.launchTimer = nil
+        session.endTimer = nil
+    }
+
+    func lookForOwner(of session: HandlerSession) async {
+        do throws(CallError) {
+            perform(session.machine.on(.found(owner: try await owner(of: session))), session)
+        } catch {
+            // Only a bus that has gone gives no answer, and then there is nobody left to open anything for.
+            log.error("the bus does not answer: \(error)")
+        }
+    }
+
+    /// Who owns the handler's name; from then on every change is told to the machine.
+    func owner(of session: HandlerSession) async throws(CallError) -> BusName? {
+        if !session.isNameWatched {
+            session.isNameWatched = true
+            let id = session.id
+            try await bus.watchOwner(of: id) { [unowned self] _, new in
+                assumeIsolated { $0.ownerChanged(to: new, id) }
+            }
+        }
+        return try await bus.owner(of: session.id)
+    }
+
+    func ownerChanged(to owner: BusName?, _ id: BusName) {
+        guard let session = sessions[id] else { return }
+        perform(session.machine.on(.ownerChanged(owner)), session)
+    }
+
+    func launch(_ session: HandlerSession) {
+        do throws(OpenURLError) {
+            let process = try launcher.launch(session.handler) { exit in
+                self.processEnded(exit, session)
+            }
+            log.info("started", metadata: ["handler": "\(session.id)", "pid": "\(process.pid)"])
+            hold(process, session)
+            session.launchTimer = loop.schedule(at: .now + session.machine.launchTimeout) {
+                session.launchTimer = nil
+                self.perform(session.machine.on(.launchTimedOut), session)
+            }
+            for request in session.waiting {
+                request.causedLaunch = true
+                request.addPhase("processStarted")
+            }
+        } catch {
+            perform(session.machine.on(.launchFailed(error)), session)
+        }
+    }
+
+    func hold(_ process: ProcessHandle, _ session: HandlerSession) {
+        session.process?.release()
+        session.process = process
+        session.since = UInt64(time(nil))
+        session.machine.holdsProcess()
+    }
+
+    func processEnded(_ exit: ProcessExit, _ session: HandlerSession) {
+        log.info("\(session.id) \(exit)", metadata: ["handler": "\(session.id)"])
+        // A process that lost the race for the name ends too, and says nothing about the one that won.
+        guard let process = session.process, process.exit != nil else { return }
+        perform(session.machine.on(.exited(exit)), session)
+    }
+
+    /// Finds out which process owns the name: not always the one that was started.
+    func identify(_ owner: BusName, _ session: HandlerSession) async {
+        do {
+            let credentials = try await bus.credentials(of: owner)
+            guard session.owner == owner, let pid = credentials.pid else { return }
+            if let process = session.process, process.exit == nil, UInt32(exactly: process.pid) == pid { return }
+            let process = try launcher.adopt(pid: pid) { exit in
+                self.processEnded(exit, session)
+            }
+            hold(process, session)
+        } catch {
+            // It ended in the meantime, which the bus tells by itself.
+            log.debug("\(session.id) cannot be watched: \(error)")
+        }
+    }
+
+    func checkLaunch(of session: HandlerSession, _ owner: BusName) async {
+        let phase: String
+        do throws(CallError) {
+            phase = try await bus.phase(of: session.id, at: owner, timeout: .seconds(1))
+        } catch {
+            // A handler in another language has no such property and no launch methods: it is ready when it owns its name.
+            return
+        }
+        guard HandlerInterface.launchPhases.contains(phase) else { return }
+        perform(session.machine.on(.launchHangs(phase: phase)), session)
+    }
+}
