@@ -54,7 +54,7 @@ public struct GenericURL: Sendable {
 }
 
 extension GenericURL: LosslessStringConvertible {
-    /// The URL as it was written, with its password if it has one.
+    /// The URL as it was written, with its password if it has one; for logs there is ``debugDescription``.
     public var description: String { string }
 
     /// Parses a URL where the reason for a refusal does not matter.
@@ -97,7 +97,7 @@ extension GenericURL: Hashable {
 }
 
 extension GenericURL: Codable {
-    /// Decodes a string and parses it.
+    /// Decodes a string and parses it, with the default limit.
     ///
     /// - Throws: `DecodingError.dataCorrupted`, with the ``ParseError`` underneath, if the string is refused.
     public init(from decoder: any Decoder) throws {

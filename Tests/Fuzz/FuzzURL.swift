@@ -5,7 +5,10 @@
 /// The input is split at its first newline, which no URL holds, into a base and a reference.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOne(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: start, count: count))
+    let input = UnsafeBufferPointer(start: start, count: count)
+    let bytes = Array(input)
+    // The sanitizer knows where the fuzzer's own memory ends to the byte, that of an array it does not.
+    precondition((try? GenericURL(utf8: input.span))?.description == (try? GenericURL(utf8: bytes.span))?.description)
     let parts = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
     let urls = parts.compactMap { checkedParse(Array($0)) }
     for url in urls {

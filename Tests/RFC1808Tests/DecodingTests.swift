@@ -82,6 +82,21 @@ import Testing
         #expect(items.last?.value?.description == "e=f%20g")
     }
 
+    @Test func `Segments and items can be counted and indexed`() throws {
+        let url = try GenericURL("foo:/a//b/?c&d=e&")
+        let segments = url.pathSegments
+        #expect(segments.count == 4)
+        #expect(segments.first?.raw == "a")
+        #expect(segments[segments.index(segments.startIndex, offsetBy: 2)].raw == "b")
+        #expect(segments.startIndex < segments.index(after: segments.startIndex))
+        #expect(segments.index(segments.startIndex, offsetBy: 4) == segments.endIndex)
+        #expect(segments.endIndex > segments.startIndex)
+        #expect(!(segments.endIndex < segments.endIndex))
+        #expect(url.queryItems.count == 3)
+        #expect(url.queryItems.dropFirst().first?.value?.raw == "e")
+        #expect(try GenericURL("foo:").pathSegments.isEmpty)
+    }
+
     @Test func `Without a query there are no items, in an empty one is one`() throws {
         #expect(try Array(GenericURL("foo:/").queryItems).isEmpty)
         let items = try Array(GenericURL("foo:/?").queryItems)

@@ -52,6 +52,24 @@ import Testing
         #expect(accepted > RandomURLs.count / 3)
     }
 
+    @Test(arguments: [
+        "", "foo", "foo://", "foo://u@", "foo://h:", "foo://[", "foo:", "foo:/", "foo:/;", "foo:/?", "foo:/#",
+    ])
+    func `Every ASCII byte in every place is read as by the slow implementation`(prefix: String) {
+        for padding in 0..<18 {
+            let filler = String(repeating: "1", count: padding)
+            for byte in UInt8.min..<0x80 {
+                for tail in ["", "/", filler, filler + ":x"] {
+                    let string = prefix + filler + String(Unicode.Scalar(byte)) + tail
+                    guard (parse(string) == nil) == (SlowURL(string) == nil) else {
+                        Issue.record("\(string.debugDescription): \(String(describing: parse(string)))")
+                        return
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `Resolving agrees with the slow implementation, and parsing the result gives the same components`() {
         var random = RandomURLs("resolving")
         var resolved = 0

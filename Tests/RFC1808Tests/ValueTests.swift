@@ -64,4 +64,14 @@ import Testing
         #expect(try GenericURL("a").lowercasedScheme == nil)
         #expect(try GenericURL("a").resourceSpecifier == "a")
     }
+
+    @Test func `The example of the documentation`() throws {
+        let url = try GenericURL("todolist://www.acme.com/lists;draft?title=Quarterly%20Report#200806231300")
+        #expect(url.scheme == "todolist")
+        #expect(url.host == "www.acme.com")
+        #expect(url.path == "/lists")
+        #expect(url.parameters == "draft")
+        #expect(try url.queryItems.first(named: "title")?.value?.decoded() == "Quarterly Report")
+        #expect(try url.resolving("archive?all").description == "todolist://www.acme.com/archive?all")
+    }
 }

@@ -1,7 +1,7 @@
 /// 16 bytes of a URL, compared at once.
 ///
-/// This is the one file of the module that reads memory without a bounds check and reinterprets bits. Lanes are loaded only
-/// where all 16 bytes lie in the span.
+/// This is the one file of the module that reads memory without a bounds check and reinterprets bits; `make fuzz` runs it
+/// under AddressSanitizer. Lanes are loaded only where all 16 bytes lie in the span.
 ///
 /// Only operators between two vectors are one instruction: those of a vector and a scalar, and those of two masks, go lane
 /// by lane. So constants are spread first, and the result of a comparison is taken as integers, 0xFF for true.

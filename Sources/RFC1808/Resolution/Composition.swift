@@ -1,4 +1,10 @@
 extension ResolvedParts {
+    /// How many bytes the text takes at most: those of the parts, a slash at the root and the longest prefix of a path.
+    func capacity(base: Layout, referenceCount: Int) -> Int {
+        base.pathStart + directory.count + (path == .base ? pathRange.count : 0)
+            + (query == .base ? base.queryEnd - base.parametersEnd : 0) + referenceCount + 3
+    }
+
     /// Writes the parts so that parsing the text gives them back (RFC 1808 section 4, step 7), and tells where each lies.
     ///
     /// What comes from one URL mostly lies there in one piece, separators included, and is copied as such.

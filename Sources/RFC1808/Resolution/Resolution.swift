@@ -49,8 +49,8 @@ extension GenericURL {
             case .rfc3986: ResolvedParts(rfc3986: layout, bytes, against: base.layout, baseBytes)
             }
         var result = Layout()
-        // 3 for the slash and the prefix that the path can get.
-        string = String(utf8Capacity: baseBytes.count + bytes.count + 3) { output in
+        let capacity = parts.capacity(base: base.layout, referenceCount: bytes.count)
+        string = String(utf8Capacity: capacity) { output in
             result = parts.write(base: base.layout, baseBytes, reference: layout, bytes, to: &output)
         }
         self.layout = result
