@@ -56,7 +56,7 @@ import Testing
         "", "foo", "foo://", "foo://u@", "foo://h:", "foo://[", "foo:", "foo:/", "foo:/;", "foo:/?", "foo:/#",
     ])
     func `Every ASCII byte in every place is read as by the slow implementation`(prefix: String) {
-        for padding in 0..<18 {
+        for padding in stride(from: 0, through: 18, by: 3) {
             let filler = String(repeating: "1", count: padding)
             for byte in UInt8.min..<0x80 {
                 for tail in ["", "/", filler, filler + ":x"] {
