@@ -10,6 +10,7 @@ let package = Package(
     name: "openurl",
     products: [
         .library(name: "DBus", targets: ["DBus"]),
+        .library(name: "Reactor", targets: ["Reactor"]),
         .library(name: "RFC1808", targets: ["RFC1808"]),
         .library(name: "OpenURL", targets: ["OpenURL", "OpenURLBus", "DBus", "RFC1808"]),
         .library(name: "URLHandler", targets: ["URLHandler", "OpenURLBus", "DBus", "RFC1808"]),
@@ -46,12 +47,7 @@ let package = Package(
             ]
         ),
         .target(name: "OpenURL", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
-        .target(
-            name: "URLHandler",
-            dependencies: [
-                "DBus", "OpenURLBus", "Reactor", "RFC1808", .product(name: "DequeModule", package: "swift-collections"),
-            ]
-        ),
+        .target(name: "URLHandler", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
 
         // Programs.
         .executableTarget(
@@ -79,7 +75,8 @@ let package = Package(
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
         .target(name: "PrivateBus", dependencies: ["CLinux"], path: "Tests/PrivateBus"),
-        .testTarget(name: "DBusTests", dependencies: ["DBus", "PrivateBus", "Reactor"]),
+        .testTarget(name: "DBusTests", dependencies: ["CDBus", "DBus", "PrivateBus", "Reactor"]),
+        .testTarget(name: "ReactorTests", dependencies: ["CLinux", "Reactor", system]),
         .executableTarget(
             name: "testhandler",
             dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"],

@@ -44,7 +44,7 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         }
 
         /// The cause as an error of D-Bus, such as `org.openurl.Error.Declined`.
-        public var errorName: ErrorName { ErrorName(trusted: Self.prefix + rawValue) }
+        public var errorName: ErrorName { ErrorName(stringLiteral: Self.prefix + rawValue) }
 
         fileprivate static let prefix = "org.openurl.Error."
     }

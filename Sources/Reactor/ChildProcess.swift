@@ -93,9 +93,13 @@ public final class ProcessHandle {
         var exit = ProcessExit.unknown
         if isChild {
             var info = siginfo_t()
-            guard waitid(P_PIDFD, id_t(descriptor), &info, WEXITED | WNOHANG) == 0 else { return }
-            let status = info._sifields._sigchld.si_status
-            exit = info.si_code == CLD_EXITED ? .exited(status: status) : .signalled(status)
+            if waitid(P_PIDFD, id_t(descriptor), &info, WEXITED | WNOHANG) == 0 {
+                // The descriptor was ready for another reason than the end.
+                guard info._sifields._sigchld.si_pid != 0 else { return }
+                let status = info._sifields._sigchld.si_status
+                exit = info.si_code == CLD_EXITED ? .exited(status: status) : .signalled(status)
+            }
+            // Otherwise somebody else collected it: SIGCHLD is ignored, or a library waits for any child.
         }
         self.exit = exit
         endWatch()
@@ -108,12 +112,13 @@ public final class ProcessHandle {
     /// environment is what is given. Call it on the loop's thread.
     ///
     /// - Parameters:
-    ///   - path: the executable's path; `PATH` is not searched.
+    ///   - path: the executable's path; `PATH` is not searched, and a relative one starts at `directory`.
     ///   - arguments: all of `argv`, the program's own name first.
     ///   - environment: `NAME=value` each.
     ///   - directory: the working directory.
     ///   - onExit: called once on the loop's thread when the program has ended and was collected.
-    /// - Throws: why it could not be started, such as `.noSuchFileOrDirectory` or `.permissionDenied`.
+    /// - Throws: why it could not be started, such as `.noSuchFileOrDirectory` or `.permissionDenied`;
+    ///   `.invalidArgument` when a string holds a NUL, which would cut it short.
     public static func spawn(
         _ path: String,
         arguments: [String],
@@ -122,6 +127,9 @@ public final class ProcessHandle {
         on loop: EventLoop,
         onExit: @escaping (ProcessExit) -> Void
     ) throws(Errno) -> ProcessHandle {
+        let strings = [path, directory] + arguments + environment
+        guard !strings.contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
+
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }

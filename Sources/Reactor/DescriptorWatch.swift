@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// What a descriptor is watched for, or was found ready for.
 public struct DescriptorEvents: OptionSet, Sendable {
     /// The events as a set of bits of this type's own.
@@ -18,33 +16,19 @@ public struct DescriptorEvents: OptionSet, Sendable {
     public static let hangup = DescriptorEvents(rawValue: 4)
     /// The descriptor is broken; reported whether asked for or not. The C constants are `POLLERR` and `POLLNVAL`.
     public static let error = DescriptorEvents(rawValue: 8)
-
-    fileprivate var poll: CShort {
-        CShort((contains(.readable) ? POLLIN : 0) | (contains(.writable) ? POLLOUT : 0))
-    }
-
-    fileprivate init(poll: CShort) {
-        let bits = CInt(poll)
-        self = []
-        if bits & POLLIN != 0 { insert(.readable) }
-        if bits & POLLOUT != 0 { insert(.writable) }
-        if bits & POLLHUP != 0 { insert(.hangup) }
-        if bits & (POLLERR | POLLNVAL) != 0 { insert(.error) }
-    }
 }
 
 /// A descriptor that an event loop watches, until ``cancel()``.
 ///
 /// All of it belongs to the loop's thread. The loop keeps the watch alive, so dropping the last reference does not end it.
 public final class DescriptorWatch {
-    fileprivate let descriptor: CInt
+    let descriptor: CInt
     let handler: (DescriptorEvents) -> Void
-    fileprivate var slot = -1
     private unowned let loop: EventLoop?
 
     /// What the descriptor is watched for.
     public var events: DescriptorEvents {
-        didSet { loop?.update(self) }
+        didSet { if events != oldValue { loop?.update(self) } }
     }
 
     /// Whether the descriptor is looked at; a disabled watch costs nothing and can be enabled again.
@@ -52,7 +36,7 @@ public final class DescriptorWatch {
         didSet { if isEnabled != oldValue { loop?.update(self) } }
     }
 
-    fileprivate(set) var isCancelled = false
+    private(set) var isCancelled = false
 
     init(
         descriptor: CInt,
@@ -70,59 +54,6 @@ public final class DescriptorWatch {
     public func cancel() {
         guard !isCancelled else { return }
         isCancelled = true
-        loop?.update(self)
-    }
-}
-
-/// The watches of one loop, as the array that `poll` takes.
-///
-/// libdbus watches one descriptor twice, for reading and for writing; `poll` takes both entries as they are. A disabled
-/// watch keeps its place with a negative descriptor, which `poll` skips, so that enabling it again moves nothing.
-struct DescriptorSet {
-    private var entries: [pollfd] = []
-    private var watches: [DescriptorWatch] = []
-
-    mutating func add(_ watch: DescriptorWatch) {
-        watch.slot = watches.count
-        watches.append(watch)
-        entries.append(pollfd())
-        update(watch)
-    }
-
-    mutating func update(_ watch: DescriptorWatch) {
-        guard watch.slot >= 0 else { return }
-        guard watch.isCancelled else {
-            entries[watch.slot] = pollfd(
-                fd: watch.isEnabled ? watch.descriptor : -1,
-                events: watch.events.poll,
-                revents: 0
-            )
-            return
-        }
-        let last = watches.count - 1
-        if watch.slot != last {
-            watches[watch.slot] = watches[last]
-            entries[watch.slot] = entries[last]
-            watches[watch.slot].slot = watch.slot
-        }
-        watches.removeLast()
-        entries.removeLast()
-        watch.slot = -1
-    }
-
-    /// Waits until a descriptor is ready, or the time is over (-1: for ever).
-    ///
-    /// - Returns: the watches that are ready, with what for.
-    mutating func wait(milliseconds: CInt) -> [(DescriptorWatch, DescriptorEvents)] {
-        var count = Int(poll(&entries, nfds_t(entries.count), milliseconds))
-        guard count > 0 else { return [] }
-        var ready: [(DescriptorWatch, DescriptorEvents)] = []
-        ready.reserveCapacity(count)
-        for index in entries.indices where entries[index].revents != 0 {
-            ready.append((watches[index], DescriptorEvents(poll: entries[index].revents)))
-            count -= 1
-            if count == 0 { break }
-        }
-        return ready
+        loop?.remove(self)
     }
 }

@@ -14,7 +14,7 @@ public import SystemPackage
 /// resumed. A task that prefers the loop comes straight back.
 ///
 /// The thread starts with the first job and, after ``stop()``, ends when no job is left. A job that arrives later starts
-/// it once more, so that nobody waits for ever on a loop that has ended.
+/// it once more, so that no actor's method is left waiting for an executor that has ended.
 ///
 /// Unchecked because everything outside `shared` is touched on the loop's thread alone, which ``checkIsolated()``
 /// verifies at each entry from outside.
@@ -23,7 +23,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         var jobs: [Job] = []
         var isRunning = false
         var isStopping = false
-        var wakeupIsPending = false
+        /// The thread is about to wait, or waits, and only the wakeup descriptor tells it of a job.
+        var isWaiting = false
     }
 
     private enum Job {
@@ -72,6 +73,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     /// Ends the loop's thread when the jobs that it holds have run; watches and timers no longer fire.
+    ///
+    /// What the loop carries is closed first: an answer that has not arrived by then never will.
     public func stop() {
         shared.withLock { $0.isStopping = true }
         wake()
@@ -79,11 +82,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     private func turn() {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
+        var round: [Job] = []
         while true {
-            let hasMore = runJobs()
+            let hasMore = runJobs(&round)
             let mayEnd = shared.withLock { shared in
                 guard shared.isStopping, shared.jobs.isEmpty else { return false }
                 shared.isRunning = false
+                shared.isWaiting = false
                 thread.store(0, ordering: .relaxed)
                 return true
             }
@@ -93,16 +98,22 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             where !watch.isCancelled && watch.isEnabled {
                 watch.handler(events)
             }
-            while let handler = timers.popDue() { handler() }
+            if timers.isEmpty { continue }
+            // One that a handler adds for now has its turn after the next look at the descriptors.
+            let now = ContinuousClock.now
+            while let handler = timers.popDue(by: now) { handler() }
         }
     }
 
+    /// Runs what has arrived, in order.
+    ///
+    /// - Parameter round: an empty array, used again so that a turn does not allocate.
     /// - Returns: whether jobs are left that should not wait for a descriptor.
-    private func runJobs() -> Bool {
+    private func runJobs(_ round: inout [Job]) -> Bool {
         for _ in 0..<Self.roundsBeforePolling {
-            let round = shared.withLock { shared in
-                shared.wakeupIsPending = false
-                return exchange(&shared.jobs, for: [])
+            shared.withLock { shared in
+                swap(&shared.jobs, &round)
+                shared.isWaiting = round.isEmpty
             }
             if round.isEmpty { return false }
             for job in round {
@@ -115,14 +126,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 case .closure(let body): body()
                 }
             }
+            // A burst's memory is not kept for ever.
+            round.removeAll(keepingCapacity: round.count <= 4096)
         }
         return true
-    }
-
-    private func exchange<T>(_ value: inout T, for other: T) -> T {
-        let old = value
-        value = other
-        return old
     }
 
     // MARK: Jobs
@@ -159,8 +166,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 shared.isRunning = true
                 return (true, false)
             }
-            if onLoop || shared.wakeupIsPending { return (false, false) }
-            shared.wakeupIsPending = true
+            guard shared.isWaiting, !onLoop else { return (false, false) }
+            shared.isWaiting = false
             return (false, true)
         }
         if mustStart { startThread() }
@@ -225,7 +232,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     func update(_ watch: DescriptorWatch) {
         checkIsolated()
-        descriptors.update(watch)
+        descriptors.update(watch.descriptor)
+    }
+
+    func remove(_ watch: DescriptorWatch) {
+        checkIsolated()
+        descriptors.remove(watch)
     }
 
     /// Calls `handler` on the loop's thread once, when `deadline` has passed. Call it on the loop's thread.

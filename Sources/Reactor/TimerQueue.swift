@@ -49,10 +49,13 @@ struct TimerQueue {
         return CInt(clamping: min(seconds, 1_000_000) * 1000 + milliseconds)
     }
 
-    /// Takes the handler of a deadline that has passed, the earliest first.
-    mutating func popDue() -> (() -> Void)? {
+    /// Whether nothing waits for its time.
+    var isEmpty: Bool { handlers.isEmpty }
+
+    /// Takes the handler of a deadline that has passed by `now`, the earliest first.
+    mutating func popDue(by now: ContinuousClock.Instant) -> (() -> Void)? {
         dropCancelled()
-        guard let next = heap.min, next.deadline <= .now else { return nil }
+        guard let next = heap.min, next.deadline <= now else { return nil }
         heap.removeMin()
         return handlers.removeValue(forKey: next.id)
     }

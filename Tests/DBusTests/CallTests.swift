@@ -1,75 +1,258 @@
-import DBus
+import Glibc
 import PrivateBus
 import Reactor
+import Synchronization
 import Testing
 
-private enum Echo {
-    static let name: BusName = "com.example.Echo"
-    static let interface: InterfaceName = "com.example.Echo1"
-    static let object = RemoteObject(name, "/com/example/Echo")
-    static let options = Method<Arguments<String, [String: Value]>, [String: Value]>(
-        interface,
-        "Options",
-        inputs: ["key", "options"],
-        outputs: ["options"]
-    )
-    static let never = Method<Empty, Empty>(interface, "Never")
-    static let fail = Method<String, Empty>(interface, "Fail", inputs: ["text"])
-}
+@testable import DBus
 
 @Suite struct CallTests {
     @Test func aCallReachesAnExportedMethodAndItsAnswerComesBack() async throws {
-        let bus = try PrivateBus()
-        defer { bus.stop() }
-        let loop = try EventLoop()
-        let service = try await Connection.open(.address(bus.address), on: loop)
-        await service.export(
-            [
-                ExportedInterface(
-                    Echo.interface,
-                    [
-                        .method(Echo.options) { call, input in
-                            var options = input.values.1
-                            options["key"] = .string(input.values.0)
-                            options["sender"] = call.sender.map { .string($0.rawValue) }
-                            return options
-                        },
-                        .method(Echo.never) { _, _ in
-                            try await Task.sleep(for: .seconds(3600))
-                            return Empty()
-                        },
-                        .method(Echo.fail) { _, text in throw RemoteError("com.example.Error.Told", text) },
-                    ]
+        try await withPair { (pair: Pair) async throws in
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "ß") == "ß")
+            #expect(
+                try await pair.client.call(Echo.sender, on: Echo.object, Empty()) == pair.client.uniqueName?.rawValue
+            )
+            #expect(try await pair.client.requestName(Echo.name) == .taken)
+        }
+    }
+
+    @Test func anyValueComesBackAsItWas() async throws {
+        try await withPair { (pair: Pair) async throws in
+            var random = SeededGenerator(seed: 3)
+            for _ in 0..<200 {
+                let values = (0..<4).map { _ in random.value() }
+                #expect(try await pair.client.call(Echo.values, on: Echo.object, values) == values)
+            }
+            let deepest = (0..<62).reduce(Value.byte(7)) { inner, _ in .variant(inner) }
+            #expect(try await pair.client.call(Echo.values, on: Echo.object, [deepest]) == [deepest])
+        }
+    }
+
+    @Test func aDescriptorCrossesTheBus() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let pipe = try Pipe()
+            let copy = try await pair.client.call(Echo.descriptor, on: Echo.object, pipe.writeEnd)
+            #expect(write(copy.rawValue, "x", 1) == 1)
+            var byte: UInt8 = 0
+            #expect(read(pipe.readEnd.rawValue, &byte, 1) == 1)
+        }
+    }
+
+    @Test func anErrorKeepsItsNameAndText() async throws {
+        try await withPair { (pair: Pair) async throws in
+            for text in ["why", "", "ß€"] {
+                await #expect(throws: CallError.remote(RemoteError("com.example.Error.Told", text))) {
+                    try await pair.client.call(Echo.fail, on: Echo.object, Arguments("com.example.Error.Told", text))
+                }
+            }
+            await #expect(
+                throws: CallError.remote(
+                    RemoteError(.failed, "the answer cannot be sent: a string holds a NUL character")
                 )
-            ],
-            at: Echo.object.path
-        )
-        #expect(try await service.requestName(Echo.name) == .owned)
-
-        let client = try await Connection.open(.address(bus.address), on: try EventLoop())
-        #expect(try await client.requestName(Echo.name) == .taken)
-        let nested: Value = .array([.structure([.int32(-1), .double(0.5)])], of: "(id)")
-        let answer = try await client.call(Echo.options, on: Echo.object, Arguments("k", ["nested": nested]))
-        #expect(answer == ["key": "k", "nested": nested, "sender": .string(client.uniqueName?.rawValue ?? "")])
-
-        await #expect(throws: CallError.remote(RemoteError("com.example.Error.Told", "why"))) {
-            try await client.call(Echo.fail, on: Echo.object, "why")
+            ) {
+                try await pair.client.call(Echo.unprintable, on: Echo.object, Empty())
+            }
         }
-        await #expect(throws: CallError.timedOut) {
-            try await client.call(Echo.never, on: Echo.object, Empty(), timeout: .milliseconds(20))
-        }
-        await #expect(throws: CallError.notSent(.nulInString)) {
-            try await client.call(Echo.fail, on: Echo.object, "a\0b")
-        }
-        let cancelled = Task { try await client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
-        cancelled.cancel()
-        await #expect(throws: CallError.cancelled) { try await cancelled.value }
+    }
 
-        let hanging = Task { try await client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
-        await Task.yield()
-        bus.stop()
-        await #expect(throws: CallError.disconnected) { try await hanging.value }
-        await client.waitUntilClosed()
-        await service.waitUntilClosed()
+    @Test func whatIsNotThereIsNamedByItsOwnError() async throws {
+        try await withPair { (pair: Pair) async throws in
+            func errorName<I: MessageBody, O: MessageBody>(
+                _ method: Method<I, O>,
+                on object: RemoteObject = Echo.object,
+                _ input: I
+            ) async -> ErrorName? {
+                do throws(CallError) {
+                    _ = try await pair.client.call(method, on: object, input)
+                } catch .remote(let error) {
+                    return error.name
+                } catch {}
+                return nil
+            }
+            let elsewhere = RemoteObject(Echo.name, "/elsewhere")
+            let get = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
+            #expect(await errorName(Echo.string, on: elsewhere, "") == .unknownObject)
+            #expect(await errorName(Echo.string, on: RemoteObject("com.example.Nobody", "/"), "") == .serviceUnknown)
+            #expect(await errorName(Method<Empty, Empty>("com.example.Other", "A"), Empty()) == .unknownInterface)
+            #expect(await errorName(Method<Empty, Empty>(Echo.interface, "Missing"), Empty()) == .unknownMethod)
+            #expect(await errorName(Method<UInt32, String>(Echo.interface, "String"), 1) == .invalidArguments)
+            #expect(await errorName(get, Arguments("com.example.Echo1", "Missing")) == .unknownProperty)
+            #expect(await errorName(get, Arguments("com.example.Echo1", "no name")) == .unknownProperty)
+            #expect(await errorName(get, Arguments("com.example.Other", "Version")) == .unknownInterface)
+        }
+    }
+
+    @Test func anAnswerOfAnotherTypeIsAnError() async throws {
+        try await withPair { (pair: Pair) async throws in
+            await #expect(throws: CallError.unexpectedReply(.wrongType(expected: "u", found: "s"))) {
+                try await pair.client.call(Method<String, UInt32>(Echo.interface, "String"), on: Echo.object, "1")
+            }
+        }
+    }
+
+    @Test func whatCannotBeSentIsALocalError() async throws {
+        try await withPair { (pair: Pair) async throws in
+            await #expect(throws: CallError.notSent(.nulInString)) {
+                try await pair.client.call(Echo.string, on: Echo.object, "a\0b")
+            }
+            let large = String(repeating: "x", count: 20 << 20)
+            await #expect(throws: CallError.notSent(.tooLarge(limit: 16 << 20))) {
+                try await pair.client.call(Echo.string, on: Echo.object, large)
+            }
+            await #expect(throws: CallError.notSent(.reservedName("/org/freedesktop/DBus/Local"))) {
+                try await pair.client.call(Echo.string, on: RemoteObject(Echo.name, "/org/freedesktop/DBus/Local"), "")
+            }
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "still there") == "still there")
+        }
+    }
+
+    @Test func argumentsAboveTheLimitAreRefused() async throws {
+        var limits = ConnectionLimits()
+        limits.bodyBytes = 1000
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            let limit = RemoteError(.limitsExceeded, "the arguments hold more than 1000 bytes")
+            await #expect(throws: CallError.remote(limit)) {
+                try await pair.client.call(Echo.string, on: Echo.object, String(repeating: "x", count: 1000))
+            }
+        }
+    }
+
+    @Test func aDeadlinePasses() async throws {
+        try await withPair { (pair: Pair) async throws in
+            await #expect(throws: CallError.timedOut) {
+                try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: .milliseconds(20))
+            }
+            await #expect(throws: CallError.timedOut) {
+                try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: .seconds(-1))
+            }
+            let longest = Duration.seconds(Int64.max)
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "", timeout: longest) == "")
+        }
+    }
+
+    @Test func tenThousandCancelledCallsLeaveNothingBehind() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let calls = (0..<10_000).map { _ in
+                Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
+            }
+            for call in calls { call.cancel() }
+            for call in calls {
+                await #expect(throws: CallError.cancelled) { try await call.value }
+            }
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "after") == "after")
+            #expect(await pair.client.callsInFlight == 0)
+        }
+    }
+
+    @Test func answersComeBackInTheirOrderWhateverTheCallerPrefers() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let answers = Shared<[UInt32]>([])
+            let caller = Caller(pair.client)
+            let calls = await caller.inOrder(0..<300) { (number: UInt32) async throws in
+                _ = try await pair.client.call(Echo.string, on: Echo.object, "")
+                answers.value.withLock { $0.append(number) }
+            }
+            for call in calls { try await call.value }
+            #expect(answers.value.withLock { $0 } == Array(0..<300))
+            let preferring = Task(executorPreference: try EventLoop()) { () async throws -> Void in
+                for _ in 0..<100 { #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a") }
+            }
+            try await preferring.value
+        }
+    }
+
+    @Test func aCancelledTaskSendsNothing() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let call = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await pair.client.call(Echo.string, on: Echo.object, "a")
+            }
+            await #expect(throws: CallError.cancelled) { try await call.value }
+        }
+    }
+
+    @Test func aBusThatDiesFailsEveryCall() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let calls = (0..<100).map { _ in
+                Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
+            }
+            // Answered after the others were sent: the bus keeps a connection's order.
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
+            pair.bus.stop()
+            for call in calls {
+                await #expect(throws: CallError.disconnected) { try await call.value }
+            }
+            await pair.client.waitUntilClosed()
+            await pair.service.waitUntilClosed()
+            await #expect(throws: CallError.disconnected) {
+                try await pair.client.call(Echo.string, on: Echo.object, "")
+            }
+            await #expect(throws: CallError.disconnected) {
+                try await pair.client.emit(Echo.played, from: "/", Arguments("", 0))
+            }
+        }
+    }
+
+    @Test func closingFailsWhatIsInFlightAndWritesWhatWasSent() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let other = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            let signals = try await pair.client.signals(Echo.played)
+            let hanging = Task { try await other.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
+            #expect(try await other.call(Echo.string, on: Echo.object, "") == "")
+            let text = String(repeating: "x", count: 500_000)
+            for number in 0..<8 as Range<UInt32> {
+                try await other.emit(Echo.played, from: "/", Arguments(text, number))
+            }
+            await other.close()
+            await other.close()
+            await #expect(throws: CallError.disconnected) { try await hanging.value }
+            var iterator = signals.makeAsyncIterator()
+            for number in 0..<8 as Range<UInt32> { #expect(await iterator.next()?.body.values.1 == number) }
+            other.loop.stop()
+        }
+    }
+
+    @Test func aBusThatIsNotThereIsAnError() async throws {
+        let loop = try EventLoop()
+        for address in ["unix:path=/nonexistent/bus", "nonsense", "", "a\0b"] {
+            await #expect(throws: ConnectionError.self) { try await Connection.open(.address(address), on: loop) }
+            #expect(throws: ConnectionError.self) { try BlockingConnection(.address(address)) }
+        }
+        loop.stop()
+    }
+
+    @Test func aProgramThatIsNotThereIsAnError() async {
+        // In a child: libdbus never collects the processes that it starts, and this process waits for its own.
+        await #expect(processExitsWith: .success) {
+            let loop = try EventLoop()
+            await #expect(throws: ConnectionError.self) {
+                try await Connection.open(.address("unixexec:path=/nonexistent/program"), on: loop)
+            }
+        }
+    }
+
+    @Test func aBlockingConnectionCalls() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let connection = try BlockingConnection(.address(pair.bus.address))
+            #expect(try connection.call(Echo.string, on: Echo.object, "a") == "a")
+            #expect(throws: CallError.remote(RemoteError("a.b", "c"))) {
+                try connection.call(Echo.fail, on: Echo.object, Arguments("a.b", "c"))
+            }
+            var notices = 0
+            #expect(throws: CallError.timedOut) {
+                try connection.call(
+                    Echo.never,
+                    on: Echo.object,
+                    Empty(),
+                    timeout: .milliseconds(30),
+                    noticeAfter: .milliseconds(1)
+                ) { notices += 1 }
+            }
+            #expect(notices == 1)
+            #expect(throws: CallError.notSent(.nulInString)) { try connection.call(Echo.string, on: Echo.object, "\0") }
+            pair.bus.stop()
+            #expect(throws: CallError.disconnected) { try connection.call(Echo.string, on: Echo.object, "") }
+        }
     }
 }

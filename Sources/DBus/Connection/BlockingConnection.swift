@@ -34,9 +34,20 @@ public final class BlockingConnection {
     ) throws(CallError) -> Output {
         let message: Message
         do throws(EncodingError) {
-            message = try Message.methodCall(method.interface, method.name, on: object, input)
+            message = try .methodCall(
+                method.interface,
+                method.name,
+                on: object,
+                input,
+                limit: ConnectionLimits().messageBytes
+            )
         } catch {
             throw .notSent(error)
+        }
+        if dbus_message_contains_unix_fds(message.pointer) != 0,
+            dbus_connection_can_send_type(raw, TypeCode.unixFD) == 0
+        {
+            throw .notSent(.descriptorNotPassed)
         }
         var call: OpaquePointer?
         let isSent = dbus_connection_send_with_reply(raw, message.pointer, &call, CInt.max) != 0
@@ -45,9 +56,9 @@ public final class BlockingConnection {
         defer { dbus_pending_call_unref(call) }
 
         let start = ContinuousClock.now
-        let deadline = timeout.map { start + $0 }
+        let deadline = timeout.map { start + min($0, .longest) }
         if let notice {
-            if wait(for: call, until: min(start + noticeDelay, deadline ?? start + noticeDelay)) == .late { notice() }
+            if wait(for: call, until: start + min(noticeDelay, timeout ?? .longest, .longest)) == .late { notice() }
         }
         switch wait(for: call, until: deadline) {
         case .late:

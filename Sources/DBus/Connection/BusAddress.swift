@@ -7,6 +7,9 @@ public enum BusAddress: Sendable, Hashable {
     /// The system's bus.
     case system
     /// A bus at an address in D-Bus's notation, such as `unix:path=/run/user/1000/bus`.
+    ///
+    /// `unixexec:` starts a program that carries the messages over its standard input and output. libdbus never collects
+    /// that program's process: it stays a zombie until this one ends.
     case address(String)
 }
 
@@ -17,6 +20,8 @@ public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertibl
 
     /// The reason for a person.
     public var description: String { reason }
+
+    static let outOfMemory = ConnectionError(reason: "out of memory")
 }
 
 extension BusAddress {

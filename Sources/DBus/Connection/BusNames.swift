@@ -1,7 +1,5 @@
-internal import Glibc
-
 /// The bus's own methods that a connection uses.
-private enum BusDriver {
+enum BusDriver {
     static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
     static let interface: InterfaceName = "org.freedesktop.DBus"
 
@@ -14,10 +12,14 @@ private enum BusDriver {
 
     /// The corresponding C constant is `DBUS_NAME_FLAG_DO_NOT_QUEUE`.
     static let doNotQueue: UInt32 = 4
+    static let nameOwnerChanged = Signal<Arguments<String, String, String>>(
+        interface,
+        "NameOwnerChanged",
+        arguments: ["name", "old_owner", "new_owner"]
+    )
 
     static func ownerRule(_ name: BusName) -> String {
-        "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
-            + "member='NameOwnerChanged',arg0='\(name)'"
+        MatchRule(sender: .bus, arguments: [0: name.rawValue]).text(nameOwnerChanged.interface, nameOwnerChanged.name)
     }
 }
 
@@ -40,15 +42,39 @@ public enum NameRequest: Sendable, Hashable {
 /// Called on the event loop when a name gets an owner, loses it or changes it.
 public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?) -> Void
 
-struct NameWatchers {
-    var handlers: [UInt64: NameOwnerHandler] = [:]
-    var lastID: UInt64 = 0
-}
-
 /// Names one watch of a bus name.
 public struct NameWatchID: Sendable, Hashable {
     fileprivate let name: BusName
-    fileprivate let id: UInt64
+    fileprivate let number: UInt64
+}
+
+/// Who wants to know about which name, in the order in which they asked.
+struct NameWatches {
+    private var handlers: [BusName: [(id: NameWatchID, handler: NameOwnerHandler)]] = [:]
+    private var lastNumber: UInt64 = 0
+
+    mutating func add(_ name: BusName, _ handler: @escaping NameOwnerHandler) -> NameWatchID {
+        lastNumber += 1
+        let id = NameWatchID(name: name, number: lastNumber)
+        handlers[name, default: []].append((id, handler))
+        return id
+    }
+
+    /// - Returns: whether there was such a watch.
+    mutating func remove(_ id: NameWatchID) -> Bool {
+        guard let index = handlers[id.name]?.firstIndex(where: { $0.id == id }) else { return false }
+        handlers[id.name]?.remove(at: index)
+        if handlers[id.name]?.isEmpty == true { handlers[id.name] = nil }
+        return true
+    }
+
+    func ids(of name: BusName) -> [NameWatchID] {
+        handlers[name]?.map(\.id) ?? []
+    }
+
+    func handler(_ id: NameWatchID) -> NameOwnerHandler? {
+        handlers[id.name]?.first { $0.id == id }?.handler
+    }
 }
 
 extension Connection {
@@ -93,32 +119,24 @@ extension Connection {
     /// Watch first and ask for the owner then, and no change is missed.
     public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     {
-        var watchers = nameWatches[name] ?? NameWatchers()
-        watchers.lastID += 1
-        let id = NameWatchID(name: name, id: watchers.lastID)
-        watchers.handlers[id.id] = handler
-        let isFirst = watchers.handlers.count == 1
-        nameWatches[name] = watchers
-        guard isFirst else { return id }
+        let id = nameWatches.add(name, handler)
         do throws(CallError) {
-            _ = try await call(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))
+            try await addMatch(BusDriver.ownerRule(name))
             return id
         } catch {
-            nameWatches[name]?.handlers[id.id] = nil
+            _ = nameWatches.remove(id)
             throw error
         }
     }
 
-    /// Ends a watch.
+    /// Ends a watch: from now on its handler is not called.
     public func unwatchName(_ watch: NameWatchID) throws(CallError) {
-        guard nameWatches[watch.name]?.handlers.removeValue(forKey: watch.id) != nil else { return }
-        guard nameWatches[watch.name]?.handlers.isEmpty == true else { return }
-        nameWatches[watch.name] = nil
-        try send(BusDriver.removeMatch, on: BusDriver.object, BusDriver.ownerRule(watch.name))
+        guard nameWatches.remove(watch) else { return }
+        try removeMatch(BusDriver.ownerRule(watch.name))
     }
 
-    func nameOwnerChanged(_ name: String, _ old: String, _ new: String) {
-        guard let name = BusName(name), let watchers = nameWatches[name] else { return }
-        for handler in watchers.handlers.values { handler(BusName(old), BusName(new)) }
+    func nameOwnerChanged(_ name: BusName, _ old: BusName?, _ new: BusName?) {
+        // A handler may end any watch, its own included.
+        for id in nameWatches.ids(of: name) { nameWatches.handler(id)?(old, new) }
     }
 }

@@ -59,29 +59,32 @@ public struct ExportedInterface: Sendable {
                 inputs: Self.named(method.inputs, Input.signature),
                 outputs: Self.named(method.outputs, Output.signature),
                 inputSignature: Input.signature
-            ) { (reader) throws(DecodingError) in
+            ) { (reader) throws(DecodingError) -> ExportedMethod.Body in
                 let input = try Input(from: &reader)
-                return { call in
-                    let output = try await body(call, input)
-                    return { (writer) throws(EncodingError) in try output.write(to: &writer) }
-                }
+                return { call in try await body(call, input) }
             }
             return Member(interface: method.interface, content: .method(exported))
         }
 
-        /// A property that others may read; `content` runs on the connection's event loop each time one does.
+        /// A property that others may read, and set where there is a `set`; both run on the connection's event loop.
+        ///
+        /// - Parameters:
+        ///   - content: called each time somebody reads the property.
+        ///   - set: takes a new value; an error that it throws is the answer, and ``Connection/emitChange(of:at:)`` tells
+        ///     the others.
         public static func property<Content: DBusType>(
             _ property: Property<Content>,
+            set: (@Sendable (Content) throws -> Void)? = nil,
             _ content: @escaping @Sendable () -> Content
         ) -> Member {
-            let exported = ExportedProperty(name: property.name, signature: Content.signature) {
-                let value = content()
-                return PropertyValue { (writer) throws(EncodingError) in
-                    try writer.appendVariant(of: Content.signature) { (writer) throws(EncodingError) in
-                        try value.write(to: &writer)
-                    }
-                }
-            }
+            var write: (@Sendable (Value) throws -> Void)?
+            if let set { write = { try set(try $0.converted()) } }
+            let exported = ExportedProperty(
+                name: property.name,
+                signature: Content.signature,
+                read: { PropertyValue(content()) },
+                write: write
+            )
             return Member(interface: property.interface, content: .property(exported))
         }
 
@@ -104,22 +107,23 @@ struct Argument: Sendable {
     let type: Signature
 }
 
-typealias BodyWriter = @Sendable (inout MessageWriter) throws(EncodingError) -> Void
-
 struct ExportedMethod: Sendable {
     let name: MemberName
     let inputs: [Argument]
     let outputs: [Argument]
     let inputSignature: Signature
     /// Takes the arguments out of the message, which is gone when the method runs.
-    let begin:
-        @Sendable (inout MessageReader) throws(DecodingError) -> @Sendable (IncomingCall) async throws -> BodyWriter
+    let begin: @Sendable (inout MessageReader) throws(DecodingError) -> Body
+
+    /// The method with its arguments; returns what it answers.
+    typealias Body = @Sendable (IncomingCall) async throws -> any MessageBody
 }
 
 struct ExportedProperty: Sendable {
     let name: MemberName
     let signature: Signature
     let read: @Sendable () -> PropertyValue
+    let write: (@Sendable (Value) throws -> Void)?
 }
 
 struct ExportedSignal: Sendable {

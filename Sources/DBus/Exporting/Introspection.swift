@@ -37,7 +37,8 @@ enum Introspection {
             xml += element("signal", signal.name, lines(signal.arguments, direction: nil))
         }
         for property in interface.properties.values.sorted(by: { $0.name.rawValue < $1.name.rawValue }) {
-            xml += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"read\"/>\n"
+            let access = property.write == nil ? "read" : "readwrite"
+            xml += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"\(access)\"/>\n"
         }
         return xml + "  </interface>\n"
     }

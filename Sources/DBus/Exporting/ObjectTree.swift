@@ -2,23 +2,26 @@
 struct ObjectTree {
     private struct Object {
         let own: [ExportedInterface]
-        let all: [InterfaceName: ExportedInterface]
+        let properties: ExportedInterface
+
+        func interface(_ name: InterfaceName) -> ExportedInterface? {
+            own.first { $0.name == name } ?? (name == properties.name ? properties : nil)
+        }
     }
 
     private var objects: [ObjectPath: Object] = [:]
 
     mutating func add(_ interfaces: [ExportedInterface], at path: ObjectPath) {
-        let own = (objects[path]?.own ?? []) + interfaces
-        var all: [InterfaceName: ExportedInterface] = [:]
-        let properties = StandardInterfaces.properties(of: own)
-        // The description of Introspectable is the same whatever it answers.
-        let described = own + [properties, StandardInterfaces.introspectable { "" }]
-        let children = children(of: path)
-        let xml = Introspection.xml(described, children: children)
-        for interface in own + [properties, StandardInterfaces.introspectable { xml }] {
-            all[interface.name] = interface
+        var own = objects[path]?.own ?? []
+        for interface in interfaces {
+            own.removeAll { $0.name == interface.name }
+            own.append(interface)
         }
-        objects[path] = Object(own: own, all: all)
+        objects[path] = Object(own: own, properties: StandardInterfaces.properties(of: own))
+    }
+
+    mutating func remove(_ path: ObjectPath) {
+        objects[path] = nil
     }
 
     /// The method that a call names; an interface may be left out of a call.
@@ -27,32 +30,42 @@ struct ObjectTree {
         _ interface: InterfaceName?,
         _ member: MemberName
     ) -> Result<ExportedMethod, RemoteError> {
-        guard let object = objects[path] else {
-            return parentMethod(path, member)
-                ?? .failure(RemoteError(.unknownObject, "there is no object \(path)"))
-        }
-        guard let interface else {
-            for candidate in object.own + object.all.values {
-                if let method = candidate.methods[member] { return .success(method) }
-            }
-            return .failure(RemoteError(.unknownMethod, "\(path) has no method \(member)"))
-        }
-        guard let found = object.all[interface] else {
-            return .failure(RemoteError(.unknownInterface, "\(path) has no interface \(interface)"))
-        }
-        guard let method = found.methods[member] else {
+        let object = objects[path]
+        if let interface, let found = object?.interface(interface) {
+            if let method = found.methods[member] { return .success(method) }
             return .failure(RemoteError(.unknownMethod, "\(interface) has no method \(member)"))
         }
-        return .success(method)
+        // Paths above an object exist too, for those who walk down to it.
+        let children = children(of: path)
+        guard object != nil || !children.isEmpty else {
+            return .failure(RemoteError(.unknownObject, "there is no object \(path)"))
+        }
+        let introspectable = introspectable(object, children)
+        switch interface {
+        case introspectable.name?, nil:
+            if interface == nil, let object {
+                for candidate in object.own + [object.properties] {
+                    if let method = candidate.methods[member] { return .success(method) }
+                }
+            }
+            if let method = introspectable.methods[member] { return .success(method) }
+            return .failure(RemoteError(.unknownMethod, "\(path) has no method \(member)"))
+        case let interface?:
+            return .failure(RemoteError(.unknownInterface, "\(path) has no interface \(interface)"))
+        }
     }
 
-    /// Paths above an object exist for those who walk down to it by introspection.
-    private func parentMethod(_ path: ObjectPath, _ member: MemberName) -> Result<ExportedMethod, RemoteError>? {
-        let children = children(of: path)
-        guard !children.isEmpty else { return nil }
-        let xml = Introspection.xml([], children: children)
-        guard let method = StandardInterfaces.introspectable(xml: { xml }).methods[member] else { return nil }
-        return .success(method)
+    func property(_ path: ObjectPath, _ interface: InterfaceName, _ name: MemberName) -> ExportedProperty? {
+        objects[path]?.interface(interface)?.properties[name]
+    }
+
+    private func introspectable(_ object: Object?, _ children: [String]) -> ExportedInterface {
+        StandardInterfaces.introspectable {
+            guard let object else { return Introspection.xml([], children: children) }
+            // The description of Introspectable is the same whatever it answers.
+            let standard = [object.properties, StandardInterfaces.introspectable { "" }]
+            return Introspection.xml(object.own + standard, children: children)
+        }
     }
 
     private func children(of path: ObjectPath) -> [String] {

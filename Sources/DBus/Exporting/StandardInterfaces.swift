@@ -1,11 +1,15 @@
 /// The value of a property on its way out, as the variant that `org.freedesktop.DBus.Properties` carries.
 struct PropertyValue: DBusType {
-    static var signature: Signature { "v" }
+    static var signature: Signature { Signature(trusted: "v") }
 
-    private let writeVariant: BodyWriter
+    private let writeVariant: @Sendable (inout MessageWriter) throws(EncodingError) -> Void
 
-    init(_ writeVariant: @escaping BodyWriter) {
-        self.writeVariant = writeVariant
+    init<Content: DBusType>(_ content: Content) {
+        writeVariant = { (writer) throws(EncodingError) in
+            try writer.appendVariant(of: Content.signature) { (writer) throws(EncodingError) in
+                try content.write(to: &writer)
+            }
+        }
     }
 
     init(from reader: inout MessageReader) throws(DecodingError) {
@@ -67,7 +71,13 @@ enum StandardInterfaces {
         inputs: ["interface_name", "property_name", "value"]
     )
 
-    /// `Introspect` for an object with these interfaces and children.
+    static let propertiesChanged = Signal<Arguments<String, [String: PropertyValue], [String]>>(
+        properties,
+        "PropertiesChanged",
+        arguments: ["interface_name", "changed_properties", "invalidated_properties"]
+    )
+
+    /// `Introspect` for an object.
     static func introspectable(xml: @escaping @Sendable () -> String) -> ExportedInterface {
         ExportedInterface(introspectable, [.method(introspect) { _, _ in xml() }])
     }
@@ -97,9 +107,14 @@ enum StandardInterfaces {
                     return values
                 },
                 .method(set) { _, input in
-                    _ = try property(input.values.0, input.values.1)
-                    throw RemoteError(.propertyReadOnly, "\(input.values.1) cannot be set")
+                    let (interfaceName, name, value) = input.values
+                    guard let write = try property(interfaceName, name).write else {
+                        throw RemoteError(.propertyReadOnly, "\(name) cannot be set")
+                    }
+                    try write(value)
+                    return Empty()
                 },
+                .signal(propertiesChanged),
             ]
         )
     }
@@ -109,4 +124,18 @@ enum StandardInterfaces {
 public enum PeerInterface {
     /// Answers when everything that was sent before has been received.
     public static let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
+}
+
+extension Connection {
+    /// Tells everyone who subscribed to `PropertiesChanged` what a property of an exported object holds now.
+    ///
+    /// A property that the object does not export is nobody's to know, and nothing is sent.
+    ///
+    /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
+    public func emitChange<Content: DBusType>(of property: Property<Content>, at path: ObjectPath) throws(CallError) {
+        guard let exported = objects.property(path, property.interface, property.name) else { return }
+        let changed = [property.name.rawValue: exported.read()]
+        let body = Arguments(property.interface.rawValue, changed, [String]())
+        try emit(StandardInterfaces.propertiesChanged, from: path, body)
+    }
 }

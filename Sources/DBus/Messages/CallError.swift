@@ -82,12 +82,17 @@ extension Message {
 
     /// Reads a body whose signature is checked first.
     static func body<Body: MessageBody>(_ pointer: OpaquePointer, limit: Int) throws(DecodingError) -> Body {
-        guard dbus_message_has_signature(pointer, Body.signature.rawValue) != 0 else {
-            let found = dbus_message_get_signature(pointer).map { String(cString: $0) } ?? ""
-            throw .wrongType(expected: Body.signature, found: found)
-        }
+        try check(pointer, Body.signature)
         var reader = MessageReader(message: pointer, limit: limit)
         return try Body(from: &reader)
+    }
+
+    /// Compares a message's signature with the expected one.
+    static func check(_ pointer: OpaquePointer, _ expected: Signature) throws(DecodingError) {
+        guard dbus_message_has_signature(pointer, expected.rawValue) != 0 else {
+            let found = dbus_message_get_signature(pointer).map { String(cString: $0) } ?? ""
+            throw .wrongType(expected: expected, found: found)
+        }
     }
 
     private static func remoteError(_ pointer: OpaquePointer) -> RemoteError {

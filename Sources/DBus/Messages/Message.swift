@@ -15,18 +15,12 @@ final class Message: @unchecked Sendable {
         dbus_message_unref(pointer)
     }
 
-    /// The largest body that is written when nobody says otherwise, in bytes. D-Bus allows 128 MiB in a message and
-    /// 64 MiB in an array; a bus drops a connection that sends more.
-    static let defaultLimit = 16 << 20
-
-    private static let reservedPath = "/org/freedesktop/DBus/Local"
-    private static let reservedInterface = "org.freedesktop.DBus.Local"
-
     static func methodCall<Body: MessageBody>(
         _ interface: InterfaceName,
         _ member: MemberName,
         on object: RemoteObject,
-        _ body: Body
+        _ body: Body,
+        limit: Int
     ) throws(EncodingError) -> Message {
         try check(object.path, interface)
         let pointer = dbus_message_new_method_call(
@@ -35,64 +29,86 @@ final class Message: @unchecked Sendable {
             interface.rawValue,
             member.rawValue
         )
-        if let pointer, !object.startsService { dbus_message_set_auto_start(pointer, 0) }
-        return try filled(pointer) { (writer) throws(EncodingError) in try body.write(to: &writer) }
+        guard let pointer else { throw .outOfMemory }
+        let message = Message(owning: pointer)
+        if !object.startsService { dbus_message_set_auto_start(pointer, 0) }
+        try message.write(body, limit: limit, pathLength: object.path.rawValue.utf8.count)
+        return message
     }
 
     static func signal<Body: MessageBody>(
         _ interface: InterfaceName,
         _ member: MemberName,
         from path: ObjectPath,
-        _ body: Body
+        _ body: Body,
+        limit: Int
     ) throws(EncodingError) -> Message {
         try check(path, interface)
-        let pointer = dbus_message_new_signal(path.rawValue, interface.rawValue, member.rawValue)
-        return try filled(pointer) { (writer) throws(EncodingError) in try body.write(to: &writer) }
-    }
-
-    static func reply(
-        to call: ReplyAddress,
-        _ body: (inout MessageWriter) throws(EncodingError) -> Void
-    ) throws(EncodingError) -> Message {
-        let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_METHOD_RETURN)
-        return try filled(pointer, replyingTo: call, body)
-    }
-
-    static func error(
-        to call: ReplyAddress,
-        _ name: ErrorName,
-        _ text: String
-    ) throws(EncodingError) -> Message {
-        let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_ERROR)
-        guard let pointer, dbus_message_set_error_name(pointer, name.rawValue) != 0 else { throw .outOfMemory }
-        return try filled(pointer, replyingTo: call) { (writer) throws(EncodingError) in
-            // An error without its text still tells more than no answer, so a NUL in the text does not stop it.
-            try writer.append(text.utf8.contains(0) ? String(text.split(separator: "\0").joined(separator: " ")) : text)
+        guard let pointer = dbus_message_new_signal(path.rawValue, interface.rawValue, member.rawValue) else {
+            throw .outOfMemory
         }
+        let message = Message(owning: pointer)
+        try message.write(body, limit: limit, pathLength: path.rawValue.utf8.count)
+        return message
     }
+
+    static func reply(to call: ReplyAddress, _ body: some MessageBody, limit: Int) throws(EncodingError) -> Message {
+        guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_METHOD_RETURN) else { throw .outOfMemory }
+        let message = Message(owning: pointer)
+        try message.address(to: call)
+        try message.write(body, limit: limit)
+        return message
+    }
+
+    static func error(to call: ReplyAddress, _ error: RemoteError, limit: Int) throws(EncodingError) -> Message {
+        guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_ERROR) else { throw .outOfMemory }
+        let message = Message(owning: pointer)
+        try message.address(to: call)
+        guard dbus_message_set_error_name(pointer, error.name.rawValue) != 0 else { throw .outOfMemory }
+        // An error without all of its text still tells more than no answer.
+        var text = error.message
+        if text.utf8.contains(0) { text = text.split(separator: "\0").joined(separator: " ") }
+        if text.utf8.count > limit / 2 { text = String(text.unicodeScalars.prefix(1024)) }
+        try message.write(text, limit: limit)
+        return message
+    }
+
+    /// Writes a value of one type into a message and reads it as another, as the two sides of a call would.
+    static func converted<Content: DBusType>(_ value: Value) throws -> Content {
+        guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_SIGNAL) else { throw EncodingError.outOfMemory }
+        let message = Message(owning: pointer)
+        try message.write(value, limit: .max)
+        var reader = MessageReader(message: pointer, limit: .max)
+        return try VariantContent<Content>(from: &reader).content
+    }
+
+    private static let reservedPath = "/org/freedesktop/DBus/Local"
+    private static let reservedInterface = "org.freedesktop.DBus.Local"
 
     private static func check(_ path: ObjectPath, _ interface: InterfaceName) throws(EncodingError) {
         if path.rawValue == reservedPath { throw .reservedName(reservedPath) }
         if interface.rawValue == reservedInterface { throw .reservedName(reservedInterface) }
     }
 
-    private static func filled(
-        _ pointer: OpaquePointer?,
-        replyingTo call: ReplyAddress? = nil,
-        _ body: (inout MessageWriter) throws(EncodingError) -> Void
-    ) throws(EncodingError) -> Message {
-        guard let pointer else { throw .outOfMemory }
-        let message = Message(owning: pointer)
-        if let call {
-            let isAddressed =
-                dbus_message_set_reply_serial(pointer, call.serial) != 0
-                && (call.sender == nil || dbus_message_set_destination(pointer, call.sender?.rawValue) != 0)
-            guard isAddressed else { throw .outOfMemory }
-            dbus_message_set_no_reply(pointer, 1)
-        }
-        var writer = MessageWriter(message: pointer, limit: defaultLimit)
-        try body(&writer)
-        return message
+    private func address(to call: ReplyAddress) throws(EncodingError) {
+        let isAddressed =
+            dbus_message_set_reply_serial(pointer, call.serial) != 0
+            && (call.sender == nil || dbus_message_set_destination(pointer, call.sender?.rawValue) != 0)
+        guard isAddressed else { throw .outOfMemory }
+        dbus_message_set_no_reply(pointer, 1)
+    }
+
+    /// Names other than the path have 255 bytes at most, and a header no more than seven of them.
+    private static let headerSize = 2048
+
+    private func write<Body: MessageBody>(_ body: Body, limit: Int, pathLength: Int = 0) throws(EncodingError) {
+        let signature = Body.signature
+        // A signature that was put together from others may have become too long or too deep.
+        guard Signature.isValid(signature.rawValue.utf8) else { throw .inconsistentValue }
+        guard Self.headerSize + pathLength <= limit else { throw .tooLarge(limit: limit) }
+        var writer = MessageWriter(message: pointer, signature, limit: limit, used: Self.headerSize + pathLength)
+        try body.write(to: &writer)
+        try writer.finish()
     }
 }
 

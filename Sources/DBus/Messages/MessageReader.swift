@@ -62,6 +62,10 @@ public struct MessageReader: ~Copyable {
         mutating get { code != TypeCode.invalid }
     }
 
+    mutating func skip() {
+        dbus_message_iter_next(&iterator)
+    }
+
     private mutating func expect(_ expected: CInt) throws(DecodingError) {
         let found = code
         guard found == expected else {
@@ -97,7 +101,7 @@ public struct MessageReader: ~Copyable {
         var pointer: UnsafePointer<CChar>?
         dbus_message_iter_get_basic(&iterator, &pointer)
         guard let pointer else { return "" }
-        let bytes = UnsafeBufferPointer(start: pointer, count: strlen(pointer)).withMemoryRebound(to: UInt8.self) { $0 }
+        let bytes = UnsafeRawBufferPointer(start: pointer, count: strlen(pointer))
         // What a string costs is known before it is made: a huge one is refused, not copied.
         try spend(bytes.count + 1)
         let text = String(decoding: bytes, as: UTF8.self)
@@ -136,13 +140,15 @@ public struct MessageReader: ~Copyable {
         Signature(trusted: try readText(TypeCode.signature))
     }
     /// Reads `h`; the descriptor is the reader's own.
-    public mutating func readUnixFD() throws(DecodingError) -> UnixFD {
+    public mutating func readUnixFD() throws(DecodingError) -> UnixFD { try UnixFD(from: &self) }
+
+    mutating func readDescriptor() throws(DecodingError) -> CInt {
         let descriptor = try readFixed(TypeCode.unixFD, CInt(-1))
         guard descriptor >= 0 else { throw .invalidValue("a file descriptor did not arrive") }
-        return UnixFD(owning: descriptor)
+        return descriptor
     }
 
-    /// Reads an array: `body` is called for each element, with the reader at it.
+    /// Reads an array: `body` is called for each element, with the reader at it, and takes it.
     public mutating func readArray(
         _ body: (inout MessageReader) throws(DecodingError) -> Void
     ) throws(DecodingError) {
@@ -237,8 +243,10 @@ public struct MessageReader: ~Copyable {
             try readArray { (reader) throws(DecodingError) in elements.append(try reader.readValue()) }
             return .array(elements, of: element)
         }
-        let types = Signature(trusted: String(element.rawValue.dropFirst().dropLast())).elements
-        guard types.count == 2 else { throw .invalidValue("a dictionary without key and value") }
+        // "{", the key's one byte, the value's signature, "}".
+        let types = element.rawValue.dropFirst().dropLast()
+        let key = Signature(trusted: String(types.prefix(1)))
+        let value = Signature(trusted: String(types.dropFirst()))
         var entries: [Value: Value] = [:]
         try readArray { (reader) throws(DecodingError) in
             try reader.readEntry { (reader) throws(DecodingError) in
@@ -246,7 +254,7 @@ public struct MessageReader: ~Copyable {
                 entries[key] = try reader.readValue()
             }
         }
-        return .dictionary(entries, key: types[0], value: types[1])
+        return .dictionary(entries, key: key, value: value)
     }
 
     private mutating func currentSignature() -> String {

@@ -8,9 +8,10 @@ public enum EncodingError: Error, Sendable, Hashable, CustomStringConvertible {
     case tooLarge(limit: Int)
     /// Containers are nested deeper than 64.
     case tooDeep
-    /// An array's or a dictionary's element is of another type than its signature says, or a structure has no field.
+    /// A value is of another type than the signature promises, there are more or fewer values than that, or a signature
+    /// that was put together at run time breaks the rules (a structure without a field, more than 255 bytes).
     case inconsistentValue
-    /// The descriptor cannot be duplicated, or this connection cannot pass descriptors.
+    /// The descriptor cannot be duplicated, the message holds more than 16, or this connection cannot pass descriptors.
     case descriptorNotPassed
     /// The path or interface is one that libdbus keeps for itself.
     case reservedName(String)
@@ -23,7 +24,7 @@ public enum EncodingError: Error, Sendable, Hashable, CustomStringConvertible {
         case .nulInString: "a string holds a NUL character"
         case .tooLarge(let limit): "the message is larger than \(limit) bytes"
         case .tooDeep: "values are nested more than \(MessageWriter.maximumDepth) deep"
-        case .inconsistentValue: "a container's element is of another type than the container says"
+        case .inconsistentValue: "a value is of another type than its signature says"
         case .descriptorNotPassed: "a file descriptor cannot be passed"
         case .reservedName(let name): "\(name) is reserved"
         case .outOfMemory: "out of memory"
@@ -34,30 +35,51 @@ public enum EncodingError: Error, Sendable, Hashable, CustomStringConvertible {
 /// Puts values into a message's body, one after the other.
 ///
 /// What would make libdbus end the process or the bus drop the connection is an error here, before anything is sent:
-/// size and depth are counted while writing.
+/// types are compared with the promised signature, and size and depth are counted while writing.
 public struct MessageWriter: ~Copyable {
     /// How deep containers may be nested, variants included.
     public static let maximumDepth = 64
+    /// How many descriptors one message carries at most: a bus closes the connection that sends more.
+    public static let maximumDescriptors = 16
 
     private var iterator: DBusMessageIter
+    private var expected: TypeCursor
     private let limit: Int
     private var budget: Int
-    private var depth: Int
+    private var descriptors: Int
+    private let depth: Int
 
-    /// - Parameter limit: the body's largest size in bytes; alignment is counted as the worst case.
-    init(message: OpaquePointer, limit: Int) {
+    /// - Parameters:
+    ///   - signature: what will be written.
+    ///   - limit: the message's largest size in bytes; alignment is counted as the worst case.
+    ///   - used: how much of it the message's header takes.
+    init(message: OpaquePointer, _ signature: Signature, limit: Int, used: Int) {
         iterator = DBusMessageIter()
         dbus_message_iter_init_append(message, &iterator)
+        expected = TypeCursor(signature)
         self.limit = limit
-        budget = limit
+        budget = limit - used
+        descriptors = Self.maximumDescriptors
         depth = 0
     }
 
-    private init(within writer: borrowing MessageWriter) {
+    private init(within writer: borrowing MessageWriter, _ expected: TypeCursor) {
         iterator = DBusMessageIter()
+        self.expected = expected
         limit = writer.limit
         budget = writer.budget
+        descriptors = writer.descriptors
         depth = writer.depth + 1
+    }
+
+    /// Checks that everything that was promised has been written.
+    func finish() throws(EncodingError) {
+        guard expected.isComplete else { throw .inconsistentValue }
+    }
+
+    private mutating func take(_ code: CInt, size: Int) throws(EncodingError) {
+        guard expected.take(code) else { throw .inconsistentValue }
+        try spend(size)
     }
 
     private mutating func spend(_ bytes: Int) throws(EncodingError) {
@@ -66,13 +88,13 @@ public struct MessageWriter: ~Copyable {
     }
 
     private mutating func appendFixed<T: BitwiseCopyable>(_ value: T, _ code: CInt) throws(EncodingError) {
-        try spend(2 * MemoryLayout<T>.size)
+        try take(code, size: 2 * MemoryLayout<T>.size)
         var value = value
         guard dbus_message_iter_append_basic(&iterator, code, &value) != 0 else { throw .outOfMemory }
     }
 
     private mutating func appendText(_ text: String, _ code: CInt) throws(EncodingError) {
-        try spend(text.utf8.count + 8)
+        try take(code, size: text.utf8.count + 8)
         guard !text.utf8.contains(0) else { throw .nulInString }
         let isAppended = text.withCString { pointer in
             var pointer: UnsafePointer<CChar>? = pointer
@@ -113,9 +135,10 @@ public struct MessageWriter: ~Copyable {
     }
     /// Appends `h`; the message gets a duplicate of the descriptor.
     public mutating func append(_ value: UnixFD) throws(EncodingError) {
-        try spend(8)
+        try take(TypeCode.unixFD, size: 8)
+        descriptors -= 1
         var descriptor = value.rawValue
-        guard dbus_message_iter_append_basic(&iterator, TypeCode.unixFD, &descriptor) != 0 else {
+        guard descriptors >= 0, dbus_message_iter_append_basic(&iterator, TypeCode.unixFD, &descriptor) != 0 else {
             throw .descriptorNotPassed
         }
     }
@@ -125,20 +148,39 @@ public struct MessageWriter: ~Copyable {
         of element: Signature,
         _ body: (inout MessageWriter) throws(EncodingError) -> Void
     ) throws(EncodingError) {
-        try appendContainer(TypeCode.array, contents: element.rawValue, body)
+        try appendArray(of: element.rawValue, body)
+    }
+
+    /// Appends a dictionary, whose entries `body` writes, each with ``appendEntry(_:)``.
+    public mutating func appendDictionary(
+        key: Signature,
+        value: Signature,
+        _ body: (inout MessageWriter) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        try appendArray(of: "{\(key.rawValue)\(value.rawValue)}", body)
+    }
+
+    private mutating func appendArray(
+        of element: String,
+        _ body: (inout MessageWriter) throws(EncodingError) -> Void
+    ) throws(EncodingError) {
+        guard let elements = expected.takeArray(of: element[...]) else { throw .inconsistentValue }
+        try appendContainer(TypeCode.array, elements, contents: element, body)
     }
 
     /// Appends a dictionary's entry, whose key and value `body` writes.
     public mutating func appendEntry(_ body: (inout MessageWriter) throws(EncodingError) -> Void) throws(EncodingError)
     {
-        try appendContainer(TypeCode.dictionaryEntry, contents: nil, body)
+        guard let fields = expected.takeBracketed(UInt8(ascii: "{")) else { throw .inconsistentValue }
+        try appendContainer(TypeCode.dictionaryEntry, fields, contents: nil, body)
     }
 
     /// Appends a structure, whose fields `body` writes.
     public mutating func appendStructure(
         _ body: (inout MessageWriter) throws(EncodingError) -> Void
     ) throws(EncodingError) {
-        try appendContainer(TypeCode.structure, contents: nil, body)
+        guard let fields = expected.takeBracketed(UInt8(ascii: "(")) else { throw .inconsistentValue }
+        try appendContainer(TypeCode.structure, fields, contents: nil, body)
     }
 
     /// Appends a variant that holds `value`.
@@ -151,28 +193,34 @@ public struct MessageWriter: ~Copyable {
         of content: Signature,
         _ body: (inout MessageWriter) throws(EncodingError) -> Void
     ) throws(EncodingError) {
-        guard content.isSingle else { throw .inconsistentValue }
-        try appendContainer(TypeCode.variant, contents: content.rawValue, body)
+        // A signature that was put together from others may have become too long or too deep.
+        guard expected.take(TypeCode.variant), Signature.isValid(content.rawValue.utf8), content.isSingle else {
+            throw .inconsistentValue
+        }
+        try appendContainer(TypeCode.variant, TypeCursor(content), contents: content.rawValue, body)
     }
 
     private mutating func appendContainer(
         _ code: CInt,
+        _ expected: TypeCursor,
         contents: String?,
         _ body: (inout MessageWriter) throws(EncodingError) -> Void
     ) throws(EncodingError) {
         guard depth < Self.maximumDepth else { throw .tooDeep }
         try spend(8 + (contents?.utf8.count ?? 0))
-        var inner = MessageWriter(within: self)
+        var inner = MessageWriter(within: self, expected)
         guard dbus_message_iter_open_container(&iterator, code, contents, &inner.iterator) != 0 else {
             throw .outOfMemory
         }
         do {
             try body(&inner)
+            try inner.finish()
         } catch {
             dbus_message_iter_abandon_container(&iterator, &inner.iterator)
             throw error
         }
         budget = inner.budget
+        descriptors = inner.descriptors
         guard dbus_message_iter_close_container(&iterator, &inner.iterator) != 0 else { throw .outOfMemory }
     }
 
@@ -192,15 +240,11 @@ public struct MessageWriter: ~Copyable {
         case .signature(let value): try append(value)
         case .unixFD(let value): try append(value)
         case .array(let elements, let element):
-            guard elements.allSatisfy({ $0.signature == element }) else { throw .inconsistentValue }
             try appendArray(of: element) { (writer) throws(EncodingError) in
                 for value in elements { try writer.append(contents: value) }
             }
         case .dictionary(let entries, let keyType, let valueType):
-            let isConsistent = entries.allSatisfy { $0.key.signature == keyType && $0.value.signature == valueType }
-            guard isConsistent else { throw .inconsistentValue }
-            let entry = Signature(trusted: "{\(keyType.rawValue)\(valueType.rawValue)}")
-            try appendArray(of: entry) { (writer) throws(EncodingError) in
+            try appendDictionary(key: keyType, value: valueType) { (writer) throws(EncodingError) in
                 for (key, value) in entries {
                     try writer.appendEntry { (writer) throws(EncodingError) in
                         try writer.append(contents: key)
@@ -209,7 +253,6 @@ public struct MessageWriter: ~Copyable {
                 }
             }
         case .structure(let fields):
-            guard !fields.isEmpty else { throw .inconsistentValue }
             try appendStructure { (writer) throws(EncodingError) in
                 for field in fields { try writer.append(contents: field) }
             }

@@ -3,8 +3,14 @@ public struct BusName: ValidatedName {
     /// The name as a string.
     public let rawValue: String
 
+    /// Takes a string that follows the rule; nil for any other.
+    public init?(rawValue: String) {
+        guard Self.isValid(rawValue.utf8) else { return nil }
+        self.init(trusted: rawValue)
+    }
+
     /// Takes a string that is known to follow the rule.
-    public init(trusted: String) {
+    init(trusted: String) {
         rawValue = trusted
     }
 
@@ -28,8 +34,14 @@ public struct ObjectPath: ValidatedName {
     /// The path as a string.
     public let rawValue: String
 
+    /// Takes a string that follows the rule; nil for any other.
+    public init?(rawValue: String) {
+        guard Self.isValid(rawValue.utf8) else { return nil }
+        self.init(trusted: rawValue)
+    }
+
     /// Takes a string that is known to follow the rule.
-    public init(trusted: String) {
+    init(trusted: String) {
         rawValue = trusted
     }
 
@@ -66,8 +78,14 @@ public struct InterfaceName: ValidatedName {
     /// The name as a string.
     public let rawValue: String
 
+    /// Takes a string that follows the rule; nil for any other.
+    public init?(rawValue: String) {
+        guard Self.isValid(rawValue.utf8) else { return nil }
+        self.init(trusted: rawValue)
+    }
+
     /// Takes a string that is known to follow the rule.
-    public init(trusted: String) {
+    init(trusted: String) {
         rawValue = trusted
     }
 
@@ -82,8 +100,14 @@ public struct ErrorName: ValidatedName {
     /// The name as a string.
     public let rawValue: String
 
+    /// Takes a string that follows the rule; nil for any other.
+    public init?(rawValue: String) {
+        guard Self.isValid(rawValue.utf8) else { return nil }
+        self.init(trusted: rawValue)
+    }
+
     /// Takes a string that is known to follow the rule.
-    public init(trusted: String) {
+    init(trusted: String) {
         rawValue = trusted
     }
 
@@ -123,8 +147,14 @@ public struct MemberName: ValidatedName {
     /// The name as a string.
     public let rawValue: String
 
+    /// Takes a string that follows the rule; nil for any other.
+    public init?(rawValue: String) {
+        guard Self.isValid(rawValue.utf8) else { return nil }
+        self.init(trusted: rawValue)
+    }
+
     /// Takes a string that is known to follow the rule.
-    public init(trusted: String) {
+    init(trusted: String) {
         rawValue = trusted
     }
 

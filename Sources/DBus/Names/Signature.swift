@@ -3,19 +3,28 @@ public struct Signature: ValidatedName {
     /// The signature as a string.
     public let rawValue: String
 
+    /// Takes a string that follows the rule; nil for any other.
+    public init?(rawValue: String) {
+        guard Self.isValid(rawValue.utf8) else { return nil }
+        self.init(trusted: rawValue)
+    }
+
     /// Takes a string that is known to follow the rule.
-    public init(trusted: String) {
+    init(trusted: String) {
         rawValue = trusted
     }
 
     /// No value at all.
-    public static let empty: Signature = ""
+    public static let empty = Signature(trusted: "")
+
+    /// How many bytes a signature may have.
+    static let maximumLength = 255
 
     /// Complete types one after the other, at most 255 bytes, arrays and structures nested at most 32 deep each
     /// ("Type System", D-Bus specification).
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
-        guard bytes.count <= NameRule.maximumLength else { return false }
-        var scanner = Scanner(bytes: Array(bytes))
+        guard bytes.count <= maximumLength else { return false }
+        var scanner = Scanner(bytes[...])
         while scanner.hasMore {
             guard scanner.skipCompleteType() else { return false }
         }
@@ -24,7 +33,7 @@ public struct Signature: ValidatedName {
 
     /// Whether the signature is that of exactly one value.
     public var isSingle: Bool {
-        var scanner = Scanner(bytes: Array(rawValue.utf8))
+        var scanner = Scanner(rawValue.utf8[...])
         return scanner.skipCompleteType() && !scanner.hasMore
     }
 
@@ -35,58 +44,59 @@ public struct Signature: ValidatedName {
 
     /// The signatures of the complete types in this one.
     var elements: [Signature] {
-        var scanner = Scanner(bytes: Array(rawValue.utf8))
+        var scanner = Scanner(rawValue.utf8[...])
         var elements: [Signature] = []
         while scanner.hasMore {
             let start = scanner.position
             guard scanner.skipCompleteType() else { break }
-            elements.append(
-                Signature(trusted: String(decoding: scanner.bytes[start..<scanner.position], as: UTF8.self))
-            )
+            elements.append(Signature(trusted: String(rawValue[start..<scanner.position])))
         }
         return elements
     }
 
     private struct Scanner {
-        let bytes: [UInt8]
-        var position = 0
-        var arrays = 0
-        var structures = 0
+        private let bytes: Substring.UTF8View
+        private(set) var position: String.Index
+        private var arrays = 0
+        private var structures = 0
 
-        init(bytes: [UInt8]) {
+        init(_ bytes: Substring.UTF8View) {
             self.bytes = bytes
+            position = bytes.startIndex
         }
 
-        var hasMore: Bool { position < bytes.count }
+        var hasMore: Bool { position != bytes.endIndex }
 
-        mutating func next() -> UInt8? {
-            guard hasMore else { return nil }
-            defer { position += 1 }
-            return bytes[position]
+        private var byte: UInt8? { hasMore ? bytes[position] : nil }
+
+        private mutating func next() -> UInt8? {
+            guard let byte else { return nil }
+            bytes.formIndex(after: &position)
+            return byte
         }
 
         mutating func skipCompleteType() -> Bool {
-            guard let byte = next() else { return false }
-            switch byte {
+            switch next() {
             case UInt8(ascii: "a"):
                 arrays += 1
                 defer { arrays -= 1 }
-                guard arrays <= 32, hasMore else { return false }
-                return bytes[position] == UInt8(ascii: "{") ? skipDictionaryEntry() : skipCompleteType()
+                guard arrays <= 32 else { return false }
+                return byte == UInt8(ascii: "{") ? skipDictionaryEntry() : skipCompleteType()
             case UInt8(ascii: "("):
                 structures += 1
                 defer { structures -= 1 }
-                guard structures <= 32, hasMore, bytes[position] != UInt8(ascii: ")") else { return false }
-                while hasMore, bytes[position] != UInt8(ascii: ")") {
+                guard structures <= 32, byte != UInt8(ascii: ")") else { return false }
+                while let byte, byte != UInt8(ascii: ")") {
                     guard skipCompleteType() else { return false }
                 }
-                return next() == UInt8(ascii: ")")
+                return next() != nil
             case UInt8(ascii: "v"): return true
-            default: return Self.isBasic(byte)
+            case let byte?: return Self.isBasic(byte)
+            case nil: return false
             }
         }
 
-        mutating func skipDictionaryEntry() -> Bool {
+        private mutating func skipDictionaryEntry() -> Bool {
             structures += 1
             defer { structures -= 1 }
             guard structures <= 32, next() == UInt8(ascii: "{"), let key = next(), Self.isBasic(key) else {
@@ -95,7 +105,7 @@ public struct Signature: ValidatedName {
             return skipCompleteType() && next() == UInt8(ascii: "}")
         }
 
-        static func isBasic(_ byte: UInt8) -> Bool {
+        private static func isBasic(_ byte: UInt8) -> Bool {
             switch byte {
             case UInt8(ascii: "y"), UInt8(ascii: "b"), UInt8(ascii: "n"), UInt8(ascii: "q"), UInt8(ascii: "i"),
                 UInt8(ascii: "u"), UInt8(ascii: "x"), UInt8(ascii: "t"), UInt8(ascii: "d"), UInt8(ascii: "s"),

@@ -10,18 +10,9 @@ public protocol ValidatedName: RawRepresentable, Hashable, Sendable, Expressible
 where RawValue == String {
     /// Whether the bytes follow the rule of this kind of name ("Message Protocol", D-Bus specification).
     static func isValid(_ bytes: String.UTF8View) -> Bool
-
-    /// Takes a string that is known to follow the rule.
-    init(trusted: String)
 }
 
 extension ValidatedName {
-    /// Takes a string that follows the rule; nil for any other.
-    public init?(rawValue: String) {
-        guard Self.isValid(rawValue.utf8) else { return nil }
-        self.init(trusted: rawValue)
-    }
-
     /// Takes a string that follows the rule; nil for any other.
     public init?(_ string: String) {
         self.init(rawValue: string)
@@ -29,8 +20,13 @@ extension ValidatedName {
 
     /// Takes a literal, which has to follow the rule.
     public init(stringLiteral literal: String) {
-        precondition(Self.isValid(literal.utf8), "\(literal) is no \(Self.self)")
-        self.init(trusted: literal)
+        guard let name = Self(rawValue: literal) else { preconditionFailure("\(literal) is no \(Self.self)") }
+        self = name
+    }
+
+    /// Takes a string that the program knows to follow the rule; any other stops the process, as a wrong literal does.
+    public init(trusted: String) {
+        self.init(stringLiteral: trusted)
     }
 
     /// The name itself.

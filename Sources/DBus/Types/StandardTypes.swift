@@ -2,7 +2,7 @@
 
 extension UInt8: DBusBasicType {
     /// `y`
-    public static var signature: DBus.Signature { "y" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "y") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt8() }
     /// Appends the value to a body.
@@ -11,7 +11,7 @@ extension UInt8: DBusBasicType {
 
 extension Bool: DBusBasicType {
     /// `b`
-    public static var signature: DBus.Signature { "b" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "b") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readBool() }
     /// Appends the value to a body.
@@ -20,7 +20,7 @@ extension Bool: DBusBasicType {
 
 extension Int16: DBusBasicType {
     /// `n`
-    public static var signature: DBus.Signature { "n" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "n") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt16() }
     /// Appends the value to a body.
@@ -29,7 +29,7 @@ extension Int16: DBusBasicType {
 
 extension UInt16: DBusBasicType {
     /// `q`
-    public static var signature: DBus.Signature { "q" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "q") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt16() }
     /// Appends the value to a body.
@@ -38,7 +38,7 @@ extension UInt16: DBusBasicType {
 
 extension Int32: DBusBasicType {
     /// `i`
-    public static var signature: DBus.Signature { "i" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "i") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt32() }
     /// Appends the value to a body.
@@ -47,7 +47,7 @@ extension Int32: DBusBasicType {
 
 extension UInt32: DBusBasicType {
     /// `u`
-    public static var signature: DBus.Signature { "u" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "u") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt32() }
     /// Appends the value to a body.
@@ -56,7 +56,7 @@ extension UInt32: DBusBasicType {
 
 extension Int64: DBusBasicType {
     /// `x`
-    public static var signature: DBus.Signature { "x" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "x") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt64() }
     /// Appends the value to a body.
@@ -65,7 +65,7 @@ extension Int64: DBusBasicType {
 
 extension UInt64: DBusBasicType {
     /// `t`
-    public static var signature: DBus.Signature { "t" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "t") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt64() }
     /// Appends the value to a body.
@@ -74,7 +74,7 @@ extension UInt64: DBusBasicType {
 
 extension Double: DBusBasicType {
     /// `d`
-    public static var signature: DBus.Signature { "d" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "d") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readDouble() }
     /// Appends the value to a body.
@@ -83,7 +83,7 @@ extension Double: DBusBasicType {
 
 extension String: DBusBasicType {
     /// `s`
-    public static var signature: DBus.Signature { "s" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "s") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readString() }
     /// Appends the value to a body.
@@ -92,7 +92,7 @@ extension String: DBusBasicType {
 
 extension ObjectPath: DBusBasicType {
     /// `o`
-    public static var signature: DBus.Signature { "o" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "o") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readObjectPath() }
     /// Appends the value to a body.
@@ -101,7 +101,7 @@ extension ObjectPath: DBusBasicType {
 
 extension Signature: DBusBasicType {
     /// `g`
-    public static var signature: DBus.Signature { "g" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "g") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readSignature() }
     /// Appends the value to a body.
@@ -110,7 +110,7 @@ extension Signature: DBusBasicType {
 
 extension Value: DBusType {
     /// `v`
-    public static var signature: DBus.Signature { "v" }
+    public static var signature: DBus.Signature { DBus.Signature(trusted: "v") }
     /// Reads a variant.
     public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readVariant() }
     /// Appends a variant that holds the value.
@@ -137,10 +137,8 @@ extension Array: MessageBody, DBusType where Element: DBusType {
 
 extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBusType {
     /// `a{…}` with the key's and the value's type
-    public static var signature: Signature { Signature(trusted: "a" + entrySignature.rawValue) }
-
-    private static var entrySignature: Signature {
-        Signature(trusted: "{\(Key.signature.rawValue)\(Value.signature.rawValue)}")
+    public static var signature: Signature {
+        Signature(trusted: "a{\(Key.signature.rawValue)\(Value.signature.rawValue)}")
     }
 
     /// Reads the entries; of entries with the same key the last one stays.
@@ -156,7 +154,7 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
 
     /// Appends the entries in any order.
     public func write(to writer: inout MessageWriter) throws(EncodingError) {
-        try writer.appendArray(of: Self.entrySignature) { (writer) throws(EncodingError) in
+        try writer.appendDictionary(key: Key.signature, value: Value.signature) { (writer) throws(EncodingError) in
             for (key, value) in self {
                 try writer.appendEntry { (writer) throws(EncodingError) in
                     try key.write(to: &writer)
@@ -165,4 +163,11 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
             }
         }
     }
+}
+
+extension UnixFD: DBusType {
+    /// `h`
+    public static var signature: Signature { Signature(trusted: "h") }
+    /// Appends a duplicate of the descriptor to a body.
+    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
 }

@@ -10,6 +10,11 @@ public final class UnixFD: Sendable, Hashable {
         rawValue = descriptor
     }
 
+    /// Reads the next value of a body.
+    public convenience init(from reader: inout MessageReader) throws(DecodingError) {
+        self.init(owning: try reader.readDescriptor())
+    }
+
     deinit {
         close(rawValue)
     }

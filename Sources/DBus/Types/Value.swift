@@ -1,5 +1,5 @@
 /// A value whose type is known at run time only: what a variant (`v`) holds.
-public indirect enum Value: Sendable, Hashable {
+public enum Value: Sendable, Hashable {
     /// `y`
     case byte(UInt8)
     /// `b`
@@ -27,13 +27,13 @@ public indirect enum Value: Sendable, Hashable {
     /// `h`
     case unixFD(UnixFD)
     /// `a` and the elements' signature. Every element has that signature, or the array cannot be sent.
-    case array([Value], of: Signature)
+    indirect case array([Value], of: Signature)
     /// `a{…}`. Every key and every value has its signature, or the dictionary cannot be sent.
-    case dictionary([Value: Value], key: Signature, value: Signature)
+    indirect case dictionary([Value: Value], key: Signature, value: Signature)
     /// `(…)`, with one field at least.
     case structure([Value])
     /// `v`
-    case variant(Value)
+    indirect case variant(Value)
 
     /// A dictionary from strings to values of any type, `a{sv}`.
     public static func options(_ options: [String: Value]) -> Value {
@@ -45,23 +45,23 @@ public indirect enum Value: Sendable, Hashable {
     /// The type of the value.
     public var signature: Signature {
         switch self {
-        case .byte: "y"
-        case .boolean: "b"
-        case .int16: "n"
-        case .uint16: "q"
-        case .int32: "i"
-        case .uint32: "u"
-        case .int64: "x"
-        case .uint64: "t"
-        case .double: "d"
-        case .string: "s"
-        case .objectPath: "o"
-        case .signature: "g"
-        case .unixFD: "h"
+        case .byte: Signature(trusted: "y")
+        case .boolean: Signature(trusted: "b")
+        case .int16: Signature(trusted: "n")
+        case .uint16: Signature(trusted: "q")
+        case .int32: Signature(trusted: "i")
+        case .uint32: Signature(trusted: "u")
+        case .int64: Signature(trusted: "x")
+        case .uint64: Signature(trusted: "t")
+        case .double: Signature(trusted: "d")
+        case .string: Signature(trusted: "s")
+        case .objectPath: Signature(trusted: "o")
+        case .signature: Signature(trusted: "g")
+        case .unixFD: Signature(trusted: "h")
         case .array(_, let element): Signature(trusted: "a" + element.rawValue)
         case .dictionary(_, let key, let value): Signature(trusted: "a{\(key.rawValue)\(value.rawValue)}")
         case .structure(let fields): Signature(trusted: "(" + fields.map(\.signature.rawValue).joined() + ")")
-        case .variant: "v"
+        case .variant: Signature(trusted: "v")
         }
     }
 
@@ -78,6 +78,18 @@ public indirect enum Value: Sendable, Hashable {
             if case .variant(let inner) = value { options[key] = inner } else { options[key] = value }
         }
         return options
+    }
+}
+
+extension Value {
+    /// The same value as a type that is known when the program is compiled.
+    ///
+    /// - Throws: ``DecodingError/wrongType(expected:found:)`` where it is another.
+    func converted<Content: DBusType>() throws -> Content {
+        guard signature == Content.signature else {
+            throw DecodingError.wrongType(expected: Content.signature, found: signature.rawValue)
+        }
+        return try Message.converted(self)
     }
 }
 

@@ -1,0 +1,144 @@
+internal import CDBus
+internal import Reactor
+
+/// How libdbus and the event loop move a connection's bytes: libdbus says which descriptors it wants watched, the loop
+/// tells it when they are ready, and what has arrived goes through one filter to ``Connection/receive(_:)``.
+extension Connection {
+    /// - Returns: false when there is no memory, and the connection has ended.
+    func attach() -> Bool {
+        let pointer = Unmanaged.passRetained(self).toOpaque()
+        dbus_connection_set_max_received_size(raw, limits.receivedBytes)
+        guard dbus_connection_add_filter(raw, receiveMessage, pointer, nil) != 0 else {
+            dbus_connection_close(raw)
+            dbus_connection_unref(raw)
+            Unmanaged.passUnretained(self).release()
+            return false
+        }
+        guard dbus_connection_set_watch_functions(raw, addWatch, removeWatch, toggleWatch, pointer, nil) != 0 else {
+            disconnect()
+            return false
+        }
+        dbus_connection_set_dispatch_status_function(raw, dispatchStatusChanged, pointer, nil)
+        if dbus_connection_get_dispatch_status(raw) == DBUS_DISPATCH_DATA_REMAINS { scheduleDispatch() }
+        return true
+    }
+
+    func detach() {
+        dbus_connection_set_watch_functions(raw, nil, nil, nil, nil, nil)
+        dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
+        for watch in watches.values { watch.cancel() }
+        watches = [:]
+        dbus_connection_close(raw)
+        while dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {}
+        dbus_connection_remove_filter(raw, receiveMessage, Unmanaged.passUnretained(self).toOpaque())
+        dbus_connection_unref(raw)
+        // The reference that attach() took for libdbus.
+        Unmanaged.passUnretained(self).release()
+    }
+
+    fileprivate func add(_ watch: OpaquePointer) {
+        let flags = dbus_watch_get_flags(watch)
+        var events: DescriptorEvents = []
+        if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
+        if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
+        let unchecked = LibraryPointer(pointer: watch)
+        let descriptor = loop.watch(dbus_watch_get_unix_fd(watch), for: events) { [unowned self] ready in
+            assumeIsolated { $0.handle(unchecked, ready) }
+        }
+        descriptor.isEnabled = dbus_watch_get_enabled(watch) != 0
+        watches[watch] = descriptor
+    }
+
+    fileprivate func remove(_ watch: OpaquePointer) {
+        watches.removeValue(forKey: watch)?.cancel()
+    }
+
+    fileprivate func toggle(_ watch: OpaquePointer) {
+        watches[watch]?.isEnabled = dbus_watch_get_enabled(watch) != 0
+    }
+
+    private func handle(_ watch: LibraryPointer, _ ready: DescriptorEvents) {
+        var flags: UInt32 = 0
+        if ready.contains(.readable) { flags |= DBUS_WATCH_READABLE.rawValue }
+        if ready.contains(.writable) { flags |= DBUS_WATCH_WRITABLE.rawValue }
+        if ready.contains(.hangup) { flags |= DBUS_WATCH_HANGUP.rawValue }
+        if ready.contains(.error) { flags |= DBUS_WATCH_ERROR.rawValue }
+        isDispatching = true
+        dbus_watch_handle(watch.pointer, flags)
+        dispatch()
+        if state == .closing, dbus_connection_has_messages_to_send(raw) == 0 { disconnect() }
+    }
+
+    /// How many messages are taken before the loop's other work gets its turn.
+    private static let messagesPerTurn = 64
+
+    private func dispatch() {
+        guard state != .released else { return }
+        isDispatching = true
+        defer { isDispatching = false }
+        for _ in 0..<Self.messagesPerTurn {
+            switch dbus_connection_dispatch(raw) {
+            case DBUS_DISPATCH_DATA_REMAINS: continue
+            case DBUS_DISPATCH_NEED_MEMORY:
+                loop.schedule(at: .now + .milliseconds(10)) { self.assumeIsolated { $0.dispatch() } }
+                return
+            default: return
+            }
+        }
+        scheduleDispatch()
+    }
+
+    private func scheduleDispatch() {
+        guard !dispatchIsScheduled else { return }
+        dispatchIsScheduled = true
+        loop.execute {
+            self.assumeIsolated { connection in
+                connection.dispatchIsScheduled = false
+                connection.dispatch()
+            }
+        }
+    }
+
+    /// What is read while a watch is handled is dispatched right after it; only what is read at another time has to be
+    /// remembered.
+    fileprivate func dataRemains() {
+        if !isDispatching { scheduleDispatch() }
+    }
+}
+
+// MARK: libdbus's callbacks, all on the loop's thread
+
+private func connection(_ data: UnsafeMutableRawPointer?) -> Connection? {
+    data.map { Unmanaged<Connection>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private let receiveMessage: DBusHandleMessageFunction = { _, message, data in
+    guard let message, let connection = connection(data) else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+    let unchecked = LibraryPointer(pointer: message)
+    let isHandled = connection.assumeIsolated { $0.receive(unchecked) }
+    return isHandled ? DBUS_HANDLER_RESULT_HANDLED : DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+}
+
+private let addWatch: DBusAddWatchFunction = { watch, data in
+    guard let watch, let connection = connection(data) else { return 0 }
+    let unchecked = LibraryPointer(pointer: watch)
+    connection.assumeIsolated { $0.add(unchecked.pointer) }
+    return 1
+}
+
+private let removeWatch: DBusRemoveWatchFunction = { watch, data in
+    guard let watch, let connection = connection(data) else { return }
+    let unchecked = LibraryPointer(pointer: watch)
+    connection.assumeIsolated { $0.remove(unchecked.pointer) }
+}
+
+private let toggleWatch: DBusWatchToggledFunction = { watch, data in
+    guard let watch, let connection = connection(data) else { return }
+    let unchecked = LibraryPointer(pointer: watch)
+    connection.assumeIsolated { $0.toggle(unchecked.pointer) }
+}
+
+private let dispatchStatusChanged: DBusDispatchStatusFunction = { _, status, data in
+    guard status == DBUS_DISPATCH_DATA_REMAINS, let connection = connection(data) else { return }
+    connection.assumeIsolated { $0.dataRemains() }
+}

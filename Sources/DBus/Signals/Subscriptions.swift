@@ -1,0 +1,229 @@
+internal import CDBus
+
+/// One match rule at the bus, and how many want it.
+struct Match {
+    var count: Int
+    /// The request to the bus: all who want the rule wait for the same one, and none of them can cancel it.
+    let added: Task<Result<Void, CallError>, Never>
+}
+
+/// Who wants which signals.
+struct Subscriptions {
+    final class Entry {
+        let id: UInt64
+        let rule: MatchRule
+        let text: String
+        /// The owner of a well-known sender at this time, kept up to date by a watch of the name.
+        var owner: BusName?
+        var watch: NameWatchID?
+        let deliver: (OpaquePointer, _ sender: BusName?, ObjectPath) -> Void
+        let finish: () -> Void
+
+        init(
+            id: UInt64,
+            rule: MatchRule,
+            text: String,
+            deliver: @escaping (OpaquePointer, BusName?, ObjectPath) -> Void,
+            finish: @escaping () -> Void
+        ) {
+            self.id = id
+            self.rule = rule
+            self.text = text
+            self.deliver = deliver
+            self.finish = finish
+        }
+    }
+
+    struct Kind: Hashable {
+        let interface: InterfaceName
+        let member: MemberName
+    }
+
+    private var entries: [Kind: [Entry]] = [:]
+    private var kinds: [UInt64: Kind] = [:]
+    private var lastID: UInt64 = 0
+
+    mutating func nextID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    mutating func add(_ entry: Entry, _ kind: Kind) {
+        entries[kind, default: []].append(entry)
+        kinds[entry.id] = kind
+    }
+
+    mutating func remove(_ id: UInt64) -> Entry? {
+        guard let kind = kinds.removeValue(forKey: id) else { return nil }
+        guard let index = entries[kind]?.firstIndex(where: { $0.id == id }) else { return nil }
+        defer { if entries[kind]?.isEmpty == true { entries[kind] = nil } }
+        return entries[kind]?.remove(at: index)
+    }
+
+    func entry(_ id: UInt64) -> Entry? {
+        kinds[id].flatMap { entries[$0]?.first { $0.id == id } }
+    }
+
+    subscript(kind: Kind) -> [Entry] { entries[kind] ?? [] }
+
+    mutating func finish() {
+        for entry in entries.values.joined() { entry.finish() }
+        entries = [:]
+        kinds = [:]
+    }
+}
+
+extension Connection {
+    /// Subscribes to a signal.
+    ///
+    /// Signals whose values are of other types than the description's are left out.
+    ///
+    /// - Parameters:
+    ///   - rule: whose signals, from which objects.
+    ///   - capacity: how many signals wait to be taken; above it the oldest is dropped, and the next one tells so in
+    ///     ``ReceivedSignal/lost``.
+    /// - Throws: ``CallError``, such as the bus's `LimitsExceeded` or `MatchRuleInvalid`.
+    public func signals<Body: MessageBody>(
+        _ signal: Signal<Body>,
+        matching rule: MatchRule = MatchRule(),
+        capacity: Int = 64
+    ) async throws(CallError) -> SignalSequence<Body> {
+        let buffer = SignalBuffer<Body>(capacity: capacity)
+        let id = subscriptions.nextID()
+        let limit = limits.bodyBytes
+        let entry = Subscriptions.Entry(
+            id: id,
+            rule: rule,
+            text: rule.text(signal.interface, signal.name),
+            deliver: { message, sender, path in
+                do throws(DecodingError) {
+                    let body: Body = try Message.body(message, limit: limit)
+                    buffer.put(ReceivedSignal(sender: sender, path: path, body: body))
+                } catch {
+                    // Another program's signal that only has the same name.
+                }
+            },
+            finish: { buffer.finish() }
+        )
+        subscriptions.add(entry, Subscriptions.Kind(interface: signal.interface, member: signal.name))
+        let subscription = Subscription(self, id)
+        guard uniqueName != nil else { return SignalSequence(buffer: buffer, subscription: subscription) }
+        do throws(CallError) {
+            try await addMatch(entry.text)
+        } catch {
+            // The rule is not the bus's, so unsubscribing must not take away another's.
+            _ = subscriptions.remove(id)
+            throw error
+        }
+        if let sender = rule.sender, !sender.isUnique, sender != .bus {
+            let watch = try await watchName(sender) { [unowned self] _, new in
+                assumeIsolated { $0.subscriptions.entry(id)?.owner = new }
+            }
+            entry.watch = watch
+            entry.owner = try await owner(of: sender)
+        }
+        return SignalSequence(buffer: buffer, subscription: subscription)
+    }
+
+    func unsubscribe(_ id: UInt64) {
+        guard let entry = subscriptions.remove(id), uniqueName != nil else { return }
+        do throws(CallError) {
+            if let watch = entry.watch { try unwatchName(watch) }
+            try removeMatch(entry.text)
+        } catch {
+            // The connection has ended, and the bus has forgotten its rules with it.
+        }
+    }
+
+    func receiveSignal(_ pointer: OpaquePointer) {
+        guard let interface = dbus_message_get_interface(pointer), let member = dbus_message_get_member(pointer),
+            let path = dbus_message_get_path(pointer)
+        else { return }
+        let kind = Subscriptions.Kind(
+            interface: InterfaceName(trusted: String(cString: interface)),
+            member: MemberName(trusted: String(cString: member))
+        )
+        let object = ObjectPath(trusted: String(cString: path))
+        let sender = sender(of: pointer)
+        if sender == .bus, kind.interface == BusDriver.interface, kind.member == BusDriver.nameOwnerChanged.name {
+            receiveNameOwnerChanged(pointer)
+        }
+        for entry in subscriptions[kind] where entry.matches(pointer, sender, object) {
+            entry.deliver(pointer, sender, object)
+        }
+    }
+
+    private func receiveNameOwnerChanged(_ pointer: OpaquePointer) {
+        do throws(DecodingError) {
+            let change: Arguments<String, String, String> = try Message.body(pointer, limit: limits.bodyBytes)
+            guard let name = BusName(change.values.0) else { return }
+            nameOwnerChanged(name, BusName(change.values.1), BusName(change.values.2))
+        } catch {
+            // The bus alone can have sent it, and the bus sends nothing else under that name.
+        }
+    }
+
+    // MARK: Match rules
+
+    func addMatch(_ text: String) async throws(CallError) {
+        if matches[text] == nil {
+            let added = Task {
+                do throws(CallError) {
+                    _ = try await call(BusDriver.addMatch, on: BusDriver.object, text)
+                    return Result<Void, CallError>.success(())
+                } catch {
+                    return .failure(error)
+                }
+            }
+            matches[text] = Match(count: 0, added: added)
+        }
+        matches[text]?.count += 1
+        guard let result = await matches[text]?.added.value else { throw .disconnected }
+        do throws(CallError) {
+            try result.get()
+        } catch {
+            // Perhaps only the answer is missing; a rule that the bus does not have costs nothing to take away.
+            if state == .open { try removeMatch(text) }
+            throw error
+        }
+    }
+
+    func removeMatch(_ text: String) throws(CallError) {
+        guard let count = matches[text]?.count else { return }
+        matches[text]?.count = count - 1
+        guard count == 1 else { return }
+        matches[text] = nil
+        try send(BusDriver.removeMatch, on: BusDriver.object, text)
+    }
+}
+
+extension Subscriptions.Entry {
+    /// Whether the rule is the one that brought the message here: others of this connection may have asked for more.
+    fileprivate func matches(_ message: OpaquePointer, _ sender: BusName?, _ path: ObjectPath) -> Bool {
+        guard rule.matches(path: path) else { return false }
+        if let expected = rule.sender, let sender, expected != sender {
+            guard let owner, owner == sender else { return false }
+        }
+        return rule.arguments.isEmpty || argumentsMatch(message)
+    }
+
+    private func argumentsMatch(_ message: OpaquePointer) -> Bool {
+        var reader = MessageReader(message: message, limit: .max)
+        var left = rule.arguments.count
+        var position = 0
+        do throws(DecodingError) {
+            while left > 0, reader.hasMore {
+                if let expected = rule.arguments[position] {
+                    guard try reader.readString() == expected else { return false }
+                    left -= 1
+                } else {
+                    reader.skip()
+                }
+                position += 1
+            }
+            return left == 0
+        } catch {
+            return false
+        }
+    }
+}

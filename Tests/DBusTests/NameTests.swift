@@ -1,0 +1,106 @@
+import CDBus
+import DBus
+import Testing
+
+/// Each rule beside libdbus's own, on the same input.
+@Suite struct NameTests {
+    private static let rounds = 4000
+
+    /// - Parameter isStricter: where the specification says no and libdbus yes.
+    private func compare<Name: ValidatedName>(
+        _ type: Name.Type,
+        alphabet: String,
+        examples: [String],
+        isStricter: (String) -> Bool = { _ in false },
+        with oracle: (String) -> Bool
+    ) {
+        var random = SeededGenerator(seed: 1)
+        let lengths = [0...3, 0...12, 0...60, 240...270]
+        let generated = (0..<Self.rounds).map { _ in random.text(of: alphabet, length: random.pick(lengths)) }
+        var accepted = 0
+        var different: [String] = []
+        for text in examples + generated where !text.utf8.contains(0) {
+            let isValid = Name(text) != nil
+            if isValid { accepted += 1 }
+            let isValidForLibdbus = oracle(text)
+            if isValid != isValidForLibdbus, isValid || !isStricter(text) { different.append(text) }
+        }
+        #expect(different == [])
+        #expect(accepted > 50, "the input has to hit both sides of the rule")
+        #expect(Name("a\0b") == nil && Name("/a\0") == nil && Name("\0") == nil)
+    }
+
+    private static let boundaries: [String] = [253, 254, 255, 256, 257].flatMap { (length: Int) -> [String] in
+        ["a.", ":1.", "c", "/"].map { $0 + String(repeating: "2", count: length - $0.count) }
+            + ["a.", ":1.", "c", "/"].map { $0 + String(repeating: "d", count: length - $0.count) }
+    }
+
+    @Test func busNames() {
+        compare(
+            BusName.self,
+            alphabet: "aZ_09-.:.b",
+            examples: Self.boundaries + [":", ":a", ":1.0", "a.-", "-.a", "é.a"],
+            // libdbus takes a unique name of one element, or of an empty one.
+            isStricter: { $0.hasPrefix(":") }
+        ) {
+            dbus_validate_bus_name($0, nil) != 0
+        }
+    }
+
+    @Test func objectPaths() {
+        compare(ObjectPath.self, alphabet: "aZ_09/", examples: Self.boundaries + ["/", "//", "/a/", "", "a", "/é"]) {
+            dbus_validate_path($0, nil) != 0
+        }
+    }
+
+    @Test func interfaceNames() {
+        compare(InterfaceName.self, alphabet: "aZ_09..b", examples: Self.boundaries + ["a", ".a", "a.", "a..b", "a.1"])
+        {
+            dbus_validate_interface($0, nil) != 0
+        }
+    }
+
+    @Test func errorNames() {
+        compare(ErrorName.self, alphabet: "aZ_09..b", examples: Self.boundaries + ["a", ".a", "a.", "a..b", "a.1"]) {
+            dbus_validate_error_name($0, nil) != 0
+        }
+    }
+
+    @Test func memberNames() {
+        compare(MemberName.self, alphabet: "aZ_09b", examples: Self.boundaries + ["", "1a", "a-b", "a.b", "ü"]) {
+            dbus_validate_member($0, nil) != 0
+        }
+    }
+
+    @Test func signatures() {
+        let brackets = [("a", ""), ("(", ")"), ("a(", ")"), ("a{s", "}"), ("(a", ")"), ("aa(", ")")]
+        let deep: [String] = (15...34).flatMap { (depth: Int) -> [String] in
+            brackets.map { String(repeating: $0.0, count: depth) + "y" + String(repeating: $0.1, count: depth) }
+        }
+        let long = [254, 255, 256].map { String(repeating: "y", count: $0) }
+        let examples =
+            deep + long + ["", "a", "()", "(y", "y)", "a{sv}", "a{vs}", "a{s}", "a{svs}", "{sv}", "a{sv", "e", "r"]
+        compare(
+            Signature.self,
+            alphabet: "ybnqiuxtdsogvaaaaa(){}sv",
+            examples: examples,
+            // libdbus counts only arrays that follow one another.
+            isStricter: { text in text.utf8.count { $0 == UInt8(ascii: "a") } > 32 }
+        ) {
+            dbus_signature_validate($0, nil) != 0
+        }
+        for text in examples {
+            guard let signature = Signature(text) else { continue }
+            #expect(signature.isSingle == (dbus_signature_validate_single(text, nil) != 0), "\(text)")
+        }
+    }
+
+    @Test func uniqueNamesAreTold() {
+        #expect((":1.5" as BusName).isUnique)
+        #expect(!("a.b" as BusName).isUnique)
+    }
+
+    @Test func theObjectOfAProgram() {
+        #expect(ObjectPath(for: "com.example.to-do") == "/com/example/to_do")
+    }
+}

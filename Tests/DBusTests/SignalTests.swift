@@ -1,0 +1,255 @@
+import Glibc
+import PrivateBus
+import Reactor
+import Synchronization
+import Testing
+
+@testable import DBus
+
+@Suite struct SignalTests {
+    @Test func aSubscriberGetsWhatIsEmittedInOrder() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let signals = try await pair.client.signals(Echo.played, matching: MatchRule(sender: Echo.name))
+            for number in 0..<50 as Range<UInt32> {
+                try await pair.service.emit(Echo.played, from: Echo.path, Arguments("ß", number))
+            }
+            var iterator = signals.makeAsyncIterator()
+            for number in 0..<50 as Range<UInt32> {
+                let signal = try #require(await iterator.next())
+                #expect(signal.body.values == ("ß", number))
+                #expect(signal.path == Echo.path)
+                #expect(signal.sender == pair.service.uniqueName)
+                #expect(signal.lost == 0)
+            }
+        }
+    }
+
+    @Test func aRuleKeepsOutWhatAnotherRuleLetsIn() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let all = try await pair.client.signals(Echo.played)
+            var narrow: [SignalSequence<Arguments<String, UInt32>>] = []
+            for rule in [
+                MatchRule(sender: Echo.name), MatchRule(sender: pair.service.uniqueName),
+                MatchRule(path: "/a/b"), MatchRule(pathNamespace: "/a/b"),
+                MatchRule(arguments: [0: "it's"]),
+            ] { narrow.append(try await pair.client.signals(Echo.played, matching: rule)) }
+            func emit(_ connection: Connection, _ path: ObjectPath, _ title: String, _ number: UInt32) async throws {
+                try await connection.emit(Echo.played, from: path, Arguments(title, number))
+            }
+            try await emit(pair.client, "/a", "x", 1)
+            try await emit(pair.client, "/a/bc", "it's", 2)
+            try await emit(pair.client, "/a/b/c", "x", 3)
+            // Both connections' signals reach the subscriber, in the order in which the bus got them.
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
+            try await emit(pair.service, "/a/b", "x", 4)
+            try await emit(pair.service, "/end", "it's", 5)
+            var iterator = all.makeAsyncIterator()
+            for number in 1...5 as ClosedRange<UInt32> { #expect(await iterator.next()?.body.values.1 == number) }
+            let expected: [[UInt32]] = [[4, 5], [4, 5], [4], [3, 4], [2, 5]]
+            for (sequence, numbers) in zip(narrow, expected) {
+                var iterator = sequence.makeAsyncIterator()
+                for number in numbers { #expect(await iterator.next()?.body.values.1 == number) }
+            }
+        }
+    }
+
+    @Test func aFullBufferDropsTheOldestAndSaysSo() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let signals = try await pair.client.signals(Echo.played, capacity: 3)
+            for number in 0..<10 as Range<UInt32> {
+                try await pair.service.emit(Echo.played, from: "/", Arguments("", number))
+            }
+            // The answer comes after the signals.
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
+            var iterator = signals.makeAsyncIterator()
+            let first = try #require(await iterator.next())
+            #expect((first.body.values.1, first.lost) == (7, 7))
+            let second = try #require(await iterator.next())
+            #expect((second.body.values.1, second.lost) == (8, 0))
+        }
+    }
+
+    @Test func otherTypesAreLeftOut() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let signals = try await pair.client.signals(Echo.played)
+            try await pair.service.emit(Signal<String>(Echo.interface, "Played"), from: "/", "only a title")
+            try await pair.service.emit(Echo.played, from: "/", Arguments("both", 1))
+            var iterator = signals.makeAsyncIterator()
+            #expect(await iterator.next()?.body.values.0 == "both")
+        }
+    }
+
+    @Test func theBusKnowsARuleAsLongAsSomebodyWantsIt() async throws {
+        try await withPair { (pair: Pair) async throws in
+            var first: SignalSequence<Arguments<String, UInt32>>? = try await pair.client.signals(Echo.played)
+            var second: SignalSequence<Arguments<String, UInt32>>? = try await pair.client.signals(Echo.played)
+            #expect(await pair.client.matches.values.map(\.count) == [2])
+            withExtendedLifetime(first) {}
+            first = nil
+            await pair.client.turn()
+            #expect(await pair.client.matches.values.map(\.count) == [1])
+            withExtendedLifetime(second) {}
+            second = nil
+            await pair.client.turn()
+            #expect(await pair.client.matches.isEmpty)
+            let third = try await pair.client.signals(Echo.played)
+            try await pair.service.emit(Echo.played, from: "/", Arguments("again", 1))
+            var iterator = third.makeAsyncIterator()
+            #expect(await iterator.next()?.body.values.0 == "again")
+        }
+    }
+
+    @Test func aRuleThatTheBusRefusesIsAnErrorAndLeavesNothing() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let long = MatchRule(arguments: [0: String(repeating: "x", count: 2000)])
+            let wrong = MatchRule(arguments: [64: "x"])
+            for rule in [long, wrong] {
+                await #expect(throws: CallError.self) { try await pair.client.signals(Echo.played, matching: rule) }
+            }
+            await #expect(throws: CallError.notSent(.nulInString)) {
+                try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: "\0"]))
+            }
+            await pair.client.turn()
+            #expect(await pair.client.matches.isEmpty)
+        }
+    }
+
+    @Test func aSequenceEndsWithItsTaskAndWithItsConnection() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let signals = try await pair.client.signals(Echo.played)
+            let waiting = (0..<3).map { _ in
+                Task { () -> Bool in
+                    for await _ in signals { return true }
+                    return false
+                }
+            }
+            waiting[0].cancel()
+            #expect(await waiting[0].value == false)
+            try await pair.service.emit(Echo.played, from: "/", Arguments("", 1))
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
+            await pair.client.close()
+            let got = [await waiting[1].value, await waiting[2].value]
+            #expect(got.count { $0 } == 1)
+        }
+    }
+
+    @Test func aSenderIsFollowedFromOwnerToOwner() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let name: BusName = "com.example.Moving"
+            let all = try await pair.client.signals(Echo.played)
+            let signals = try await pair.client.signals(Echo.played, matching: MatchRule(sender: name))
+            let other = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            try await pair.service.emit(Echo.played, from: "/", Arguments("nobody", 0))
+            #expect(try await pair.service.requestName(name) == .owned)
+            try await pair.service.emit(Echo.played, from: "/", Arguments("service", 0))
+            try await pair.service.releaseName(name)
+            #expect(try await other.requestName(name) == .owned)
+            try await pair.service.emit(Echo.played, from: "/", Arguments("nobody", 0))
+            #expect(try await pair.service.call(Echo.string, on: Echo.object, "") == "")
+            try await other.emit(Echo.played, from: "/", Arguments("other", 0))
+            var iterator = signals.makeAsyncIterator()
+            #expect(await iterator.next()?.body.values.0 == "service")
+            #expect(await iterator.next()?.body.values.0 == "other")
+            withExtendedLifetime(all) {}
+            await other.close()
+            other.loop.stop()
+        }
+    }
+}
+
+@Suite struct BusNameTests {
+    @Test func anOwnersAnswersComeBeforeItsLeaving() async throws {
+        try await withPair { (pair: Pair) async throws in
+            for round in 0..<20 {
+                let name: BusName = "com.example.Leaving"
+                let service = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+                await service.export([Echo.exported()], at: Echo.path)
+                #expect(try await service.requestName(name) == .owned)
+                let owner = try #require(service.uniqueName)
+                let (events, log) = AsyncStream.makeStream(of: String.self)
+                let watch = try await pair.client.watchName(name) { old, new in
+                    if old == owner, new == nil { log.yield("left") }
+                }
+                let call = Task {
+                    let answer = try await pair.client.call(Echo.string, on: RemoteObject(name, Echo.path), "\(round)")
+                    log.yield("answered")
+                    return answer
+                }
+                #expect(try await call.value == "\(round)")
+                await service.close()
+                service.loop.stop()
+                var iterator = events.makeAsyncIterator()
+                #expect(await iterator.next() == "answered")
+                #expect(await iterator.next() == "left")
+                try await pair.client.unwatchName(watch)
+                #expect(try await pair.client.owner(of: name) == nil)
+            }
+        }
+    }
+
+    @Test func watchesAreToldInTheirOrderAndMayEndEachOther() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let name: BusName = "com.example.Watched"
+            let client = pair.client
+            let (events, log) = AsyncStream.makeStream(of: Int.self)
+            let second = Shared<NameWatchID?>(nil)
+            let first = try await client.watchName(name) { _, new in
+                log.yield(1)
+                guard new == nil, let id = second.value.withLock({ $0 }) else { return }
+                client.assumeIsolated { connection in
+                    do { try connection.unwatchName(id) } catch { log.yield(-1) }
+                }
+            }
+            let id = try await client.watchName(name) { _, _ in log.yield(2) }
+            second.value.withLock { $0 = id }
+            let last = try await client.watchName(name) { _, _ in log.yield(3) }
+            #expect(try await pair.service.requestName(name) == .owned)
+            try await pair.service.releaseName(name)
+            var iterator = events.makeAsyncIterator()
+            for expected in [1, 2, 3, 1, 3] { #expect(await iterator.next() == expected) }
+            // An end that comes twice takes nobody else's watch away.
+            for watch in [first, first, id, last] { try await client.unwatchName(watch) }
+            let next = try await client.watchName(name) { _, _ in log.yield(4) }
+            for watch in [first, id, last] { try await client.unwatchName(watch) }
+            #expect(try await pair.service.requestName(name) == .owned)
+            #expect(await iterator.next() == 4)
+            try await client.unwatchName(next)
+            #expect(await client.matches.isEmpty)
+        }
+    }
+
+    @Test func namesAreOwnedAndGivenBack() async throws {
+        try await withPair { (pair: Pair) async throws in
+            #expect(try await pair.client.owner(of: Echo.name) == pair.service.uniqueName)
+            #expect(try await pair.service.requestName(Echo.name) == .owned)
+            #expect(try await pair.client.requestName(Echo.name) == .taken)
+            try await pair.service.releaseName(Echo.name)
+            try await pair.service.releaseName(Echo.name)
+            #expect(try await pair.client.owner(of: Echo.name) == nil)
+            for reserved in [":1.1", "org.freedesktop.DBus"] as [BusName] {
+                await #expect(throws: CallError.self) { try await pair.client.requestName(reserved) }
+            }
+        }
+    }
+
+    @Test func credentialsComeFromTheBus() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let credentials = try await pair.client.credentials(of: Echo.name)
+            #expect(credentials.pid == UInt32(getpid()))
+            #expect(credentials.uid == getuid())
+            do throws(CallError) {
+                _ = try await pair.client.credentials(of: "com.example.Nobody")
+                Issue.record("nobody has credentials")
+            } catch .remote(let error) {
+                #expect(error.name == .nameHasNoOwner)
+            }
+        }
+    }
+}
+
+extension Connection {
+    /// Returns when what was given to the loop before has run.
+    func turn() async {
+        await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
+    }
+}

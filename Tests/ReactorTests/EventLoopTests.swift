@@ -1,0 +1,331 @@
+import Glibc
+import Reactor
+import Synchronization
+import SystemPackage
+import Testing
+
+/// Hands a value from the loop's thread to the test, once.
+final class Box<Value: Sendable>: Sendable {
+    let value: Mutex<Value>
+
+    init(_ value: Value) {
+        self.value = Mutex(value)
+    }
+}
+
+/// Runs `body` on the loop's thread and waits until it calls `done` there.
+func onLoop<T: Sendable>(_ loop: EventLoop, _ body: @escaping @Sendable (_ done: @escaping (T) -> Void) -> Void) async
+    -> T
+{
+    await withCheckedContinuation { continuation in
+        loop.execute { body { continuation.resume(returning: $0) } }
+    }
+}
+
+func socketPair() throws -> (CInt, CInt) {
+    var ends: [CInt] = [-1, -1]
+    guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+        throw Errno(rawValue: errno)
+    }
+    return (ends[0], ends[1])
+}
+
+private actor Counter {
+    let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private(set) var order: [Int] = []
+
+    init(_ loop: EventLoop) {
+        self.loop = loop
+    }
+
+    func add(_ number: Int) {
+        loop.preconditionIsolated()
+        order.append(number)
+    }
+
+    func addAll(_ count: Int) {
+        for number in 0..<count {
+            Task { add(number) }
+        }
+    }
+
+    func isOnLoop() -> Bool? { loop.isIsolatingCurrentContext() }
+}
+
+@Suite struct EventLoopTests {
+    @Test func anActorOnTheLoopRunsThere() async throws {
+        let loop = try EventLoop()
+        let counter = Counter(loop)
+        #expect(await counter.isOnLoop() == true)
+        #expect(loop.isIsolatingCurrentContext() == false)
+        loop.stop()
+    }
+
+    @Test func jobsRunInTheOrderOfTheirArrival() async throws {
+        let loop = try EventLoop()
+        let counter = Counter(loop)
+        await counter.addAll(1000)
+        while await counter.order.count < 1000 { await Task.yield() }
+        #expect(await counter.order == Array(0..<1000))
+        loop.stop()
+    }
+
+    @Test func jobsFromManyThreadsAllRun() async throws {
+        let loop = try EventLoop()
+        let counter = Counter(loop)
+        await withTaskGroup(of: Void.self) { group in
+            for start in 0..<8 {
+                group.addTask { for number in 0..<500 { await counter.add(start * 500 + number) } }
+            }
+        }
+        #expect(await counter.order.sorted() == Array(0..<4000))
+        loop.stop()
+    }
+
+    @Test func aClosureReturnsOrThrows() async throws {
+        let loop = try EventLoop()
+        #expect(await loop.run { 5 } == 5)
+        await #expect(throws: Errno.badFileDescriptor) {
+            try await loop.run { () throws(Errno) in throw .badFileDescriptor }
+        }
+        loop.stop()
+    }
+
+    @Test func timersFireInTheOrderOfTheirDeadlines() async throws {
+        let loop = try EventLoop()
+        let order: [Int] = await onLoop(loop) { done in
+            var order: [Int] = []
+            let now = ContinuousClock.now
+            for number in [3, 1, 2] {
+                loop.schedule(at: now + .milliseconds(number)) {
+                    order.append(number)
+                    if order.count == 3 { done(order) }
+                }
+            }
+        }
+        #expect(order == [1, 2, 3])
+        loop.stop()
+    }
+
+    @Test func aCancelledTimerDoesNotFire() async throws {
+        let loop = try EventLoop()
+        let fired: [Int] = await onLoop(loop) { done in
+            var fired: [Int] = []
+            let now = ContinuousClock.now
+            var second: TimerID?
+            loop.schedule(at: now) {
+                fired.append(1)
+                if let second { loop.cancelTimer(second) }
+            }
+            second = loop.schedule(at: now) { fired.append(2) }
+            let early = loop.schedule(at: now) { fired.append(3) }
+            loop.cancelTimer(early)
+            loop.cancelTimer(early)
+            loop.schedule(at: now + .milliseconds(2)) { done(fired) }
+        }
+        #expect(fired == [1])
+        loop.stop()
+    }
+
+    @Test func manyCancelledTimersLeaveTheOthersAlone() async throws {
+        let loop = try EventLoop()
+        let fired: Int = await onLoop(loop) { done in
+            var fired = 0
+            let later = ContinuousClock.now + .milliseconds(1)
+            for number in 0..<10_000 {
+                let timer = loop.schedule(at: later) { fired += 1 }
+                if number % 100 != 0 { loop.cancelTimer(timer) }
+            }
+            loop.schedule(at: later + .milliseconds(1)) { done(fired) }
+        }
+        #expect(fired == 100)
+        loop.stop()
+    }
+
+    @Test func aTimerThatIsAlwaysDueLeavesRoomForDescriptors() async throws {
+        let loop = try EventLoop()
+        let (a, b) = try socketPair()
+        let turns: Int = await onLoop(loop) { done in
+            var turns = 0
+            var isDone = false
+            func again() {
+                turns += 1
+                if !isDone { loop.schedule(at: .now, again) }
+            }
+            var watch: DescriptorWatch?
+            watch = loop.watch(a, for: .readable) { _ in
+                watch?.cancel()
+                isDone = true
+                done(turns)
+            }
+            loop.schedule(at: .now) {
+                again()
+                _ = write(b, "x", 1)
+            }
+        }
+        #expect(turns > 0)
+        close(a)
+        close(b)
+        loop.stop()
+    }
+
+    @Test func aDescriptorIsSeenUntilItsWatchIsCancelled() async throws {
+        let loop = try EventLoop()
+        let (a, b) = try socketPair()
+        let events: [DescriptorEvents] = await onLoop(loop) { done in
+            var events: [DescriptorEvents] = []
+            var watch: DescriptorWatch?
+            watch = loop.watch(a, for: [.readable]) { ready in
+                events.append(ready)
+                var byte: UInt8 = 0
+                if read(a, &byte, 1) == 1, byte == UInt8(ascii: "1") { shutdown(b, CInt(SHUT_RDWR)) }
+                guard events.count == 2 else { return }
+                watch?.cancel()
+                watch?.cancel()
+                loop.schedule(at: .now + .milliseconds(2)) { done(events) }
+            }
+            _ = write(b, "1", 1)
+        }
+        #expect(events.count == 2)
+        #expect(events[0] == .readable)
+        #expect(events[1].contains(.hangup))
+        close(a)
+        close(b)
+        loop.stop()
+    }
+
+    @Test func watchesOfOneDescriptorSeeWhatTheyAskFor() async throws {
+        let loop = try EventLoop()
+        let (a, b) = try socketPair()
+        let log: [String] = await onLoop(loop) { done in
+            var log: [String] = []
+            var reader: DescriptorWatch?
+            var writer: DescriptorWatch?
+            reader = loop.watch(a, for: .readable) { ready in
+                log.append("read \(ready == .readable)")
+                // What is cancelled is not called for an event that was seen in the same turn.
+                writer?.cancel()
+                reader?.cancel()
+                loop.schedule(at: .now + .milliseconds(2)) { done(log) }
+            }
+            writer = loop.watch(a, for: .writable) { _ in log.append("write") }
+            writer?.isEnabled = false
+            loop.schedule(at: .now + .milliseconds(1)) {
+                log.append("enabled")
+                _ = write(b, "1", 1)
+                writer?.isEnabled = true
+            }
+        }
+        #expect(log == ["enabled", "read true"])
+        close(a)
+        close(b)
+        loop.stop()
+    }
+
+    @Test func aWatchMayBeAddedByAHandlerAndChangeWhatItLooksFor() async throws {
+        let loop = try EventLoop()
+        let (a, b) = try socketPair()
+        let events: DescriptorEvents = await onLoop(loop) { done in
+            var first: DescriptorWatch?
+            first = loop.watch(a, for: .writable) { _ in
+                first?.cancel()
+                var second: DescriptorWatch?
+                second = loop.watch(b, for: .readable) { ready in
+                    second?.cancel()
+                    done(ready)
+                }
+                second?.events = .writable
+            }
+        }
+        #expect(events == .writable)
+        close(a)
+        close(b)
+        loop.stop()
+    }
+
+    @Test func thereMayBeMoreWatchesThanDescriptors() async throws {
+        // In a child, as the limit is the whole process's.
+        await #expect(processExitsWith: .success) {
+            let loop = try EventLoop()
+            let (a, b) = try socketPair()
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            let count = 200
+            let seen: Int = await onLoop(loop) { done in
+                var seen = 0
+                var watches: [DescriptorWatch] = []
+                for _ in 0..<count {
+                    watches.append(
+                        loop.watch(a, for: .readable) { _ in
+                            seen += 1
+                            guard seen == count else { return }
+                            for watch in watches { watch.cancel() }
+                            watches = []
+                            done(seen)
+                        }
+                    )
+                }
+                _ = write(b, "1", 1)
+            }
+            #expect(seen == count)
+        }
+    }
+
+    @Test func aLoopThatWasStoppedRunsWhatComesLater() async throws {
+        let loop = try EventLoop()
+        let counter = Counter(loop)
+        for round in 0..<50 {
+            await counter.add(round)
+            loop.stop()
+        }
+        #expect(await counter.order == Array(0..<50))
+    }
+
+    @Test func theCallingThreadMayRunTheLoop() async throws {
+        let loop = try EventLoop()
+        let (isOnLoop, ended) = (Box(false), Box(false))
+        let thread = Task.detached {
+            await withCheckedContinuation { continuation in
+                runOnThread {
+                    loop.run()
+                    ended.value.withLock { $0 = true }
+                    continuation.resume()
+                }
+            }
+        }
+        // Whoever comes first starts the loop; the other is run by it or returns at once.
+        isOnLoop.value.withLock { $0 = false }
+        let result = await loop.run { loop.isIsolatingCurrentContext() == true }
+        loop.stop()
+        await thread.value
+        #expect(result)
+        #expect(ended.value.withLock { $0 })
+    }
+
+    @Test func anInterruptedWaitGoesOn() async throws {
+        let loop = try EventLoop()
+        signal(SIGUSR1) { _ in }
+        let thread = await loop.run { UInt(pthread_self()) }
+        for _ in 0..<100 { pthread_kill(pthread_t(thread), SIGUSR1) }
+        let fired: Bool = await onLoop(loop) { done in loop.schedule(at: .now + .milliseconds(1)) { done(true) } }
+        #expect(fired)
+        loop.stop()
+    }
+}
+
+private func runOnThread(_ body: @escaping @Sendable () -> Void) {
+    var id = pthread_t()
+    let box = Unmanaged.passRetained(Box(body))
+    pthread_create(
+        &id,
+        nil,
+        { argument in
+            let body = argument.map { Unmanaged<Box<@Sendable () -> Void>>.fromOpaque($0).takeRetainedValue() }
+            body?.value.withLock { $0 }()
+            return nil
+        },
+        box.toOpaque()
+    )
+    pthread_detach(id)
+}

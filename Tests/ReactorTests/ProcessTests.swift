@@ -1,0 +1,243 @@
+import CLinux
+import Glibc
+import Reactor
+import SystemPackage
+import Testing
+
+@Suite(.serialized) struct ProcessTests {
+    /// Starts a shell script and waits for its end.
+    private func run(_ script: String, environment: [String] = [], directory: String = "/") async throws -> ProcessExit
+    {
+        let loop = try EventLoop()
+        defer { loop.stop() }
+        let exit: Result<ProcessExit, Errno> = await onLoop(loop) { done in
+            do throws(Errno) {
+                _ = try ProcessHandle.spawn(
+                    "/bin/sh",
+                    arguments: ["sh", "-c", script],
+                    environment: environment,
+                    directory: directory,
+                    on: loop
+                ) { done(.success($0)) }
+            } catch {
+                done(.failure(error))
+            }
+        }
+        return try exit.get()
+    }
+
+    @Test func anExitStatusArrives() async throws {
+        #expect(try await run("exit 0") == .exited(status: 0))
+        #expect(try await run("exit 42") == .exited(status: 42))
+    }
+
+    @Test func aSignalArrives() async throws {
+        #expect(try await run("kill -TERM $$") == .signalled(SIGTERM))
+        #expect(ProcessExit.signalled(SIGKILL).description == "was ended by signal 9 (Killed)")
+    }
+
+    @Test func whatCannotBeStartedSaysWhy() async throws {
+        let loop = try EventLoop()
+        func failure(_ path: String, _ arguments: [String] = [], _ directory: String = "/") async -> Errno? {
+            await loop.run { () -> Errno? in
+                do throws(Errno) {
+                    _ = try ProcessHandle.spawn(
+                        path,
+                        arguments: arguments,
+                        environment: [],
+                        directory: directory,
+                        on: loop
+                    ) { _ in }
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+        }
+        #expect(await failure("/nonexistent") == .noSuchFileOrDirectory)
+        #expect(await failure("/etc/passwd") == .permissionDenied)
+        #expect(await failure("/bin/true", ["true"], "/nonexistent") == .noSuchFileOrDirectory)
+        #expect(await failure("/bin/echo", ["echo", "a\0b"]) == .invalidArgument)
+        loop.stop()
+    }
+
+    @Test func theChildGetsWhatItIsGivenAndNothingElse() async throws {
+        let (a, b) = try socketPair()
+        _ = fcntl(a, F_SETFD, 0)
+        _ = fcntl(b, F_SETFD, 0)
+        defer {
+            close(a)
+            close(b)
+        }
+        // `ls` has a descriptor of its own open while it lists them.
+        #expect(try await run("[ \"$(ls /proc/self/fd | wc -l)\" = 4 ]") == .exited(status: 0))
+        #expect(try await run("[ \"$A\" = 'b c' ] && [ -z \"$HOME\" ]", environment: ["A=b c"]) == .exited(status: 0))
+        #expect(try await run("[ \"$PWD\" = /usr ]", directory: "/usr") == .exited(status: 0))
+        #expect(try await run("read line || exit 7") == .exited(status: 7))
+        // Neither blocked nor ignored signals, in a session of its own.
+        #expect(try await run("grep -q 'SigBlk:.0*$' /proc/self/status") == .exited(status: 0))
+        #expect(try await run("[ \"$(cut -d' ' -f6 /proc/$$/stat)\" = $$ ]") == .exited(status: 0))
+    }
+
+    @Test func noZombieIsLeft() async throws {
+        let loop = try EventLoop()
+        let pid: CInt = await onLoop(loop) { done in
+            var handle: ProcessHandle?
+            do throws(Errno) {
+                handle = try ProcessHandle.spawn(
+                    "/bin/true",
+                    arguments: ["true"],
+                    environment: [],
+                    directory: "/",
+                    on: loop
+                ) { _ in
+                    done(handle?.pid ?? 0)
+                }
+            } catch {
+                done(0)
+            }
+        }
+        #expect(pid > 0)
+        #expect(kill(pid, 0) == -1 && errno == ESRCH)
+        loop.stop()
+    }
+
+    @Test func aSignalReachesTheChild() async throws {
+        let loop = try EventLoop()
+        let exit: ProcessExit = await onLoop(loop) { done in
+            do throws(Errno) {
+                let handle = try ProcessHandle.spawn(
+                    "/bin/sleep",
+                    arguments: ["sleep", "3600"],
+                    environment: [],
+                    directory: "/",
+                    on: loop
+                ) { done($0) }
+                handle.release()
+                handle.send(signal: SIGTERM)
+            } catch {
+                done(.unknown)
+            }
+        }
+        #expect(exit == .signalled(SIGTERM))
+        loop.stop()
+    }
+
+    @Test func aProcessOfSomebodyElseIsSeenToEnd() async throws {
+        let loop = try EventLoop()
+        let (first, second): (ProcessExit, ProcessExit) = await onLoop(loop) { done in
+            var ends: [ProcessExit] = []
+            do throws(Errno) {
+                let child = try ProcessHandle.spawn(
+                    "/bin/sleep",
+                    arguments: ["sleep", "3600"],
+                    environment: [],
+                    directory: "/",
+                    on: loop
+                ) { exit in
+                    ends.append(exit)
+                    if ends.count == 2 { done((ends[0], ends[1])) }
+                }
+                _ = try ProcessHandle(pid: child.pid, on: loop) { exit in
+                    ends.append(exit)
+                    if ends.count == 2 { done((ends[0], ends[1])) }
+                }
+                let released = try ProcessHandle(pid: child.pid, on: loop) { ends.append($0) }
+                released.release()
+                child.send(signal: SIGKILL)
+            } catch {
+                done((.unknown, .unknown))
+            }
+        }
+        #expect(Set([first, second]) == [.unknown, .signalled(SIGKILL)])
+        await #expect(throws: Errno.noSuchProcess) {
+            try await loop.run { () throws(Errno) -> Void in
+                _ = try ProcessHandle(pid: 0x7FFF_FFF0, on: loop) { _ in }
+            }
+        }
+        loop.stop()
+    }
+
+    @Test func aChildThatSomebodyElseCollectedIsSeenToEnd() async throws {
+        let loop = try EventLoop()
+        let exit: ProcessExit = await onLoop(loop) { done in
+            do throws(Errno) {
+                let child = try ProcessHandle.spawn(
+                    "/bin/sleep",
+                    arguments: ["sleep", "3600"],
+                    environment: [],
+                    directory: "/",
+                    on: loop
+                ) { done($0) }
+                child.send(signal: SIGKILL)
+                waitpid(child.pid, nil, 0)
+            } catch {
+                done(.exited(status: -1))
+            }
+        }
+        #expect(exit == .unknown)
+        loop.stop()
+    }
+
+    @Test func descriptorsDoNotGrowWithProcesses() async {
+        // In a child, where nobody else opens any.
+        await #expect(processExitsWith: .success) {
+            let loop = try EventLoop()
+            var counts: Set<Int> = []
+            for round in 0..<50 {
+                let exit: ProcessExit = await onLoop(loop) { done in
+                    do throws(Errno) {
+                        _ = try ProcessHandle.spawn(
+                            "/bin/true",
+                            arguments: ["true"],
+                            environment: [],
+                            directory: "/",
+                            on: loop
+                        ) {
+                            done($0)
+                        }
+                    } catch {
+                        done(.unknown)
+                    }
+                }
+                #expect(exit == .exited(status: 0))
+                // The handle is let go in the turn that told of the end.
+                await loop.run {}
+                if round > 0 { counts.insert(openDescriptors()) }
+            }
+            #expect(counts.count == 1, "\(counts)")
+        }
+    }
+
+    @Test func signalsOfTheProcessArriveInTheLoop() async throws {
+        // In a child: signals are the whole process's.
+        await #expect(processExitsWith: .success) {
+            let loop = try EventLoop()
+            let seen: [CInt] = await onLoop(loop) { done in
+                var seen: [CInt] = []
+                do throws(Errno) {
+                    try SignalWatch.start([SIGUSR1, SIGUSR2], on: loop) { signal in
+                        seen.append(signal)
+                        if seen.count == 2 { done(seen) }
+                    }
+                    kill(getpid(), SIGUSR2)
+                    kill(getpid(), SIGUSR1)
+                } catch {
+                    done([])
+                }
+            }
+            await #expect(throws: Errno.alreadyInProcess) {
+                try await loop.run { () throws(Errno) in try SignalWatch.start([SIGUSR1], on: loop) { _ in } }
+            }
+            #expect(seen.sorted() == [SIGUSR1, SIGUSR2])
+        }
+    }
+}
+
+private func openDescriptors() -> Int {
+    guard let directory = opendir("/proc/self/fd") else { return -1 }
+    defer { closedir(directory) }
+    var count = 0
+    while readdir(directory) != nil { count += 1 }
+    return count
+}
