@@ -47,7 +47,12 @@ let package = Package(
             ]
         ),
         .target(name: "OpenURL", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
-        .target(name: "URLHandler", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
+        .target(
+            name: "URLHandler",
+            dependencies: [
+                "DBus", "OpenURLBus", "Reactor", "RFC1808", .product(name: "DequeModule", package: "swift-collections"),
+            ]
+        ),
 
         // Programs.
         .executableTarget(

@@ -17,18 +17,20 @@ extension Application {
         let progress = Progress()
         let application = Application(identifier, delegate: delegate, progress: progress)
         let queue = EventQueue()
+        let (statuses, ended) = AsyncStream<CInt>.makeStream()
         let connection: Connection
         do {
             let loop = try EventLoop()
             connection = try await Connection.open(on: loop)
             try await loop.run {
-                try SignalWatch.start([SIGTERM, SIGINT], on: loop) { _ in queue.end(application, connection, status: 0)
+                try SignalWatch.start([SIGTERM, SIGINT], on: loop) { _ in
+                    queue.end(application, connection) { ended.yield(0) }
                 }
             }
         } catch {
             fail(identifier, "there is no session bus: \(error)")
         }
-        application.onTerminate { queue.end(application, connection, status: 0) }
+        application.onTerminate { queue.end(application, connection) { ended.yield(0) } }
         let interfaces = HandlerObject.interfaces(application, queue, progress)
         await connection.export(interfaces, at: HandlerInterface.object(of: identifier))
 
@@ -39,17 +41,16 @@ extension Application {
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process has that name already")
             }
+            if !isStartedByRouter { try await queue.run { await application.launch() } }
         } catch {
-            fail(identifier, "the name cannot be taken: \(error)")
+            fail(identifier, "the handler cannot start: \(error)")
         }
         // Not on the main actor: a delegate that does not return must not keep the process alive without a bus.
         Task.detached {
             await connection.waitUntilClosed()
-            queue.end(application, connection, status: 1)
+            queue.end(application, connection) { ended.yield(1) }
         }
-        if !isStartedByRouter { await application.launch() }
-        for await event in queue.events { await event() }
-        // The last event ends the process.
+        for await status in statuses { exit(status) }
         exit(1)
     }
 
@@ -64,16 +65,20 @@ extension EventQueue {
     /// How long a handler may take to end ("App Termination": five seconds).
     private static let endTimeout = Duration.seconds(5)
 
-    /// Ends the process after the events that have arrived; a delegate that does not return cannot hold it up for ever.
-    fileprivate func end(_ application: Application, _ connection: Connection, status: CInt) {
+    /// Ends the handler after the events that have arrived; a delegate that does not return cannot hold it up for ever.
+    fileprivate func end(
+        _ application: Application,
+        _ connection: Connection,
+        _ ended: @escaping @Sendable () -> Void
+    ) {
         let loop = connection.loop
-        loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(status == 0 ? 1 : status) } }
+        loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
         finish {
             await EventQueue.refuseMore(as: application.identifier, connection)
             await application.willTerminate()
             // Answers that were given are written before the process ends.
             await connection.close()
-            exit(status)
+            ended()
         }
     }
 

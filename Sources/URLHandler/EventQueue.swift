@@ -1,18 +1,28 @@
 internal import DBus
+internal import DequeModule
 internal import OpenURLBus
+internal import Synchronization
 
-/// What arrived for the main actor and waits for its turn, in the order of arrival.
-struct EventQueue: Sendable {
+/// What arrived for the main actor and waits for its turn: one event at a time, in the order of arrival.
+///
+/// An event that finds the queue idle starts a task on the main actor, which ends when the queue is empty. There is no
+/// stream to wait on in between: waking from one costs a detour through another thread (see ``EventLoop``).
+final class EventQueue: Sendable {
     typealias Event = @MainActor @Sendable () async -> Void
 
     /// How many events may wait; the router keeps to the same number.
     static let limit = 16_384
 
-    let events: AsyncStream<Event>
-    private let continuation: AsyncStream<Event>.Continuation
+    private struct State {
+        var waiting: Deque<Event> = []
+        var isRunning = false
+        var isFinished = false
+    }
 
-    init() {
-        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.limit))
+    private let state = Mutex(State())
+
+    private enum Refusal {
+        case full, finished
     }
 
     /// Runs `body` on the main actor when all events before it are done, and returns what it returns.
@@ -21,26 +31,61 @@ struct EventQueue: Sendable {
     ///   tells the router that this process has not seen the URL.
     func run<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { result in
-            let added = continuation.yield {
+            let refusal = add {
                 do {
                     result.resume(returning: try await body())
                 } catch {
                     result.resume(throwing: error)
                 }
             }
-            switch added {
-            case .enqueued: break
-            case .dropped:
+            switch refusal {
+            case nil: break
+            case .full:
                 result.resume(throwing: OpenURLError(.limitsExceeded, "\(Self.limit) events are waiting already"))
-            default:
+            case .finished:
                 result.resume(throwing: RemoteError(.serviceUnknown, "the handler is ending"))
             }
         }
     }
 
-    /// Adds the last event.
+    /// Adds the last event; does nothing the second time.
     func finish(_ event: @escaping Event) {
-        continuation.yield(event)
-        continuation.finish()
+        let starts = state.withLock { state in
+            guard !state.isFinished else { return false }
+            state.isFinished = true
+            state.waiting.append(event)
+            return Self.starts(&state)
+        }
+        if starts { start() }
+    }
+
+    private func add(_ event: @escaping Event) -> Refusal? {
+        let (refusal, starts): (Refusal?, Bool) = state.withLock { state in
+            if state.isFinished { return (.finished, false) }
+            if state.waiting.count >= Self.limit { return (.full, false) }
+            state.waiting.append(event)
+            return (nil, Self.starts(&state))
+        }
+        if starts { start() }
+        return refusal
+    }
+
+    private static func starts(_ state: inout State) -> Bool {
+        defer { state.isRunning = true }
+        return !state.isRunning
+    }
+
+    private func start() {
+        Task { @MainActor in
+            while let event = next() { await event() }
+        }
+    }
+
+    private func next() -> Event? {
+        state.withLock { state in
+            let event = state.waiting.popFirst()
+            if event == nil { state.isRunning = false }
+            return event
+        }
     }
 }
