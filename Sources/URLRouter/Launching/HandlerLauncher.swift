@@ -44,9 +44,11 @@ struct HandlerLauncher: Sendable {
         switch program {
         case .path(let path): return path
         case .nameOnPath(let name):
+            // A directory that is relative to whatever the router was started in names nothing that anybody meant.
             let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
-            for directory in directories where access("\(directory)/\(name)", X_OK) == 0 {
-                return "\(directory)/\(name)"
+            for directory in directories where directory.hasPrefix("/") {
+                let path = "\(directory)/\(name)"
+                if access(path, X_OK) == 0 { return path }
             }
             throw .noSuchFileOrDirectory
         }

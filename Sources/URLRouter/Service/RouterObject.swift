@@ -131,12 +131,22 @@ private func warning(_ conflict: Conflict) -> String {
 extension URLRouter {
     /// Every handler with its state, as the registry's interface lists it.
     fileprivate func entries() -> [HandlerEntry] {
-        registry.handlers.map(entry)
+        var conflicts: [BundleIdentifier: [Conflict]] = [:]
+        for conflict in registry.conflicts {
+            for id in conflict.handlers { conflicts[id, default: []].append(conflict) }
+        }
+        let diagnostics = registry.diagnostics
+        return registry.handlers.map { handler in
+            var entry = entry(handler)
+            entry.warnings =
+                diagnostics.filter { $0.file.hasPrefix(handler.entry) }.map(\.description)
+                + (conflicts[handler.id] ?? []).map(warning)
+            return entry
+        }
     }
 
     fileprivate func entry(_ handler: Handler) -> HandlerEntry {
-        let prefix = handler.entry
-        return HandlerEntry(
+        HandlerEntry(
             id: handler.id.rawValue,
             name: handler.name,
             path: handler.path,
@@ -145,8 +155,7 @@ extension URLRouter {
             kind: handler.kind.rawValue,
             isFixed: handler.isFixed,
             state: state(of: handler.id).rawValue,
-            warnings: registry.diagnostics.filter { $0.file.hasPrefix(prefix) }.map(\.description)
-                + registry.conflicts.filter { $0.handlers.contains(handler.id) }.map(warning)
+            warnings: []
         )
     }
 }
