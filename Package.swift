@@ -90,7 +90,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "testhandler", "todolist",
+                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "requester", "testhandler",
+                "todolist",
             ],
             resources: [.copy("Handlers")]
         ),

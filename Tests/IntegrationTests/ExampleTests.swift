@@ -1,0 +1,236 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// The examples and the code of README.md, on a real router.
+@Suite struct ExampleTests {
+    private static let guideURL = "todolist://www.acme.com?Quarterly%20Report#200806231300"
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../..").standardizedFileURL
+
+    /// A router whose to-do list is in UTC.
+    private func router(prepare: (URL) throws -> Void = { _ in }) async throws -> Router {
+        try await Router { directory in
+            try Router.write(
+                "com.acme.todolist",
+                [],
+                in: directory,
+                extra: [
+                    "CFBundleExecutable": Router.products.appending(path: "todolist").path,
+                    "OUArguments": [String](),
+                    "OUEnvironment": ["TZ": "UTC0"],
+                    "CFBundleURLTypes": [["CFBundleURLSchemes": ["todolist", "other"]]],
+                ]
+            )
+            try prepare(directory)
+        }
+    }
+
+    private func run(
+        _ program: String,
+        _ arguments: [String] = [],
+        _ environment: [String: String]
+    ) throws -> (status: Int32, output: String, errors: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: program, relativeTo: Router.products)
+        process.arguments = arguments
+        process.environment = environment.merging(["TZ": "UTC0"]) { $1 }
+        let (output, errors) = (Pipe(), Pipe())
+        (process.standardOutput, process.standardError) = (output, errors)
+        try process.run()
+        // Both are less than what a pipe holds.
+        process.waitUntilExit()
+        let texts = try [output, errors].map {
+            String(decoding: try $0.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        }
+        return (process.terminationStatus, texts[0], texts[1])
+    }
+
+    /// What `todolist list` prints.
+    private func list(_ router: Router) throws -> String {
+        let list = try run("todolist", ["list"], router.bus.environment)
+        #expect(list.status == 0 && list.errors == "")
+        return list.output
+    }
+
+    // MARK: The to-do list
+
+    @Test func theGuidesURLBecomesAToDo() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let result = try await router.open(Self.guideURL)
+        #expect(result.handler == "com.acme.todolist")
+        #expect(result.reply == ["task": "Quarterly Report", "due": "2008-06-23T13:00:00+00:00"])
+        #expect(try list(router) == "2008-06-23 13:00  Quarterly Report\n")
+    }
+
+    @Test(arguments: ["todolist:?milk#today", "todolist:?milk"])
+    func aToDoForTodayIsDueNow(url: String) async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let before = Int(Date.now.timeIntervalSince1970)
+        let reply = try await router.open(url).reply
+        let due = try Date(try #require(reply["due"]?.string), strategy: .iso8601)
+        #expect((before...Int(Date.now.timeIntervalSince1970)).contains(Int(due.timeIntervalSince1970)))
+    }
+
+    @Test func escapesAreDecoded() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let reply = try await router.open("TODOLIST:?Caf%C3%A9%20%26%20%22x%22+1#%32%3008%306231300").reply
+        #expect(reply == ["task": "Café & \"x\"+1", "due": "2008-06-23T13:00:00+00:00"])
+    }
+
+    @Test func aURLThatIsNoToDoIsDeclinedWithTheReason() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        for (url, reason) in [
+            "todolist:?x#202502301200": "“202502301200” is not a date: the month has 28 days, not a day 30",
+            "todolist:?x#202501012400": "“202501012400” is not a date: there is no hour 24",
+            "todolist:?x#20250101": "“20250101” is not a date: its form is not yyyymmddhhmm, twelve digits",
+            "todolist:?x#": "“” is not a date: its form is not yyyymmddhhmm, twelve digits",
+            "todolist://www.acme.com#today": "the URL names no task: it has no query",
+            "todolist:?": "the task is blank",
+            "todolist:?%20%C2%A0": "the task is blank",
+            "todolist:?a%0Ab": "the query is not text: byte 11: the decoded text would hold a control character",
+            "todolist:?%FF": "the query is not text: byte 10: the escapes do not decode to UTF-8 text",
+            "todolist:?x#%FF": "the fragment is not text: byte 12: the escapes do not decode to UTF-8 text",
+            "other:?x": "a to-do has the scheme todolist, not other",
+        ] {
+            #expect(try await router.failure(url) == OpenURLError(.declined, reason), "\(url)")
+        }
+        #expect(try list(router) == "")
+    }
+
+    @Test func theListOutlivesItsProcess() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("todolist:?second#202601010900")
+        let handlers = try await router.connection.call(LifecycleInterface.list, on: RouterService.object, Empty())
+        let pid = try #require(handlers.first { $0.id == "com.acme.todolist" }?.pid)
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        _ = try await router.connection.watchName("com.acme.todolist") { _, new in continuation.yield(new) }
+        kill(pid_t(pid), SIGTERM)
+        for await owner in owners where owner == nil { break }
+        #expect(try await router.open("todolist:?first#202501010900").path == .launched)
+        #expect(try list(router) == "2025-01-01 09:00  first\n2026-01-01 09:00  second\n")
+    }
+
+    @Test func aDamagedListIsSetAsideWithAWarning() async throws {
+        let router = try await router { directory in
+            let data = directory.appending(path: "XDG_DATA_HOME/todolist")
+            try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
+            try Data("no list".utf8).write(to: data.appending(path: "items.json"))
+        }
+        defer { router.stop() }
+        _ = try await router.open(Self.guideURL)
+        let path = router.bus.directory.appending(path: "XDG_DATA_HOME/todolist/items.json").path
+        #expect(try String(contentsOfFile: path + ".damaged-1", encoding: .utf8) == "no list")
+        #expect(try list(router) == "2008-06-23 13:00  Quarterly Report\n")
+        let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
+        #expect(log.contains("todolist: \(path) is damaged and was kept as \(path).damaged-1; "))
+    }
+
+    @Test(arguments: [["lists"], ["list", "--jsn"], ["list", "--json", "x"], [""]])
+    func otherArgumentsAreAUsageError(arguments: [String]) throws {
+        let usage = try run("todolist", arguments, ["HOME": "/nonexistent"])
+        #expect(usage.status == 64 && usage.output == "" && usage.errors.hasPrefix("usage: todolist "))
+    }
+
+    // MARK: The requester
+
+    @Test func theRequesterTellsWhatBecameOfItsURL() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let requester = { (arguments: [String]) in try run("requester", arguments, router.bus.environment) }
+        let taken = """
+            com.acme.todolist took it (launched)
+              due: 2008-06-23T13:00:00+00:00
+              task: Quarterly Report
+
+            """
+        #expect(try requester([]) == (0, taken, ""))
+        #expect(try requester(["todolist:?x"]).output.hasPrefix("com.acme.todolist took it (active)\n"))
+        #expect(try requester(["todolist:?"]) == (1, "", "requester: the task is blank\n"))
+        #expect(try requester(["nobody:x"]).status == 3)
+        #expect(try requester(["a b"]).status == 65)
+        #expect(try requester(["a:b", "c:d"]) == (64, "", "usage: requester [URL]\n"))
+    }
+
+    @Test func withoutARouterTheRequesterSaysSo() throws {
+        let noBus = try run("requester", [], ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
+        #expect(noBus.status == 69 && noBus.errors.hasPrefix("requester: there is no session bus: "))
+        let bus = try PrivateBus()
+        defer { bus.stop() }
+        let noRouter = try run("requester", [], bus.environment)
+        #expect(noRouter.status == 69 && noRouter.errors.hasPrefix("requester: the router cannot be reached: "))
+    }
+
+    // MARK: The demonstration
+
+    @Test func theDemonstrationShowsTheToDoAndLeavesNothing() throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "openurl demo \(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
+        let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory.path]) { $1 }
+        // The threads of tests block most signals, which a shell hands on: its bus would not end when it is told to.
+        let demo = try run(
+            "/usr/bin/env",
+            ["--default-signal", Self.root.appending(path: "examples/demo.sh").path, Router.products.path],
+            environment
+        )
+        #expect(demo.status == 0 && demo.errors == "")
+        let lines = demo.output.split(separator: "\n").map(String.init)
+        #expect(lines.last == "2008-06-23 13:00  Quarterly Report")
+        #expect(lines.contains("\(Self.guideURL): com.acme.todolist (launched)"))
+        let phases = lines.filter { $0.contains(" ms  ") }.compactMap { $0.split(separator: " ").last }
+        #expect(
+            phases == [
+                "processStarted", "ready", "willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive",
+            ]
+        )
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == [])
+    }
+
+    // MARK: README.md
+
+    /// The blocks of code in a language.
+    private func readme(_ language: String) throws -> [String] {
+        let text = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+        return text.components(separatedBy: "```\(language)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
+    }
+
+    @Test func theSwiftHandlerOfTheReadmeIsTheToDoList() throws {
+        let source = try String(
+            contentsOf: Self.root.appending(path: "examples/todolist/todolist/main.swift"),
+            encoding: .utf8
+        )
+        #expect(try readme("swift") == [source])
+    }
+
+    @Test func theHandlerInPythonAndTheSendersOfTheReadmeWork() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let python = try readme("python")
+        let handler = try #require(python.first { $0.contains("class ") })
+        let sender = try #require(python.first { !$0.contains("class ") })
+        let program = router.bus.directory.appending(path: "notes")
+        try Data(handler.utf8).write(to: program)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
+        let manifest = router.bus.directory.appending(path: "com.example.notes.plist")
+        let xml = try #require(try readme("xml").first)
+        try Data(xml.replacing("/usr/local/bin/notes", with: program.path).utf8).write(to: manifest)
+        let environment = router.bus.environment
+
+        #expect(try run("openurl", ["register", manifest.path], environment).status == 0)
+        #expect(try await router.open("notes:hello").reply == ["length": .int32(11)])
+        let sent = try run("/usr/bin/python3", ["-c", sender], environment)
+        #expect(sent.status == 0 && sent.output.hasPrefix("com.acme.todolist launched "), "\(sent)")
+        let shell = try #require(try readme("sh").first { $0.contains("gdbus") })
+        let called = try run("/bin/sh", ["-ec", shell], environment)
+        #expect(called.status == 0, "\(called)")
+        #expect(try list(router).split(separator: "\n").count == 3)
+    }
+}
