@@ -1,7 +1,7 @@
 /// URLs to measure parsers with, always the same ones: a seeded generator makes them.
 ///
 /// One half are what a router for custom schemes sees, the other what a browser sees: user information, IPv6 hosts, ports,
-/// parameters, queries and escapes among them, 20 to 400 bytes long and 89 on average.
+/// parameters, queries and escapes among them, short ones and long ones, of 89 bytes on average.
 public struct URLCorpus: Sendable {
     /// Absolute URLs.
     public let urls: [String]
@@ -58,7 +58,7 @@ private struct SplitMix64: RandomNumberGenerator {
         var tail = ""
         if chance(8) { tail += ";" + word() }
         if chance(60) {
-            let count = chance(15) ? Int.random(in: 4...12, using: &self) : Int.random(in: 1...3, using: &self)
+            let count = chance(15) ? Int.random(in: 4...13, using: &self) : Int.random(in: 1...3, using: &self)
             tail += "?" + (0..<count).map { _ in word() + "=" + word() }.joined(separator: "&")
         }
         if chance(25) { tail += "#" + word() }
@@ -83,7 +83,7 @@ private struct SplitMix64: RandomNumberGenerator {
             let schemes = ["todolist", "com.acme.todolist", "x-callback", "spotify", "slack", "fb1234567890"]
             let scheme = schemes[Int.random(in: 0..<schemes.count, using: &self)]
             if chance(8) { return scheme + ":" + word() + (chance(50) ? "?" + word() : "") }
-            return scheme + "://" + host() + (chance(20) ? "?" + word() : path(1...4) + tail())
+            return scheme + "://" + host() + (chance(15) ? "?" + word() : path(1...4) + tail())
         }
         return (chance(70) ? "https://" : "http://") + host() + path(1...6) + tail()
     }
