@@ -20,12 +20,13 @@ struct CompareURL {
         print("subject                              ns/URL   allocations   x Foundation URL")
         for group in ["floor: ", "parse: ", "parse+components: ", "resolve: "] {
             let names = results.keys.filter { $0.hasPrefix(group) }.sorted()
-            let reference = results[group + "URL"]?.nanoseconds
+            let reference = results[group + "URL"]
             for name in names {
                 guard let result = results[name] else { continue }
-                let ratio = reference.map { String(format: "%.3f", result.nanoseconds / $0) } ?? "-"
+                let ratio = reference.map { String(format: "%.3f", result.ratio(to: $0)) } ?? "-"
                 let padded = name.padding(toLength: 36, withPad: " ", startingAt: 0)
-                print(padded + String(format: "%7.1f %13.2f   ", result.nanoseconds, result.allocations) + ratio)
+                let numbers = String(format: "%7.1f %13.2f   ", result.medianNanoseconds, result.allocations)
+                print(padded + numbers + ratio)
             }
         }
     }

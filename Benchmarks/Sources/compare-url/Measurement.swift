@@ -1,4 +1,5 @@
 import CAllocations
+import Glibc
 
 /// One kind of work on every input of the corpus.
 struct Subject {
@@ -8,34 +9,46 @@ struct Subject {
     let run: () throws -> Int
 }
 
-/// What one subject took.
+/// What one subject took for one input, round by round.
 struct Measurement {
-    let nanoseconds: Double
-    let allocations: Double
+    var nanoseconds: [Double] = []
+    var allocations = 0.0
+
+    var medianNanoseconds: Double { median(nanoseconds) }
+
+    /// The median of the ratios of each round: on a machine whose speed changes, the two of one round are comparable.
+    func ratio(to other: Measurement) -> Double {
+        median(zip(nanoseconds, other.nanoseconds).map { $0 / $1 })
+    }
+
+    private func median(_ values: [Double]) -> Double {
+        values.sorted()[values.count / 2]
+    }
 }
 
-/// Measures all subjects in turn, `rounds` times, and gives the median time of each.
+/// Measures all subjects in turn, `rounds` times.
 ///
-/// The subjects take turns, so that what else happens on the machine happens to all of them.
+/// The time is the thread's own, so that waiting for a processor does not count.
 func measure(_ subjects: [Subject], rounds: Int) throws -> [String: Measurement] {
-    let clock = ContinuousClock()
-    var times: [String: [Double]] = [:]
-    var allocations: [String: Double] = [:]
+    var results: [String: Measurement] = [:]
     var sink = 0
-    for _ in 0..<rounds {
+    for _ in 0..<max(rounds, 1) {
         for subject in subjects {
-            let before = allocations_so_far()
-            let time = try clock.measure { sink &+= try subject.run() }
-            allocations[subject.name] = Double(allocations_so_far() - before) / Double(subject.inputs)
-            times[subject.name, default: []].append(time / .nanoseconds(1) / Double(subject.inputs))
+            let allocations = allocations_so_far()
+            let start = threadNanoseconds()
+            sink &+= try subject.run()
+            let time = threadNanoseconds() - start
+            let count = allocations_so_far() - allocations
+            results[subject.name, default: Measurement()].nanoseconds.append(time / Double(subject.inputs))
+            results[subject.name]?.allocations = Double(count) / Double(subject.inputs)
         }
     }
     withExtendedLifetime(sink) {}
-    return times.reduce(into: [:]) { result, entry in
-        let sorted = entry.value.sorted()
-        result[entry.key] = Measurement(
-            nanoseconds: sorted[sorted.count / 2],
-            allocations: allocations[entry.key, default: 0]
-        )
-    }
+    return results
+}
+
+private func threadNanoseconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
 }

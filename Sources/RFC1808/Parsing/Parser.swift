@@ -14,10 +14,7 @@ extension Layout {
             index = try parseNetworkLocation(bytes, from: index + 2)
         } else if schemeEnd > 0 {
             isOpaque = bytes.byte(at: index) != UInt8(ascii: "/")
-        } else {
-            try refuseColonInFirstSegment(bytes)
         }
-
         try parsePathAndTail(bytes, from: index)
     }
 
@@ -59,17 +56,18 @@ extension Layout {
     /// Finds the scheme (RFC 1808 section 2.4.2) and returns the first offset after its colon, or 0 without one.
     private mutating func parseScheme(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) -> Int {
         let end = bytes.endOfSchemeBytes
-        guard bytes.byte(at: end) == UInt8(ascii: ":") else { return 0 }
-        guard bytes[0].isLetter else { throw GenericURL.ParseError(.badScheme, at: 0, in: bytes) }
-        schemeEnd = end
-        return end + 1
-    }
-
-    /// Refuses a relative path such as `1+1:2` or `a_b:c`: whoever wrote it meant a scheme, or must write `./a_b:c`.
-    private func refuseColonInFirstSegment(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) {
-        let end = bytes.endOfEscaped(.firstRelativeSegment, from: 0)
-        guard bytes.byte(at: end) == UInt8(ascii: ":") else { return }
-        let offset = bytes[0].isLetter ? bytes.end(of: .scheme, from: 0) : 0
-        throw GenericURL.ParseError(.badScheme, at: offset, in: bytes)
+        switch bytes.byte(at: end) {
+        case UInt8(ascii: ":"):
+            guard bytes[0].isLetter else { throw GenericURL.ParseError(.badScheme, at: 0, in: bytes) }
+            schemeEnd = end
+            return end + 1
+        case UInt8(ascii: "/"), UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"):
+            return 0
+        default:
+            // Whoever wrote `1+1:2` or `a_b:c` meant a scheme, or must write `./a_b:c`.
+            let segmentEnd = bytes.endOfEscaped(.firstRelativeSegment, from: end)
+            guard bytes.byte(at: segmentEnd) == UInt8(ascii: ":") else { return 0 }
+            throw GenericURL.ParseError(.badScheme, at: bytes[0].isLetter ? end : 0, in: bytes)
+        }
     }
 }
