@@ -36,7 +36,10 @@ let package = Package(
             name: "Reactor",
             dependencies: ["CLinux", system, .product(name: "HeapModule", package: "swift-collections")]
         ),
-        .target(name: "DBus", dependencies: ["CDBus", "Reactor"]),
+        .target(
+            name: "DBus",
+            dependencies: ["CDBus", "Reactor", .product(name: "DequeModule", package: "swift-collections")]
+        ),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
         .target(name: "SchemeRegistry", dependencies: ["RFC1808"]),
         .target(

@@ -5,7 +5,8 @@ import PackageDescription
 let package = Package(
     name: "openurl-benchmarks",
     dependencies: [
-        .package(name: "openurl", path: "..")
+        .package(name: "openurl", path: ".."),
+        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     ],
     targets: [
         .target(name: "CAllocations"),
@@ -18,7 +19,10 @@ let package = Package(
         .executableTarget(name: "dbus-floor", dependencies: ["CLibDBus"]),
         .executableTarget(
             name: "compare-dbus",
-            dependencies: [.product(name: "DBus", package: "openurl"), .product(name: "Reactor", package: "openurl")]
+            dependencies: [
+                .product(name: "DBus", package: "openurl"), .product(name: "Reactor", package: "openurl"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -1,23 +1,39 @@
 import DBus
 import Glibc
 import Reactor
+import SystemPackage
 
 /// The module beside the C program, in the same run on the same bus: `dbus-run-session -- compare-dbus [CALLS]`.
+///
+/// Started with the name of a part it is one end of an exchange, as a process of its own.
 @main
 struct CompareDBus {
     static func main() async throws {
-        let arguments = CommandLine.arguments.dropFirst()
+        let arguments = Array(CommandLine.arguments.dropFirst())
         switch arguments.first {
-        case "service": try await serve(arguments.dropFirst().first ?? "")
-        case "client": try await client(Array(arguments.dropFirst()))
-        default: print("soon")
+        case "service": try await serve(BusName(stringLiteral: arguments[1]))
+        case "peer-service": try await listen(at: arguments[1])
+        case "client":
+            let connection = try await Connection.open(on: EventLoop())
+            let object = RemoteObject(BusName(stringLiteral: arguments[1]), Exchange.path)
+            try await measure(connection, object, arguments[2], arguments[3])
+        case "peer-client":
+            let connection = try await Connection.open(peer: arguments[1], on: EventLoop())
+            try await measure(connection, RemoteObject(nil, Exchange.path), arguments[2], arguments[3])
+        case "first":
+            let connection = try BlockingConnection()
+            let object = RemoteObject(BusName(stringLiteral: arguments[1]), Exchange.path)
+            guard try connection.call(Exchange.echo, on: object, Exchange.text) else {
+                throw BenchmarkError.wrongAnswer
+            }
+        default: try await compare(calls: arguments.first.flatMap(Int.init) ?? 5000)
         }
     }
 
-    private static func serve(_ name: String) async throws {
+    private static func serve(_ name: BusName) async throws {
         let connection = try await Connection.open(on: EventLoop())
         await connection.export([Exchange.exported], at: Exchange.path)
-        guard try await connection.requestName(BusName(stringLiteral: name)) == .owned else {
+        guard try await connection.requestName(name) == .owned else {
             throw BenchmarkError.programFailed("the name is taken")
         }
         print("ready")
@@ -25,10 +41,72 @@ struct CompareDBus {
         await connection.waitUntilClosed()
     }
 
-    private static func client(_ arguments: [String]) async throws {
-        let connection = try await Connection.open(on: EventLoop())
-        let caller = Caller(connection, RemoteObject(BusName(stringLiteral: arguments[0]), Exchange.path))
-        let (median, rate) = try await caller.measure(calls: Int(arguments[1]) ?? 1000, window: Int(arguments[2]) ?? 1)
+    private static func listen(at address: String) async throws {
+        let listener = try await PeerListener.listen(at: address, on: EventLoop()) { connection in
+            connection.export([Exchange.exported], at: Exchange.path)
+        }
+        print(listener.address)
+        fflush(nil)
+        // Until the one who started it ends it.
+        while true { try await Task.sleep(for: .seconds(3600)) }
+    }
+
+    private static func measure(
+        _ connection: Connection,
+        _ object: RemoteObject,
+        _ calls: String,
+        _ window: String
+    ) async throws {
+        let caller = Caller(connection, object)
+        let (median, rate) = try await caller.measure(calls: Int(calls) ?? 1000, window: Int(window) ?? 1)
         print(Int(median / .nanoseconds(1)), Int(rate))
+    }
+
+    /// Three rounds, in each of which everybody has a turn: what the machine does besides meets them all.
+    private static func compare(calls: Int) async throws {
+        let own = CommandLine.arguments[0]
+        let floor = (FilePath(own).removingLastComponent().appending("dbus-floor")).string
+        let floorService = try Program(floor, ["service", "org.openurl.BenchC"])
+        let service = try Program(own, ["service", "org.openurl.BenchSwift"])
+        let peer = try Program(own, ["peer-service", "unix:tmpdir=/tmp"])
+        defer { for program in [floorService, service, peer] { program.end() } }
+        for program in [floorService, service] { _ = try program.readLine() }
+        let address = try peer.readLine()
+
+        print("median of one call at a time in µs, calls a second with 64 in flight, process to first answer in ms")
+        print("round  who calls whom                one   ratio    rate   ratio   first")
+        for round in 1...3 {
+            var reference: (one: Double, rate: Double)?
+            for (name, program, arguments, first) in [
+                ("C → C, bus", floor, ["client", "org.openurl.BenchC"], ["first", "org.openurl.BenchC"]),
+                ("Swift → C, bus", own, ["client", "org.openurl.BenchC"], ["first", "org.openurl.BenchC"]),
+                ("C → Swift, bus", floor, ["client", "org.openurl.BenchSwift"], []),
+                ("Swift → Swift, bus", own, ["client", "org.openurl.BenchSwift"], []),
+                ("Swift → Swift, peer to peer", own, ["peer-client", address], []),
+            ] {
+                let one = try Program(program, arguments + ["\(calls)", "1"]).numbers()[0] / 1000
+                let rate = try Program(program, arguments + ["\(calls)", "64"]).numbers()[1]
+                let base = reference ?? (one, rate)
+                reference = base
+                let start = ContinuousClock.now
+                if !first.isEmpty { try Program(program, first).finish() }
+                let time = first.isEmpty ? "" : decimals((ContinuousClock.now - start) / .milliseconds(1), 2)
+                print(
+                    "\(round)      \(padded(name, 28)) \(decimals(one, 1))  \(decimals(one / base.one, 2))"
+                        + "  \(decimals(rate, 0))  \(decimals(rate / base.rate, 2))  \(time)"
+                )
+            }
+        }
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    private static func decimals(_ number: Double, _ count: Int) -> String {
+        let scale = [1.0, 10, 100][count]
+        let rounded = (number * scale).rounded() / scale
+        let text = count == 0 ? "\(Int(rounded))" : "\(rounded)"
+        return String(repeating: " ", count: max(0, 6 - text.count)) + text
     }
 }

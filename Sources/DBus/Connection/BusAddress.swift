@@ -29,29 +29,31 @@ extension BusAddress {
     ///
     /// The connection is the caller's own (libdbus calls it private): to be closed, then released.
     func connect() throws(ConnectionError) -> OpaquePointer {
-        var error = DBusError()
-        dbus_error_init(&error)
-        defer { dbus_error_free(&error) }
-        let connection: OpaquePointer?
-        switch self {
-        case .session: connection = dbus_bus_get_private(DBUS_BUS_SESSION, &error)
-        case .system: connection = dbus_bus_get_private(DBUS_BUS_SYSTEM, &error)
-        case .address(let address):
-            guard !address.utf8.contains(0) else { throw ConnectionError(reason: "the address holds a NUL") }
-            connection = dbus_connection_open_private(address, &error)
-            if let connection, dbus_bus_register(connection, &error) == 0 {
+        let connection = try withLibraryError { error -> OpaquePointer? in
+            switch self {
+            case .session: return dbus_bus_get_private(DBUS_BUS_SESSION, &error)
+            case .system: return dbus_bus_get_private(DBUS_BUS_SYSTEM, &error)
+            case .address(let address):
+                guard !address.utf8.contains(0), let connection = dbus_connection_open_private(address, &error) else {
+                    return nil
+                }
+                if dbus_bus_register(connection, &error) != 0 { return connection }
                 dbus_connection_close(connection)
                 dbus_connection_unref(connection)
-                throw Self.failure(error)
+                return nil
             }
         }
-        guard let connection else { throw Self.failure(error) }
         // Otherwise libdbus ends the process when the bus goes away.
         dbus_connection_set_exit_on_disconnect(connection, 0)
         return connection
     }
+}
 
-    private static func failure(_ error: DBusError) -> ConnectionError {
-        ConnectionError(reason: error.message.map { String(cString: $0) } ?? "the bus cannot be reached")
-    }
+/// Gives a function of libdbus a fresh error to fill (an error that is set already ends the process), and throws it.
+func withLibraryError(_ body: (inout DBusError) -> OpaquePointer?) throws(ConnectionError) -> OpaquePointer {
+    var error = DBusError()
+    dbus_error_init(&error)
+    defer { dbus_error_free(&error) }
+    if let result = body(&error) { return result }
+    throw ConnectionError(reason: error.message.map { String(cString: $0) } ?? "the address cannot be used")
 }

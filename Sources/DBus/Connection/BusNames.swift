@@ -29,6 +29,9 @@ public struct Credentials: Sendable, Hashable {
     public let pid: UInt32?
     /// The user.
     public let uid: UInt32?
+    /// The process as a pidfd, which stays the same process's whatever becomes of its number. A bus gives one from
+    /// dbus 1.15.8 and dbus-broker 34 on; nil where it does not.
+    public let processDescriptor: UnixFD?
 }
 
 /// What became of a request for a name.
@@ -110,7 +113,8 @@ extension Connection {
         func number(_ key: String) -> UInt32? {
             if case .uint32(let number) = answer[key] { number } else { nil }
         }
-        return Credentials(pid: number("ProcessID"), uid: number("UnixUserID"))
+        let process: UnixFD? = if case .unixFD(let descriptor) = answer["ProcessFD"] { descriptor } else { nil }
+        return Credentials(pid: number("ProcessID"), uid: number("UnixUserID"), processDescriptor: process)
     }
 
     /// Calls `handler` on the event loop each time the owner of a name changes, until ``unwatchName(_:)``.

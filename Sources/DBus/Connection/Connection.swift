@@ -1,4 +1,5 @@
 internal import CDBus
+internal import DequeModule
 public import Reactor
 
 /// A connection to a message bus: calls others, and exports objects that others call.
@@ -24,12 +25,14 @@ public actor Connection {
     private var closeWaiters: [CheckedContinuation<Void, Never>] = []
     private var closeTimer: TimerID?
 
-    var watches: [OpaquePointer: DescriptorWatch] = [:]
+    var watches = LibraryWatches()
     var dispatchIsScheduled = false
     var isDispatching = false
 
     private var lastSerial: UInt32 = 1024
     private var pendingCalls: [UInt32: PendingCall] = [:]
+    private var queue: Deque<QueuedMessage> = []
+    private var roomWaiters: [CheckedContinuation<Void, Never>] = []
 
     var objects = ObjectTree()
     var incomingCalls = IncomingCalls()
@@ -52,6 +55,13 @@ public actor Connection {
         let complete: (Result<LibraryPointer, CallError>) -> Void
     }
 
+    private struct QueuedMessage {
+        let message: Message
+        let serial: UInt32
+        /// Whether somebody waits for the answer: a call that was cancelled meanwhile is not sent at all.
+        let isCall: Bool
+    }
+
     // MARK: Opening and closing
 
     /// Connects to a bus.
@@ -65,17 +75,17 @@ public actor Connection {
         limits: ConnectionLimits = ConnectionLimits()
     ) async throws(ConnectionError) -> Connection {
         try await loop.run { () throws(ConnectionError) -> Connection in
-            let connection = Connection(raw: try address.connect(), on: loop, limits: limits)
+            let connection = Connection(raw: LibraryPointer(pointer: try address.connect()), on: loop, limits: limits)
             guard connection.assumeIsolated({ $0.attach() }) else { throw .outOfMemory }
             return connection
         }
     }
 
-    private init(raw: OpaquePointer, on loop: EventLoop, limits: ConnectionLimits) {
-        self.raw = raw
+    init(raw: LibraryPointer, on loop: EventLoop, limits: ConnectionLimits) {
+        self.raw = raw.pointer
         self.loop = loop
         self.limits = limits
-        uniqueName = dbus_bus_get_unique_name(raw).map { BusName(trusted: String(cString: $0)) }
+        uniqueName = dbus_bus_get_unique_name(raw.pointer).map { BusName(trusted: String(cString: $0)) }
     }
 
     /// How long ``close()`` waits for the other end to take what was sent.
@@ -87,7 +97,7 @@ public actor Connection {
     public func close() async {
         if state == .open {
             endCalls()
-            if dbus_connection_has_messages_to_send(raw) != 0 {
+            if hasMessagesToSend {
                 state = .closing
                 closeTimer = loop.schedule(at: .now + Self.closingTime) { self.assumeIsolated { $0.disconnect() } }
             } else {
@@ -124,6 +134,8 @@ public actor Connection {
         if state == .open { endCalls() }
         if let closeTimer { loop.cancelTimer(closeTimer) }
         state = .disconnected
+        queue = []
+        resumeRoomWaiters()
         // libdbus may be in the middle of a callback now, so its object goes in a turn of its own.
         loop.execute { self.assumeIsolated { $0.release() } }
     }
@@ -145,7 +157,7 @@ public actor Connection {
         return lastSerial
     }
 
-    private func send(_ message: Message, as serial: UInt32) throws(CallError) {
+    private func send(_ message: Message, as serial: UInt32, isCall: Bool = false) throws(CallError) {
         guard state == .open, dbus_connection_get_is_connected(raw) != 0 else { throw .disconnected }
         // libdbus drops such a message without a word, and its caller would wait until the deadline.
         if dbus_message_contains_unix_fds(message.pointer) != 0,
@@ -153,6 +165,14 @@ public actor Connection {
         {
             throw .notSent(.descriptorNotPassed)
         }
+        guard queue.isEmpty, dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes else {
+            queue.append(QueuedMessage(message: message, serial: serial, isCall: isCall))
+            return
+        }
+        try transmit(message, as: serial)
+    }
+
+    private func transmit(_ message: Message, as serial: UInt32) throws(CallError) {
         dbus_message_set_serial(message.pointer, serial)
         guard dbus_connection_send(raw, message.pointer, nil) != 0 else { throw .notSent(.outOfMemory) }
     }
@@ -160,6 +180,42 @@ public actor Connection {
     /// Sends a message that nobody waits for an answer to.
     func send(_ message: Message) throws(CallError) {
         try send(message, as: nextSerial())
+    }
+
+    var hasMessagesToSend: Bool { !queue.isEmpty || dbus_connection_has_messages_to_send(raw) != 0 }
+
+    /// Sends what waited for the other end to take what was sent before, in order, until enough is on its way again.
+    func sendQueued() {
+        while dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes / 2, let next = queue.popFirst() {
+            if next.isCall, pendingCalls[next.serial] == nil { continue }
+            do throws(CallError) {
+                try transmit(next.message, as: next.serial)
+            } catch {
+                fail(next.serial, error)
+            }
+        }
+        if queue.isEmpty, dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes / 2 { resumeRoomWaiters() }
+    }
+
+    private func resumeRoomWaiters() {
+        for waiter in roomWaiters { waiter.resume() }
+        roomWaiters = []
+    }
+
+    /// Returns when what was sent is on its way, but for less than ``ConnectionLimits/queuedBytes``, or the connection has
+    /// ended.
+    ///
+    /// A call waits for its answer and so slows its caller down by itself. Whoever emits or sends without waiting, faster
+    /// than the other end may read, waits here in between.
+    public func waitForRoom() async {
+        await withTaskExecutorPreference(loop) { await room() }
+    }
+
+    private func room() async {
+        await withCheckedContinuation { continuation in
+            let isFull = !queue.isEmpty || dbus_connection_get_outgoing_size(raw) > limits.queuedBytes
+            if state == .open, isFull { roomWaiters.append(continuation) } else { continuation.resume() }
+        }
     }
 
     /// Calls a method and waits for its answer.
@@ -198,7 +254,7 @@ public actor Connection {
             // All of this is one step on the loop's thread: neither an answer nor the end of the task overtakes it.
             if Task.isCancelled { return continuation.resume(returning: .failure(.cancelled)) }
             do throws(CallError) {
-                try send(message, as: serial)
+                try send(message, as: serial, isCall: true)
             } catch {
                 return continuation.resume(returning: .failure(error))
             }
@@ -271,6 +327,9 @@ public actor Connection {
     /// Calls of this connection that wait for their answer.
     var callsInFlight: Int { pendingCalls.count }
 
+    /// Messages that wait for the other end to take earlier ones.
+    var queuedMessages: Int { queue.count }
+
     private func fail(_ serial: UInt32, _ error: CallError) {
         guard let call = pendingCalls.removeValue(forKey: serial) else { return }
         if let timer = call.timer { loop.cancelTimer(timer) }
@@ -323,6 +382,10 @@ public struct ConnectionLimits: Sendable, Hashable {
     public var messageBytes = 16 << 20 {
         didSet { messageBytes = min(max(messageBytes, 0), Self.largestMessage) }
     }
+
+    /// Bytes that are sent and that the other end has not taken yet; above it messages wait their turn in the program, where
+    /// a call that is cancelled is never sent.
+    public var queuedBytes = 4 << 20
 
     /// What D-Bus allows in an array, 64 MiB; a message may have twice that, and a bus drops a connection that sends more.
     public static let largestMessage = 64 << 20

@@ -26,8 +26,7 @@ extension Connection {
     func detach() {
         dbus_connection_set_watch_functions(raw, nil, nil, nil, nil, nil)
         dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
-        for watch in watches.values { watch.cancel() }
-        watches = [:]
+        watches.removeAll()
         dbus_connection_close(raw)
         while dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {}
         dbus_connection_remove_filter(raw, receiveMessage, Unmanaged.passUnretained(self).toOpaque())
@@ -37,36 +36,23 @@ extension Connection {
     }
 
     fileprivate func add(_ watch: OpaquePointer) {
-        let flags = dbus_watch_get_flags(watch)
-        var events: DescriptorEvents = []
-        if flags & DBUS_WATCH_READABLE.rawValue != 0 { events.insert(.readable) }
-        if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { events.insert(.writable) }
         let unchecked = LibraryPointer(pointer: watch)
-        let descriptor = loop.watch(dbus_watch_get_unix_fd(watch), for: events) { [unowned self] ready in
-            assumeIsolated { $0.handle(unchecked, ready) }
+        let handle: @Sendable (UInt32) -> Void = { [unowned self] flags in
+            assumeIsolated { $0.handle(unchecked, flags) }
         }
-        descriptor.isEnabled = dbus_watch_get_enabled(watch) != 0
-        watches[watch] = descriptor
+        watches.add(watch, on: loop, handle)
     }
 
-    fileprivate func remove(_ watch: OpaquePointer) {
-        watches.removeValue(forKey: watch)?.cancel()
-    }
+    fileprivate func remove(_ watch: OpaquePointer) { watches.remove(watch) }
 
-    fileprivate func toggle(_ watch: OpaquePointer) {
-        watches[watch]?.isEnabled = dbus_watch_get_enabled(watch) != 0
-    }
+    fileprivate func toggle(_ watch: OpaquePointer) { watches.toggle(watch) }
 
-    private func handle(_ watch: LibraryPointer, _ ready: DescriptorEvents) {
-        var flags: UInt32 = 0
-        if ready.contains(.readable) { flags |= DBUS_WATCH_READABLE.rawValue }
-        if ready.contains(.writable) { flags |= DBUS_WATCH_WRITABLE.rawValue }
-        if ready.contains(.hangup) { flags |= DBUS_WATCH_HANGUP.rawValue }
-        if ready.contains(.error) { flags |= DBUS_WATCH_ERROR.rawValue }
+    private func handle(_ watch: LibraryPointer, _ flags: UInt32) {
         isDispatching = true
         dbus_watch_handle(watch.pointer, flags)
         dispatch()
-        if state == .closing, dbus_connection_has_messages_to_send(raw) == 0 { disconnect() }
+        if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { sendQueued() }
+        if state == .closing, !hasMessagesToSend { disconnect() }
     }
 
     /// How many messages are taken before the loop's other work gets its turn.

@@ -1,0 +1,95 @@
+import Foundation
+import Glibc
+import PrivateBus
+import Testing
+
+@testable import DBus
+
+/// The module beside other implementations: GLib's, systemd's and libdbus's own in Python.
+@Suite struct InteroperationTests {
+    @Test func gdbusCallsAndListens() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let call = [
+                "gdbus", "call", "--session", "--dest", Echo.name.rawValue, "--object-path", Echo.path.rawValue,
+                "--method",
+            ]
+            #expect(try run(call + ["com.example.Echo1.String", "ß"], on: pair.bus) == "('ß',)\n")
+            let values = "[<uint32 1>, <'a'>, <[(true, 'b')]>, <{'k': <3.5>}>]"
+            #expect(
+                try run(call + ["com.example.Echo1.Values", values], on: pair.bus)
+                    == "([<uint32 1>, <'a'>, <[(true, 'b')]>, <{'k': <3.5>}>],)\n"
+            )
+            #expect(try run(call + ["org.freedesktop.DBus.Peer.Ping"], on: pair.bus) == "()\n")
+        }
+    }
+
+    @Test func busctlCallsReadsAndSets() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let address = ["busctl", "--address=\(pair.bus.address)"]
+            let object = [Echo.name.rawValue, Echo.path.rawValue, Echo.interface.rawValue]
+            #expect(try run(address + ["call"] + object + ["String", "s", "a b"], on: pair.bus) == "s \"a b\"\n")
+            #expect(try run(address + ["get-property"] + object + ["Volume"], on: pair.bus) == "u 5\n")
+            #expect(try run(address + ["set-property"] + object + ["Volume", "u", "7"], on: pair.bus) == "")
+            #expect(try run(address + ["get-property"] + object + ["Volume"], on: pair.bus) == "u 7\n")
+            let members = try run(address + ["introspect"] + object, on: pair.bus)
+            #expect(members.contains(".Volume") && members.contains("writable") && members.contains(".Played"))
+        }
+    }
+
+    @Test func aPythonServiceIsCalledAndItsSignalsArrive() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let service = """
+                import dbus, dbus.service, dbus.mainloop.glib
+                from gi.repository import GLib
+                dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+                bus = dbus.bus.BusConnection('\(pair.bus.address)')
+                class Service(dbus.service.Object):
+                    @dbus.service.method('com.example.Python1', in_signature='sa{sv}', out_signature='a{sv}')
+                    def Merge(self, key, options):
+                        options[key] = dbus.Struct([dbus.UInt32(1), 'b'], signature='us')
+                        self.Merged(key)
+                        return options
+                    @dbus.service.method('com.example.Python1', out_signature='')
+                    def Fail(self):
+                        raise dbus.DBusException('because', name='com.example.Error.Python')
+                    @dbus.service.signal('com.example.Python1', signature='s')
+                    def Merged(self, key):
+                        pass
+                name = dbus.service.BusName('com.example.Python', bus)
+                Service(bus, '/python')
+                GLib.MainLoop().run()
+                """
+            let name: BusName = "com.example.Python"
+            let (owners, owned) = AsyncStream.makeStream(of: Bool.self)
+            let watch = try await pair.client.watchName(name) { _, new in owned.yield(new != nil) }
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/python3")
+            process.arguments = ["-c", service]
+            process.environment = pair.bus.environment
+            process.terminationHandler = { _ in owned.yield(false) }
+            try process.run()
+            var iterator = owners.makeAsyncIterator()
+            guard await iterator.next() == true else {
+                withKnownIssue("python3-dbus or python3-gi is not installed") { Issue.record("no service") }
+                return
+            }
+            let merge = Method<Arguments<String, [String: Value]>, [String: Value]>("com.example.Python1", "Merge")
+            let object = RemoteObject(name, "/python")
+            let signals = try await pair.client.signals(
+                Signal<String>("com.example.Python1", "Merged"),
+                matching: MatchRule(sender: name)
+            )
+            let merged = try await pair.client.call(merge, on: object, Arguments("k", ["a": .double(0.5)]))
+            #expect(merged == ["a": .double(0.5), "k": .structure([.uint32(1), "b"])])
+            var signal = signals.makeAsyncIterator()
+            #expect(await signal.next()?.body == "k")
+            await #expect(throws: CallError.remote(RemoteError("com.example.Error.Python", "because"))) {
+                try await pair.client.call(Method<Empty, Empty>("com.example.Python1", "Fail"), on: object, Empty())
+            }
+            // A child of Foundation's has the signals blocked that its thread has.
+            kill(process.processIdentifier, SIGKILL)
+            #expect(await iterator.next() == false)
+            try await pair.client.unwatchName(watch)
+        }
+    }
+}
