@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 BINDIR = $(PREFIX)/bin
+ROOT = $(DESTDIR)$(PREFIX)
 
 BUILT = .build/release
 PROGRAMS = openurl openurld todolist
@@ -24,7 +25,10 @@ INSTALLED = \
 	share/dbus-1/services/org.openurl.Router1.service \
 	lib/systemd/user/openurld.service \
 	share/man/man1/openurl.1 \
-	share/man/man8/openurld.8
+	share/man/man8/openurld.8 \
+	share/bash-completion/completions/openurl \
+	share/fish/vendor_completions.d/openurl.fish \
+	share/zsh/site-functions/_openurl
 
 .PHONY: build demo test lint format install uninstall clean
 
@@ -53,21 +57,25 @@ $(PROGRAMS:%=$(BUILT)/%) &:
 	$(MAKE) build
 
 install: $(PROGRAMS:%=$(BUILT)/%)
-	install -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)))
-	install -m 755 $^ $(DESTDIR)$(BINDIR)
-	install -m 644 $(HANDLERS) $(DESTDIR)$(PREFIX)/share/openurl/handlers
+	install -d $(sort $(dir $(INSTALLED:%=$(ROOT)/%)))
+	install -m 755 $^ $(ROOT)/bin
+	install -m 644 $(HANDLERS) $(ROOT)/share/openurl/handlers
 	sed '/CFBundleExecutable/{n;s|>[^<]*<|>$(BINDIR)/todolist<|;}' Schemes/com.acme.todolist.plist | \
-		install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/openurl/handlers/com.acme.todolist.plist
+		install -m 644 /dev/stdin $(ROOT)/share/openurl/handlers/com.acme.todolist.plist
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/org.openurl.Router1.service.in | \
-		install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/share/dbus-1/services/org.openurl.Router1.service
+		install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.openurl.Router1.service
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurld.service.in | \
-		install -m 644 /dev/stdin $(DESTDIR)$(PREFIX)/lib/systemd/user/openurld.service
-	install -m 644 Packaging/openurl.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 Packaging/openurld.8 $(DESTDIR)$(PREFIX)/share/man/man8
+		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
+	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
+	install -m 644 Packaging/openurld.8 $(ROOT)/share/man/man8
+	$(BUILT)/openurl --generate-completion-script bash | install -m 644 /dev/stdin $(ROOT)/share/bash-completion/completions/openurl
+	$(BUILT)/openurl --generate-completion-script fish | install -m 644 /dev/stdin $(ROOT)/share/fish/vendor_completions.d/openurl.fish
+	$(BUILT)/openurl --generate-completion-script zsh | install -m 644 /dev/stdin $(ROOT)/share/zsh/site-functions/_openurl
 
 uninstall:
-	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
-	-cd $(DESTDIR)$(PREFIX)/share && rmdir -p --ignore-fail-on-non-empty openurl/handlers
+	rm -f $(INSTALLED:%=$(ROOT)/%)
+	[ ! -d $(ROOT)/share/openurl/handlers ] || \
+		{ cd $(ROOT)/share && rmdir -p --ignore-fail-on-non-empty openurl/handlers; }
 
 clean:
 	swift package clean
