@@ -30,7 +30,7 @@ INSTALLED = \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl
 
-.PHONY: build demo test lint format install uninstall clean
+.PHONY: build demo test sanitize fuzz-dbus lint format install uninstall clean
 
 build:
 	@Packaging/require $(BUILD_PACKAGES)
@@ -79,3 +79,12 @@ uninstall:
 
 clean:
 	swift package clean
+
+# The tests of what runs on the event loop, under ThreadSanitizer and AddressSanitizer.
+sanitize:
+	swift test --disable-xctest --sanitize=thread --scratch-path .build-thread --filter 'DBusTests|ReactorTests'
+	swift test --disable-xctest --sanitize=address --scratch-path .build-address --filter 'DBusTests|ReactorTests'
+
+# Ten minutes of messages that somebody tampered with.
+fuzz-dbus:
+	DBUS_TEST_FUZZ_SECONDS=600 swift test --disable-xctest --filter FuzzTests

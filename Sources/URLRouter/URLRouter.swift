@@ -198,7 +198,7 @@ public actor URLRouter {
 
     func session(for handler: Handler) -> HandlerSession {
         // The identifier follows the same rule as a bus name.
-        let id = BusName(trusted: handler.id.rawValue)
+        let id = BusName(stringLiteral: handler.id.rawValue)
         if let session = sessions[id] {
             session.handler = handler
             return session
@@ -284,7 +284,7 @@ public actor URLRouter {
     }
 
     func state(of id: BundleIdentifier) -> HandlerState {
-        sessions[BusName(trusted: id.rawValue)].map(state(of:)) ?? .notRunning
+        sessions[BusName(stringLiteral: id.rawValue)].map(state(of:)) ?? .notRunning
     }
 
     func state(of session: HandlerSession) -> HandlerState {

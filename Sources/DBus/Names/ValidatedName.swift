@@ -24,11 +24,6 @@ extension ValidatedName {
         self = name
     }
 
-    /// Takes a string that the program knows to follow the rule; any other stops the process, as a wrong literal does.
-    public init(trusted: String) {
-        self.init(stringLiteral: trusted)
-    }
-
     /// The name itself.
     public var description: String { rawValue }
 }
