@@ -24,7 +24,7 @@ import Testing
                 let values = (0..<4).map { _ in random.value() }
                 #expect(try await pair.client.call(Echo.values, on: Echo.object, values) == values)
             }
-            let deepest = (0..<62).reduce(Value.byte(7)) { inner, _ in .variant(inner) }
+            let deepest = (0..<61).reduce(Value.byte(7)) { inner, _ in .variant(inner) }
             #expect(try await pair.client.call(Echo.values, on: Echo.object, [deepest]) == [deepest])
         }
     }

@@ -6,7 +6,7 @@ public enum EncodingError: Error, Sendable, Hashable, CustomStringConvertible {
     case nulInString
     /// The message is larger than the limit, in bytes.
     case tooLarge(limit: Int)
-    /// Containers are nested deeper than 64.
+    /// Containers are nested deeper than ``MessageWriter/maximumDepth``.
     case tooDeep
     /// A value is of another type than the signature promises, there are more or fewer values than that, or a signature
     /// that was put together at run time breaks the rules (a structure without a field, more than 255 bytes).
@@ -37,8 +37,9 @@ public enum EncodingError: Error, Sendable, Hashable, CustomStringConvertible {
 /// What would make libdbus end the process or the bus drop the connection is an error here, before anything is sent:
 /// types are compared with the promised signature, and size and depth are counted while writing.
 public struct MessageWriter: ~Copyable {
-    /// How deep containers may be nested, variants included.
-    public static let maximumDepth = 64
+    /// How deep containers may be nested, variants included: D-Bus allows 64, of which dbus-broker counts one for the
+    /// innermost value and closes the connection that sends more.
+    public static let maximumDepth = 63
     /// How many descriptors one message carries at most: a bus closes the connection that sends more.
     public static let maximumDescriptors = 16
 
