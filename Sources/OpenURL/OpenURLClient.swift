@@ -89,8 +89,10 @@ public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertib
                 self = .unknown("the router ended before it answered")
             } else if remote.isFromMissingService {
                 self = .unavailable("the router cannot be reached: \(remote.message)")
+            } else if remote.name == .invalidArguments {
+                self = .refused(remote.message)
             } else {
-                self = .refused(remote.description)
+                self = .unknown("the router cannot say what became of it: \(remote)")
             }
         case .disconnected: self = .unknown("the session bus ended before the router answered")
         case .cancelled: self = .unknown("cancelled before the router answered")

@@ -103,6 +103,9 @@ public enum HandlerInterface {
     /// The delegate method that is running now, or an empty string: what a watchdog's message names.
     public static let phase = Property<String>(name, "Phase")
 
+    /// The error of a handler that is ending and has not looked at the URL: it goes to the handler's next process.
+    public static let ending: ErrorName = "org.openurl.Handler1.Error.Ending"
+
     /// The phases that are part of a launch.
     public static let launchPhases: Set<String> = ["willFinishLaunching", "didFinishLaunching"]
 

@@ -13,6 +13,9 @@ public struct OpenOptions: Sendable, Hashable {
     public var activationToken: String?
     /// Passed on to the handler (`DESKTOP_STARTUP_ID`).
     public var desktopStartupID: String?
+    /// How many URLs ``fallback`` may hold.
+    public static let maximumFallbacks = 16
+
     /// Other URLs to try in turn when the one before has no handler.
     public var fallback: [String] = []
 
@@ -43,6 +46,9 @@ extension OpenOptions: DBusType {
         activationToken = try options.string(Key.activationToken)
         desktopStartupID = try options.string(Key.desktopStartupID)
         fallback = try options.strings(Key.fallback) ?? []
+        guard fallback.count <= Self.maximumFallbacks else {
+            throw .invalidValue("'\(Key.fallback)' holds more than \(Self.maximumFallbacks) URLs")
+        }
         // A caller that asks for more than there is must not believe that it has it.
         if let delivery = try options.string(Key.delivery), delivery != "now" {
             throw .invalidValue("'delivery' can only be 'now'")

@@ -31,24 +31,27 @@ extension Application {
             fail(identifier, "there is no session bus: \(error)")
         }
         application.onTerminate { queue.end(application, connection) { ended.yield(0) } }
-        let interfaces = HandlerObject.interfaces(application, queue, progress)
+        let routers = Routers()
+        let interfaces = HandlerObject.interfaces(application, queue, progress, routers)
         await connection.export(interfaces, at: HandlerInterface.object(of: identifier))
+
+        // Not on the main actor: a delegate that does not return must not keep the process alive without a bus.
+        Task.detached {
+            await connection.waitUntilClosed()
+            queue.end(application, connection) { ended.yield(1) }
+        }
 
         let isStartedByRouter = getenv(HandlerInterface.launchVariable) != nil
         // A child of the handler is not started by the router.
         unsetenv(HandlerInterface.launchVariable)
         do {
+            try await routers.watch(on: connection)
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process has that name already")
             }
             if !isStartedByRouter { try await queue.run { await application.launch() } }
         } catch {
             fail(identifier, "the handler cannot start: \(error)")
-        }
-        // Not on the main actor: a delegate that does not return must not keep the process alive without a bus.
-        Task.detached {
-            await connection.waitUntilClosed()
-            queue.end(application, connection) { ended.yield(1) }
         }
         for await status in statuses { exit(status) }
         exit(1)
@@ -102,9 +105,11 @@ private enum HandlerObject {
     static func interfaces(
         _ application: Application,
         _ queue: EventQueue,
-        _ progress: Progress
+        _ progress: Progress,
+        _ routers: Routers
     ) -> [ExportedInterface] {
-        @Sendable func open(_ text: String, _ context: OpenContext) async throws -> OpenAnswer {
+        @Sendable func open(_ text: String, _ told: OpenContext, _ caller: BusName?) async throws -> OpenAnswer {
+            let context = routers.verified(told, from: caller)
             let url: GenericURL
             do throws(GenericURL.ParseError) {
                 url = try GenericURL(text)
@@ -117,7 +122,9 @@ private enum HandlerObject {
             ExportedInterface(
                 HandlerInterface.name,
                 [
-                    .method(HandlerInterface.open) { _, input in try await open(input.values.0, input.values.1) },
+                    .method(HandlerInterface.open) { call, input in
+                        try await open(input.values.0, input.values.1, call.sender)
+                    },
                     .property(HandlerInterface.state) { progress.state.rawValue },
                     .property(HandlerInterface.phase) { progress.phase },
                 ]
@@ -131,14 +138,13 @@ private enum HandlerObject {
                     },
                     .method(FreedesktopApplication.open) { call, input in
                         var context = OpenContext()
-                        context.source.uniqueName = call.sender?.rawValue
                         context.activationToken = input.values.1["activation-token"]?.string
                         context.desktopStartupID = input.values.1["desktop-startup-id"]?.string
                         // All are tried; the first failure is the answer.
                         var failure: (any Error)?
                         for url in input.values.0 {
                             do {
-                                _ = try await open(url, context)
+                                _ = try await open(url, context, call.sender)
                             } catch {
                                 failure = failure ?? error
                             }

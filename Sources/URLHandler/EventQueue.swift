@@ -27,8 +27,8 @@ final class EventQueue: Sendable {
 
     /// Runs `body` on the main actor when all events before it are done, and returns what it returns.
     ///
-    /// - Throws: what `body` throws; `limitsExceeded` when too much waits; `ServiceUnknown` when the handler is ending, which
-    ///   tells the router that this process has not seen the URL.
+    /// - Throws: what `body` throws; `limitsExceeded` when too much waits; ``HandlerInterface/ending`` when the handler is ending,
+    ///   which tells the router that this process has not seen the URL.
     func run<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { result in
             let refusal = add {
@@ -43,7 +43,7 @@ final class EventQueue: Sendable {
             case .full:
                 result.resume(throwing: OpenURLError(.limitsExceeded, "\(Self.limit) events are waiting already"))
             case .finished:
-                result.resume(throwing: RemoteError(.serviceUnknown, "the handler is ending"))
+                result.resume(throwing: RemoteError(HandlerInterface.ending, "the handler is ending"))
             }
         }
     }

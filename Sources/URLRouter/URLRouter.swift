@@ -46,12 +46,11 @@ public actor URLRouter {
     let log: Logger
 
     private(set) var registry: Registry
+    private var registryNumber = 0
     var sessions: [BusName: HandlerSession] = [:]
     var senders = Senders()
     var lastNumber: UInt64 = 0
     var requestsByCaller: [BusName?: Int] = [:]
-    var requests = 0
-    var idleWaiters: [CheckedContinuation<Void, Never>] = []
 
     /// Makes a router.
     ///
@@ -132,7 +131,6 @@ public actor URLRouter {
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? limits.openTimeout
         let request = OpenRequest(number: lastNumber, url: text, caller: caller, timeout: timeout, options: options)
         requestsByCaller[caller] = count + 1
-        requests += 1
         defer { end(request) }
         // Its place in the queue is its place of arrival, even while the bus is asked who sent it.
         session.enqueue(request)
@@ -169,22 +167,25 @@ public actor URLRouter {
             throw OpenURLError(.noHandler, "no handler can claim the scheme: it \(error)")
         }
         let host = url.host.map(String.init)
-        guard let wanted = options.handler else {
-            guard let handler = registry.handler(for: scheme, host: host) else {
+        let handler: Handler
+        if let wanted = options.handler {
+            let candidates = registry.candidates(for: scheme, host: host)
+            guard let candidate = candidates.first(where: { $0.handler.id.rawValue == wanted }) else {
+                throw OpenURLError(.noHandler, "\(wanted) does not claim \(scheme): here; 'openurl list' shows who does")
+            }
+            handler = candidate.handler
+        } else {
+            guard let winner = registry.handler(for: scheme, host: host) else {
                 throw OpenURLError(.noHandler, noHandlerMessage(scheme, host))
             }
-            guard handler.program != nil else {
-                throw OpenURLError(
-                    .noHandler,
-                    "\(scheme): belongs to the system and goes to the desktop's default application, "
-                        + "which this version does not start"
-                )
-            }
-            return handler
+            handler = winner
         }
-        let candidates = registry.candidates(for: scheme, host: host)
-        guard let handler = candidates.first(where: { $0.handler.id.rawValue == wanted })?.handler else {
-            throw OpenURLError(.noHandler, "\(wanted) does not claim \(scheme): here; 'openurl list' shows who does")
+        guard handler.program != nil else {
+            throw OpenURLError(
+                .noHandler,
+                "\(scheme): belongs to the system and goes to the desktop's default application, "
+                    + "which this version does not start"
+            )
         }
         return handler
     }
@@ -199,38 +200,37 @@ public actor URLRouter {
     func session(for handler: Handler) -> HandlerSession {
         // The identifier follows the same rule as a bus name.
         let id = BusName(stringLiteral: handler.id.rawValue)
+        let launchTimeout = handler.manifest.launchTimeout ?? limits.launchTimeout
         if let session = sessions[id] {
             session.handler = handler
+            session.machine.launchTimeout = launchTimeout
             return session
         }
-        let launchTimeout = handler.manifest.launchTimeout ?? limits.launchTimeout
         let session = HandlerSession(handler, id, launchTimeout: launchTimeout)
         sessions[id] = session
         return session
     }
 
     func end(_ request: OpenRequest) {
-        requests -= 1
         if let count = requestsByCaller[request.caller] {
             requestsByCaller[request.caller] = count > 1 ? count - 1 : nil
         }
-        if requests == 0 {
-            for waiter in idleWaiters { waiter.resume() }
-            idleWaiters = []
-        }
-    }
-
-    /// Returns when every request has its answer.
-    public func waitUntilIdle() async {
-        guard requests > 0 else { return }
-        await withCheckedContinuation { idleWaiters.append($0) }
     }
 
     // MARK: The registry and its state
 
-    /// Uses another registry from now on; what runs goes on.
-    func use(_ registry: Registry) {
-        self.registry = registry
+    /// Uses another registry from now on; what runs goes on. One that was read before the one in use is left alone.
+    ///
+    /// - Returns: the schemes whose URLs go to another handler than before.
+    func use(_ snapshot: RegistrySnapshot) -> [String] {
+        guard snapshot.number > registryNumber else { return [] }
+        registryNumber = snapshot.number
+        let old = registry
+        registry = snapshot.registry
+        let changed = Set(old.schemes).union(registry.schemes).filter {
+            old.handlers(claiming: $0).first?.id != registry.handlers(claiming: $0).first?.id
+        }
+        return changed.map(\.rawValue).sorted()
     }
 
     /// Whether a URL has a handler that the caller may reach.

@@ -56,7 +56,7 @@ func installedHandlers() -> String? {
             try SignalWatch.start([SIGINT, SIGTERM], on: loop) { signal in
                 guard !isEnding.exchange(true, ordering: .relaxed) else { exit(128 + signal) }
                 log.info("ending when every request has its answer; once more ends at once")
-                Task { await drain(router, connection) }
+                Task { await drain(connection) }
             }
         }
         await RouterObject(router, store, connection).export()
@@ -76,13 +76,13 @@ func installedHandlers() -> String? {
 }
 
 /// Gives the name back, so that what comes next starts another router, answers what is there, and ends.
-@Sendable func drain(_ router: URLRouter, _ connection: Connection) async {
+@Sendable func drain(_ connection: Connection) async {
     do {
         try await connection.releaseName(RouterService.name)
     } catch {
         log.error("the name cannot be given back: \(error)")
     }
-    await router.waitUntilIdle()
+    await connection.waitUntilAnswered()
     await connection.close()
 }
 

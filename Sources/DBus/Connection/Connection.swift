@@ -29,7 +29,8 @@ public actor Connection {
     var dispatchIsScheduled = false
     var isDispatching = false
 
-    private var lastSerial: UInt32 = 1024
+    /// Begins anywhere, so that nobody who does not see the calls can answer them by guessing.
+    private var lastSerial = UInt32.random(in: 1024...UInt32.max / 2)
     private var pendingCalls: [UInt32: PendingCall] = [:]
     private var queue: Deque<QueuedMessage> = []
     private var roomWaiters: [CheckedContinuation<Void, Never>] = []
@@ -50,6 +51,7 @@ public actor Connection {
     }
 
     private struct PendingCall {
+        let destination: BusName?
         let timer: TimerID?
         /// Takes the answer, or the reason why there is none. Whoever removes the entry calls it, exactly once.
         let complete: (Result<LibraryPointer, CallError>) -> Void
@@ -231,12 +233,13 @@ public actor Connection {
         timeout: Duration? = .seconds(25)
     ) async throws(CallError) -> Output {
         let message = try methodCall(method, on: object, input)
+        let destination = object.destination
         let serial = nextSerial()
         // What resumes a task hands it to the executor that it prefers, and only from there it comes back to its actor: by
         // way of another thread, and out of order, unless that is the loop itself.
         let result: Result<Output, CallError> = await withTaskExecutorPreference(loop) {
             await withTaskCancellationHandler {
-                await answer(to: message, serial, timeout)
+                await answer(to: message, destination, serial, timeout)
             } onCancel: {
                 loop.execute { self.assumeIsolated { $0.fail(serial, .cancelled) } }
             }
@@ -247,6 +250,7 @@ public actor Connection {
     /// Sends a call and waits for its answer.
     private func answer<Output: MessageBody>(
         to message: Message,
+        _ destination: BusName?,
         _ serial: UInt32,
         _ timeout: Duration?
     ) async -> Result<Output, CallError> {
@@ -263,8 +267,8 @@ public actor Connection {
                     self.assumeIsolated { $0.fail(serial, .timedOut) }
                 }
             }
-            pendingCalls[serial] = PendingCall(timer: timer) { reply in
-                continuation.resume(returning: reply.flatMap { Message.result($0.pointer) })
+            pendingCalls[serial] = PendingCall(destination: destination, timer: timer) { [limits] reply in
+                continuation.resume(returning: reply.flatMap { Message.result($0.pointer, limit: limits.messageBytes) })
             }
         }
     }
@@ -338,6 +342,14 @@ public actor Connection {
 
     // MARK: Receiving
 
+    /// Whether an answer comes from the connection that was called, or from the bus in its place: a session bus delivers
+    /// answers that nobody asked for. Who owns a well-known name is not known here.
+    private func isAnswer(_ pointer: OpaquePointer, from destination: BusName?) -> Bool {
+        guard uniqueName != nil, let destination, destination.isUnique || destination == .bus else { return true }
+        let sender = dbus_message_get_sender(pointer).map { String(cString: $0) }
+        return sender == destination.rawValue || sender == BusName.bus.rawValue
+    }
+
     /// Takes a message off libdbus's hands.
     ///
     /// - Returns: whether libdbus has nothing more to do with it.
@@ -345,9 +357,9 @@ public actor Connection {
         let pointer = message.pointer
         switch dbus_message_get_type(pointer) {
         case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR:
-            guard let call = pendingCalls.removeValue(forKey: dbus_message_get_reply_serial(pointer)) else {
-                return false
-            }
+            let serial = dbus_message_get_reply_serial(pointer)
+            guard let call = pendingCalls[serial], isAnswer(pointer, from: call.destination) else { return false }
+            pendingCalls[serial] = nil
             if let timer = call.timer { loop.cancelTimer(timer) }
             call.complete(.success(message))
             return true

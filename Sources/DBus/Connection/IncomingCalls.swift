@@ -5,6 +5,7 @@ struct IncomingCalls {
     private var tasks: [UInt64: Task<Void, Never>] = [:]
     private var bySender: [BusName?: Int] = [:]
     private var lastNumber: UInt64 = 0
+    private var idleWaiters: [CheckedContinuation<Void, Never>] = []
 
     /// Counts a call.
     ///
@@ -23,8 +24,16 @@ struct IncomingCalls {
 
     mutating func end(_ number: UInt64, _ sender: BusName?) {
         tasks[number] = nil
+        if tasks.isEmpty {
+            for waiter in idleWaiters { waiter.resume() }
+            idleWaiters = []
+        }
         guard let count = bySender[sender] else { return }
         bySender[sender] = count > 1 ? count - 1 : nil
+    }
+
+    mutating func whenIdle(_ waiter: CheckedContinuation<Void, Never>) {
+        if tasks.isEmpty { waiter.resume() } else { idleWaiters.append(waiter) }
     }
 
     func cancelAll() {
@@ -43,6 +52,11 @@ extension Connection {
     /// Takes an object away, with all its interfaces; calls that have begun go on.
     public func unexport(_ path: ObjectPath) {
         objects.remove(path)
+    }
+
+    /// Returns when every call of others that has arrived has its answer.
+    public func waitUntilAnswered() async {
+        await withCheckedContinuation { incomingCalls.whenIdle($0) }
     }
 
     /// Who sent a message; the bus fills it in, and without a bus it could be anything.

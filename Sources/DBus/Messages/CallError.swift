@@ -6,11 +6,18 @@ public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     public let name: ErrorName
     /// What it says; may be empty.
     public let message: String
+    /// Whether the bus itself answered, and not the program that was called, which may use the bus's names for errors too.
+    public let isFromBus: Bool
 
     /// Makes an error; a service throws one to answer with it.
     public init(_ name: ErrorName, _ message: String) {
+        self.init(name, message, isFromBus: false)
+    }
+
+    init(_ name: ErrorName, _ message: String, isFromBus: Bool) {
         self.name = name
         self.message = message
+        self.isFromBus = isFromBus
     }
 
     /// The name and the message.
@@ -97,12 +104,14 @@ extension Message {
 
     private static func remoteError(_ pointer: OpaquePointer) -> RemoteError {
         let name = dbus_message_get_error_name(pointer).map { ErrorName(trusted: String(cString: $0)) } ?? .failed
-        var reader = MessageReader(message: pointer, limit: .max)
+        let sender = dbus_message_get_sender(pointer).map { String(cString: $0) }
+        let isFromBus = sender == BusName.bus.rawValue
+        var reader = MessageReader(message: pointer, limit: 1 << 20)
         do throws(DecodingError) {
-            return RemoteError(name, try reader.readString())
+            return RemoteError(name, try reader.readString(), isFromBus: isFromBus)
         } catch {
             // The text is optional and may be of any type.
-            return RemoteError(name, "")
+            return RemoteError(name, "", isFromBus: isFromBus)
         }
     }
 }
@@ -110,8 +119,9 @@ extension Message {
 extension RemoteError {
     /// Whether the bus says that nobody owns the called name and nothing could be started to own it: the call reached nobody.
     public var isFromMissingService: Bool {
-        name == .serviceUnknown || name == .nameHasNoOwner
-            || name.rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
+        isFromBus
+            && (name == .serviceUnknown || name == .nameHasNoOwner
+                || name.rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn."))
     }
 
     /// Whether the called program is there and lacks the object, the interface or the method.

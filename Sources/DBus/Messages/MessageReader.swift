@@ -209,6 +209,8 @@ public struct MessageReader: ~Copyable {
 
     /// Reads the next value, whatever its type.
     public mutating func readValue() throws(DecodingError) -> Value {
+        // What a value takes here is more than what it took in the message.
+        try spend(MemoryLayout<Value>.stride)
         switch code {
         case TypeCode.byte: return .byte(try readUInt8())
         case TypeCode.boolean: return .boolean(try readBool())

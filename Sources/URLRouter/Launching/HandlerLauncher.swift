@@ -54,6 +54,19 @@ struct HandlerLauncher: Sendable {
         }
     }
 
+    /// Whether a process runs the handler's own program.
+    func runsProgram(of handler: Handler, pid: UInt32) -> Bool {
+        guard let program = handler.program else { return false }
+        do throws(Errno) {
+            let path = try path(of: program, environment.merging(handler.manifest.environment) { $1 })
+            guard let resolved = realpath(path, nil) else { return false }
+            defer { free(resolved) }
+            return ProcessProgram.path(pid: pid) == String(cString: resolved)
+        } catch {
+            return false
+        }
+    }
+
     /// Watches a process that owns a handler's name and was started by somebody else.
     func adopt(pid: UInt32, onExit: @escaping (ProcessExit) -> Void) throws(Errno) -> ProcessHandle {
         guard let pid = CInt(exactly: pid) else { throw .noSuchProcess }

@@ -24,7 +24,7 @@ extension URLRouter {
     func sendingSession(_ source: OpenContext.Source) -> HandlerSession? {
         guard let pid = source.pid else { return nil }
         return sessions.values.first { session in
-            guard let process = session.process else { return false }
+            guard session.isVerified, let process = session.process else { return false }
             return process.exit == nil && UInt32(exactly: process.pid) == pid
         }
     }

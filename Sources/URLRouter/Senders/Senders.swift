@@ -30,20 +30,10 @@ struct Senders {
         source.pid = credentials?.pid
         source.uid = credentials?.uid
         if let pid = credentials?.pid {
-            source.executable = link("/proc/\(pid)/exe")
+            source.executable = ProcessProgram.path(pid: pid)
             source.unit = unit("/proc/\(pid)/cgroup")
         }
         return source
-    }
-
-    private static func link(_ path: String) -> String? {
-        withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
-            let text = buffer.bindMemory(to: CChar.self)
-            guard let start = text.baseAddress else { return nil }
-            let count = readlink(path, start, text.count)
-            guard count > 0 else { return nil }
-            return String(validating: buffer.prefix(count), as: UTF8.self)
-        }
     }
 
     /// The last element of the process's control group, where it is a unit's.

@@ -20,6 +20,9 @@ public struct RouterObject: Sendable {
         await connection.export([opening, registering, lifecycle], at: RouterService.path)
     }
 
+    /// How many URLs one call may hold: as many as a caller may have without an answer.
+    private static let urlsPerCall = 4096
+
     private var opening: ExportedInterface {
         ExportedInterface(
             RouterInterface.name,
@@ -28,6 +31,9 @@ public struct RouterObject: Sendable {
                     try await router.open(input.values.0, input.values.1, caller: call.sender)
                 },
                 .method(RouterInterface.openURLs) { [router] call, input in
+                    guard input.values.0.count <= Self.urlsPerCall else {
+                        throw OpenURLError(.limitsExceeded, "more than \(Self.urlsPerCall) URLs in one call")
+                    }
                     var outcomes: [OpenOutcome] = []
                     for url in input.values.0 {
                         do throws(OpenURLError) {
@@ -71,11 +77,11 @@ public struct RouterObject: Sendable {
                     }
                     return schemes
                 },
-                .method(RegistryInterface.reload) { [router, store] _, _ in
-                    let registry = await store.reload()
-                    await router.use(registry)
+                .method(RegistryInterface.reload) { _, _ in
+                    let snapshot = await store.reload()
+                    try await announce(await router.use(snapshot))
                     var problems: [String: String] = [:]
-                    for diagnostic in registry.diagnostics {
+                    for diagnostic in snapshot.registry.diagnostics {
                         let problem = [diagnostic.key, diagnostic.reason].compactMap { $0 }.joined(separator: ": ")
                         problems[diagnostic.file] = problems[diagnostic.file].map { "\($0)\n\(problem)" } ?? problem
                     }
@@ -87,14 +93,13 @@ public struct RouterObject: Sendable {
     }
 
     private func register(_ path: String) async throws -> HandlerEntry {
-        let (registration, registry): (Registration, Registry)
+        let (registration, snapshot): (Registration, RegistrySnapshot)
         do throws(RegistrationError) {
-            (registration, registry) = try await store.register(path)
+            (registration, snapshot) = try await store.register(path)
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
-        await router.use(registry)
-        if registration.change != .unchanged { try await announce(registration.handler.schemes) }
+        try await announce(await router.use(snapshot))
         var entry = await router.entry(registration.handler)
         entry.warnings = registration.warnings.map(\.description) + registration.conflicts.map(warning)
         return entry
@@ -107,17 +112,18 @@ public struct RouterObject: Sendable {
         } catch {
             throw RemoteError(.invalidArguments, "the bundle identifier \(error)")
         }
-        let schemes = await router.registry[id]?.schemes ?? []
+        let snapshot: RegistrySnapshot
         do throws(UnregistrationError) {
-            await router.use(try await store.unregister(id))
+            snapshot = try await store.unregister(id)
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
-        try await announce(schemes)
+        try await announce(await router.use(snapshot))
     }
 
-    private func announce(_ schemes: [Scheme]) async throws {
-        try await connection.emit(RegistryInterface.changed, from: RouterService.path, schemes.map(\.rawValue))
+    private func announce(_ schemes: [String]) async throws {
+        guard !schemes.isEmpty else { return }
+        try await connection.emit(RegistryInterface.changed, from: RouterService.path, schemes)
     }
 }
 

@@ -6,7 +6,6 @@ internal import Reactor
 extension URLRouter {
     func deliver(_ request: OpenRequest, _ session: HandlerSession) async throws(OpenURLError) -> OpenResult {
         while true {
-            if case .waiting = request.turn { perform(session.machine.on(.requested), session) }
             let owner = try await turn(of: request, session)
             session.inHand[request.number] = request
             let answer = await attempt(request, session, owner)
@@ -30,10 +29,13 @@ extension URLRouter {
         case .refused(let error): throw error
         case .waiting, .suspended: break
         }
-        request.timer = loop.schedule(at: request.deadline) {
-            self.expire(request, session)
+        request.timer = loop.schedule(at: request.deadline) { self.expire(request, session) }
+        // Nobody goes ahead at once, however empty the queue: those whose turn came before are on their way through the
+        // loop's jobs, and this one has to go behind them.
+        let result = await withCheckedContinuation { continuation in
+            request.turn = .suspended(continuation)
+            perform(session.machine.on(.requested), session)
         }
-        let result = await withCheckedContinuation { request.turn = .suspended($0) }
         if let timer = request.timer { loop.cancelTimer(timer) }
         return try result.get()
     }
@@ -41,12 +43,15 @@ extension URLRouter {
     func expire(_ request: OpenRequest, _ session: HandlerSession) {
         guard case .suspended = request.turn else { return }
         session.remove(request)
-        let error = OpenURLError(
+        request.resolve(.failure(tooLate(request, session)))
+        perform(.deliver, session)
+    }
+
+    func tooLate(_ request: OpenRequest, _ session: HandlerSession) -> OpenURLError {
+        OpenURLError(
             .timedOut,
             "\(session.id) was not ready within \(request.timeout); it did not get the URL"
         )
-        request.resolve(.failure(error))
-        perform(.deliver, session)
     }
 
     func attempt(
@@ -57,11 +62,14 @@ extension URLRouter {
         guard let context = request.context else { return .failure(.cancelled) }
         // The handler may have given its name back since the request was granted, and then counts on getting nothing more.
         guard session.owner == owner else {
-            return .failure(.remote(RemoteError(.nameHasNoOwner, "\(session.id) is ending")))
+            return .failure(.remote(RemoteError(HandlerInterface.ending, "\(session.id) is ending")))
+        }
+        if !session.hasAnswered, session.launchTimer == nil, session.process?.isChild == true {
+            startLaunchTimer(session)
         }
         if request.causedLaunch { request.addPhase("ready") }
         let left = ContinuousClock.now.duration(to: request.deadline)
-        guard left > .zero else { return .failure(.timedOut) }
+        guard left > .zero else { return .failure(.cancelled) }
         do throws(CallError) {
             return .success(try await bus.open(request.url, context, with: session.id, at: owner, timeout: left))
         } catch {
@@ -87,7 +95,7 @@ extension URLRouter {
 
     /// Whether the error says that no process has seen the URL.
     static func isUndelivered(_ error: CallError) -> Bool {
-        if case .remote(let error) = error { error.isFromMissingService } else { false }
+        if case .remote(let error) = error { error.isFromMissingService || error.name == HandlerInterface.ending } else { false }
     }
 
     func failure(
@@ -98,10 +106,10 @@ extension URLRouter {
     ) -> OpenURLError {
         let id = session.id
         switch error {
-        case .remote(let error) where error.name == .noReply || error.name == .disconnected:
+        case .remote(let error) where error.isFromBus && error.name == .noReply:
             return session.verdict
                 ?? OpenURLError(.handlerCrashed, "\(id) ended before it answered; it may have acted on the URL")
-        case .remote(let error) where error.isFromMissingMethod:
+        case .remote(let error) where error.isFromMissingMethod && !session.hasAnswered:
             return OpenURLError(
                 .launchFailed,
                 "the process that owns \(id) is no handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
@@ -120,7 +128,9 @@ extension URLRouter {
             )
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
-        case .cancelled, .disconnected:
+        case .cancelled:
+            return tooLate(request, session)
+        case .disconnected:
             return OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")
         }
     }
@@ -135,8 +145,8 @@ extension URLRouter {
     }
 
     func finishLaunch(_ session: HandlerSession, _ owner: BusName) {
-        guard session.owner == owner, let timer = session.launchTimer else { return }
-        loop.cancelTimer(timer)
-        session.launchTimer = nil
+        guard session.owner == owner else { return }
+        session.hasAnswered = true
+        stopLaunchTimer(session)
     }
 }

@@ -18,6 +18,10 @@ extension URLRouter {
         case .launch: launch(session)
         case .identify(let owner):
             session.verdict = nil
+            session.hasAnswered = false
+            session.isVerified = false
+            // A process that waits for its first message does not hang; the first one starts the watchdog again.
+            if session.waiting.isEmpty { stopLaunchTimer(session) }
             Task { await identify(owner, session) }
         case .deliver:
             guard let owner = session.owner else { return }
@@ -60,35 +64,52 @@ extension URLRouter {
     }
 
     func stopTimers(_ session: HandlerSession) {
-        if let timer = session.launchTimer { loop.cancelTimer(timer) }
+        stopLaunchTimer(session)
         if let timer = session.endTimer { loop.cancelTimer(timer) }
-        session.launchTimer = nil
         session.endTimer = nil
+    }
+
+    func stopLaunchTimer(_ session: HandlerSession) {
+        if let timer = session.launchTimer { loop.cancelTimer(timer) }
+        session.launchTimer = nil
+    }
+
+    func startLaunchTimer(_ session: HandlerSession) {
+        session.launchTimer = loop.schedule(at: .now + session.machine.launchTimeout) {
+            session.launchTimer = nil
+            self.perform(session.machine.on(.launchTimedOut), session)
+        }
     }
 
     func lookForOwner(of session: HandlerSession) async {
         do throws(CallError) {
             perform(session.machine.on(.found(owner: try await owner(of: session))), session)
         } catch {
-            // Only a bus that has gone gives no answer, and then there is nobody left to open anything for.
-            log.error("the bus does not answer: \(error)")
+            log.error("the bus does not say who owns \(session.id): \(error)")
+            perform(session.machine.on(.lookupFailed), session)
         }
     }
 
     /// Who owns the handler's name; from then on every change is told to the machine.
     func owner(of session: HandlerSession) async throws(CallError) -> BusName? {
         if !session.isNameWatched {
-            session.isNameWatched = true
             let id = session.id
             try await bus.watchOwner(of: id) { [unowned self] _, new in
                 assumeIsolated { $0.ownerChanged(to: new, id) }
             }
+            session.isNameWatched = true
         }
-        return try await bus.owner(of: session.id)
+        while true {
+            let changes = session.ownerChanges
+            let owner = try await bus.owner(of: session.id)
+            // A change is told at once and an answer only when this task goes on, so the answer may be the older of the two.
+            if changes == session.ownerChanges { return owner }
+        }
     }
 
     func ownerChanged(to owner: BusName?, _ id: BusName) {
         guard let session = sessions[id] else { return }
+        session.ownerChanges += 1
         perform(session.machine.on(.ownerChanged(owner)), session)
     }
 
@@ -99,10 +120,7 @@ extension URLRouter {
             }
             log.info("started", metadata: ["handler": "\(session.id)", "pid": "\(process.pid)"])
             hold(process, session)
-            session.launchTimer = loop.schedule(at: .now + session.machine.launchTimeout) {
-                session.launchTimer = nil
-                self.perform(session.machine.on(.launchTimedOut), session)
-            }
+            startLaunchTimer(session)
             for request in session.waiting {
                 request.causedLaunch = true
                 request.addPhase("processStarted")
@@ -131,11 +149,16 @@ extension URLRouter {
         do {
             let credentials = try await bus.credentials(of: owner)
             guard session.owner == owner, let pid = credentials.pid else { return }
-            if let process = session.process, process.exit == nil, UInt32(exactly: process.pid) == pid { return }
+            if let process = session.process, process.exit == nil, UInt32(exactly: process.pid) == pid {
+                session.isVerified = process.isChild
+                return
+            }
             let process = try launcher.adopt(pid: pid) { exit in
                 self.processEnded(exit, session)
             }
             hold(process, session)
+            // Anybody can take a free name. Who runs the handler's program is the handler, as far as that can be told.
+            session.isVerified = launcher.runsProgram(of: session.handler, pid: pid)
         } catch {
             // It ended in the meantime, which the bus tells by itself.
             log.debug("\(session.id) cannot be watched: \(error)")
@@ -150,7 +173,10 @@ extension URLRouter {
             // A handler in another language has no such property and no launch methods: it is ready when it owns its name.
             return
         }
-        guard HandlerInterface.launchPhases.contains(phase) else { return }
-        perform(session.machine.on(.launchHangs(phase: phase)), session)
+        if HandlerInterface.launchPhases.contains(phase) {
+            perform(session.machine.on(.launchHangs(owner: owner, phase: phase)), session)
+        } else if session.owner == owner, !session.hasAnswered, !session.inHand.isEmpty, session.launchTimer == nil {
+            startLaunchTimer(session)
+        }
     }
 }

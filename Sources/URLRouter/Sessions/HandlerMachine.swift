@@ -35,8 +35,10 @@ struct HandlerMachine {
         case exited(ProcessExit)
         /// The launch has taken as long as it may.
         case launchTimedOut
-        /// The launch hangs in this delegate method.
-        case launchHangs(phase: String)
+        /// The launch hangs in this delegate method of this owner.
+        case launchHangs(owner: BusName, phase: String)
+        /// The bus did not say who owns the name.
+        case lookupFailed
         /// The handler answered that it is ending.
         case refusesMore
         /// Ending has taken as long as it may.
@@ -64,7 +66,8 @@ struct HandlerMachine {
     }
 
     let id: String
-    let launchTimeout: Duration
+    /// How long a launch may take, for the next one.
+    var launchTimeout: Duration
     private(set) var state = State.notRunning
     /// Whether the process that the session holds has not ended yet.
     private(set) var hasProcess = false
@@ -107,6 +110,10 @@ struct HandlerMachine {
             state = .notRunning
             return [.failWaiting(OpenURLError(.launchFailed, "\(id) \(exit) before it was ready"))]
 
+        case (.lookingForOwner, .lookupFailed), (.lostProcess, .lookupFailed):
+            state = .notRunning
+            return [.failWaiting(OpenURLError(.launchFailed, "the bus does not say whether \(id) is running; try again"))]
+
         case (.starting, .launchTimedOut):
             state = .ending(owner: nil)
             let error = OpenURLError(
@@ -116,7 +123,7 @@ struct HandlerMachine {
             return [.kill, .failWaiting(error)]
         case (.running(let owner), .launchTimedOut):
             return [.checkLaunch(owner: owner)]
-        case (.running(let owner), .launchHangs(let phase)):
+        case (.running(let owner), .launchHangs(let hanging, let phase)) where owner == hanging:
             state = .ending(owner: owner)
             let error = OpenURLError(
                 .timedOut,
@@ -131,7 +138,8 @@ struct HandlerMachine {
         case (.ending, .ownerChanged(nil)):
             return hasProcess ? remainEnding() : gone()
         case (.ending, .endTimedOut):
-            return [.kill]
+            // Who owns the name then, if anybody, is the handler.
+            return hasProcess ? [.kill, .startEndWatchdog] : gone()
 
         case (.ending(let owner), .exited):
             hasProcess = false

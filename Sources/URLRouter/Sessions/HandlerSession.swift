@@ -9,7 +9,7 @@ internal import SchemeRegistry
 /// All of it belongs to the router's actor.
 final class HandlerSession {
     let id: BusName
-    /// The handler as the registry has it now; a running process keeps the manifest that it was started with.
+    /// The handler as the registry has it now, whatever the process was started with.
     var handler: Handler
     var machine: HandlerMachine
     /// What waits, in order of arrival.
@@ -25,6 +25,12 @@ final class HandlerSession {
     /// What the requests in hand get when the process ends, where that is not a crash.
     var verdict: OpenURLError?
     var isNameWatched = false
+    /// How often the name has changed its owner, for those who asked the bus for it meanwhile.
+    var ownerChanges = 0
+    /// Whether the owner has answered once, and so has launched.
+    var hasAnswered = false
+    /// Whether the process is the manifest's program, and so may speak for the handler.
+    var isVerified = false
 
     init(_ handler: Handler, _ id: BusName, launchTimeout: Duration) {
         self.handler = handler
