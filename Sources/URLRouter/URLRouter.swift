@@ -171,7 +171,10 @@ public actor URLRouter {
         if let wanted = options.handler {
             let candidates = registry.candidates(for: scheme, host: host)
             guard let candidate = candidates.first(where: { $0.handler.id.rawValue == wanted }) else {
-                throw OpenURLError(.noHandler, "\(wanted) does not claim \(scheme): here; 'openurl list' shows who does")
+                throw OpenURLError(
+                    .noHandler,
+                    "\(wanted) does not claim \(scheme): here; 'openurl list' shows who does"
+                )
             }
             handler = candidate.handler
         } else {

@@ -123,15 +123,22 @@ import Testing
         defer { router.stop() }
         let (opened, started) = AsyncStream<BusName?>.makeStream()
         let watch = try await router.connection.watchName(RouterService.name) { _, new in started.yield(new) }
-        let answer = Task { try await router.open("last:x") }
-        // The call is on its way before the signal is sent: both go through the connection in order.
-        _ = try await router.connection.call(
-            RouterInterface.canOpenURL,
-            on: RouterService.object,
-            "last:x"
-        )
+        let (answers, answered) = AsyncStream<Result<OpenResult, any Error>>.makeStream()
+        // The handler takes its name when the router has the URL, and the URL has no answer before that.
+        try await Router.waitForOwner(of: "com.example.last", on: router.connection) {
+            Task {
+                do {
+                    answered.yield(.success(try await router.open("last:x")))
+                } catch {
+                    answered.yield(.failure(error))
+                }
+            }
+        }
         #expect(await router.terminate() == 0)
-        #expect(try await answer.value.path == .launched)
+        for await answer in answers {
+            #expect(try answer.get().path == .launched)
+            break
+        }
         for await owner in opened where owner == nil { break }
         try await router.connection.unwatchName(watch)
     }

@@ -95,7 +95,8 @@ extension URLRouter {
 
     /// Whether the error says that no process has seen the URL.
     static func isUndelivered(_ error: CallError) -> Bool {
-        if case .remote(let error) = error { error.isFromMissingService || error.name == HandlerInterface.ending } else { false }
+        guard case .remote(let error) = error else { return false }
+        return error.isFromMissingService || error.name == HandlerInterface.ending
     }
 
     func failure(

@@ -112,7 +112,8 @@ struct HandlerMachine {
 
         case (.lookingForOwner, .lookupFailed), (.lostProcess, .lookupFailed):
             state = .notRunning
-            return [.failWaiting(OpenURLError(.launchFailed, "the bus does not say whether \(id) is running; try again"))]
+            let error = OpenURLError(.launchFailed, "the bus does not say whether \(id) is running; try again")
+            return [.failWaiting(error)]
 
         case (.starting, .launchTimedOut):
             state = .ending(owner: nil)
