@@ -98,6 +98,8 @@ let package = Package(
             ],
             resources: [.copy("Handlers")]
         ),
+        .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus"]),
+        .testTarget(name: "URLHandlerTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["RFC1808", "SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),

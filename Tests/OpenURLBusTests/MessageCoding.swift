@@ -1,0 +1,30 @@
+import OpenURLBus
+
+@testable import DBus
+
+/// Puts a value into a real message and takes it out as another type of the same signature.
+func recoded<Input: MessageBody, Output: MessageBody>(
+    _ input: Input,
+    as type: Output.Type = Output.self
+) throws -> Output {
+    let message = try Message.signal("com.example.Test1", "Test", from: "/com/example/Test", input, limit: 1 << 20)
+    return try Message.body(message.pointer, limit: .max)
+}
+
+/// Why options cannot be read as a type; nil where they can.
+func problem<Output: MessageBody>(_ options: [String: Value], as type: Output.Type) throws -> String? {
+    let message = try Message.signal("com.example.Test1", "Test", from: "/com/example/Test", options, limit: 1 << 20)
+    do throws(DecodingError) {
+        let _: Output = try Message.body(message.pointer, limit: .max)
+        return nil
+    } catch {
+        return error.description
+    }
+}
+
+/// One value of each type that a key can have by mistake.
+let samples: [Value] = [
+    .byte(1), .boolean(true), .int32(1), .uint32(1), .int64(1), .uint64(1), .double(1), .string("1"),
+    .array([.string("1")], of: "s"), .array([], of: "v"), .options(["k": "v"]),
+    .dictionary(["k": "v"], key: "s", value: "s"), .structure([.string("1")]),
+]

@@ -1,0 +1,306 @@
+import OpenURLBus
+import Testing
+
+@testable import DBus
+
+/// Every `a{sv}` of the contract: there and back, without what is unknown, and with an error for what is of another type.
+@Suite struct OptionsTests {
+    /// A known key has the one type that the contract gives it.
+    private func expectType<T: MessageBody>(
+        _ signature: Signature,
+        of key: String,
+        in options: [String: Value],
+        as type: T.Type
+    ) throws {
+        for sample in samples where sample.signature != signature {
+            let found = try problem(options.merging([key: sample]) { $1 }, as: type)
+            #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
+        }
+    }
+
+    // MARK: OpenOptions
+
+    @Test func openOptionsComeBackAsTheyWere() throws {
+        #expect(try recoded(OpenOptions()) == OpenOptions())
+        #expect(try recoded(OpenOptions(), as: [String: Value].self) == [:])
+        var options = OpenOptions()
+        options.annotation = .structure(["a", .uint32(7)])
+        options.handler = "com.example.app"
+        options.timeout = .milliseconds(1500)
+        options.activationToken = "token"
+        options.desktopStartupID = "startup"
+        options.fallback = ["a:b", "c:d"]
+        #expect(try recoded(options) == options)
+        #expect(
+            try recoded(options, as: [String: Value].self) == [
+                "annotation": .structure(["a", .uint32(7)]), "handler": "com.example.app", "timeout": .uint32(1500),
+                "activation-token": "token", "desktop-startup-id": "startup",
+                "fallback": .array(["a:b", "c:d"], of: "s"),
+            ]
+        )
+    }
+
+    @Test(arguments: samples) func anAnnotationIsOfAnyType(_ annotation: Value) throws {
+        var options = OpenOptions()
+        options.annotation = annotation
+        #expect(try recoded(options) == options)
+    }
+
+    @Test(arguments: [
+        (Duration.milliseconds(1), UInt32(1)), (.nanoseconds(1), 1), (.microseconds(1001), 2), (.zero, 0),
+        (.seconds(-1), 0), (.seconds(10_000_000), .max), (.milliseconds(4_294_967_295), .max),
+    ])
+    func aTimeoutIsWholeMillisecondsRoundedUp(timeout: Duration, milliseconds: UInt32) throws {
+        var options = OpenOptions()
+        options.timeout = timeout
+        #expect(try recoded(options, as: [String: Value].self) == ["timeout": .uint32(milliseconds)])
+    }
+
+    @Test func openOptionsOfAnotherTypeAreAnError() throws {
+        for (key, signature) in [
+            ("handler", "s"), ("timeout", "u"), ("activation-token", "s"), ("desktop-startup-id", "s"),
+            ("fallback", "as"), ("delivery", "s"),
+        ] as [(String, Signature)] {
+            try expectType(signature, of: key, in: [:], as: OpenOptions.self)
+        }
+        let fallback = Array(repeating: Value.string("a:b"), count: OpenOptions.maximumFallbacks)
+        #expect(try problem(["fallback": .array(fallback, of: "s")], as: OpenOptions.self) == nil)
+        #expect(
+            try problem(["fallback": .array(fallback + ["a:b"], of: "s")], as: OpenOptions.self)
+                == "'fallback' holds more than 16 URLs"
+        )
+        #expect(try problem(["delivery": "queued"], as: OpenOptions.self) == "'delivery' can only be 'now'")
+        #expect(try problem(["delivery": "now"], as: OpenOptions.self) == nil)
+    }
+
+    @Test func unknownKeysAreIgnored() throws {
+        let unknown: [String: Value] = ["from-the-future": .int64(1), "Timeout": "soon", "": true]
+        #expect(try recoded(unknown) == OpenOptions())
+        #expect(try recoded(unknown) == OpenContext())
+        #expect(try recoded(unknown.merging(["id": "a"]) { $1 }) == HandlerStatus(id: "a", state: ""))
+        let result = try recoded(unknown.merging(["handler": "a", "path": "active"]) { $1 }, as: OpenResult.self)
+        #expect(result == OpenResult(handler: "a", path: .active, reply: [:], trace: []))
+        let entry = try recoded(unknown.merging(["id": "a"]) { $1 }, as: HandlerEntry.self)
+        #expect(entry.id == "a")
+    }
+
+    // MARK: OpenContext
+
+    @Test func openContextComesBackAsItWas() throws {
+        #expect(try recoded(OpenContext()) == OpenContext())
+        var context = OpenContext()
+        context.sourceApplication = "com.example.sender"
+        context.source.pid = 42
+        context.source.uid = 1000
+        context.source.executable = "/bin/x"
+        context.source.unit = "x.scope"
+        context.source.uniqueName = ":1.7"
+        context.annotation = .array([], of: "(sv)")
+        context.activationToken = "token"
+        context.desktopStartupID = "startup"
+        context.hops = 3
+        context.accepted = .max
+        #expect(try recoded(context) == context)
+        #expect(
+            try recoded(context, as: [String: Value].self) == [
+                "source-application": "com.example.sender",
+                "source": .options([
+                    "pid": .uint32(42), "uid": .uint32(1000), "executable": "/bin/x", "unit": "x.scope",
+                    "unique-name": ":1.7",
+                ]),
+                "annotation": .array([], of: "(sv)"), "activation-token": "token", "desktop-startup-id": "startup",
+                "hops": .uint32(3), "accepted": .uint64(.max),
+            ]
+        )
+    }
+
+    @Test func openContextOfAnotherTypeIsAnError() throws {
+        for (key, signature) in [
+            ("source-application", "s"), ("activation-token", "s"), ("desktop-startup-id", "s"), ("hops", "u"),
+            ("accepted", "t"), ("source", "a{sv}"),
+        ] as [(String, Signature)] {
+            try expectType(signature, of: key, in: [:], as: OpenContext.self)
+        }
+        for (key, signature) in [
+            ("pid", "u"), ("uid", "u"), ("executable", "s"), ("unit", "s"), ("unique-name", "s"),
+        ] as [(String, Signature)] {
+            for sample in samples where sample.signature != signature {
+                let found = try problem(["source": .options([key: sample])], as: OpenContext.self)
+                #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
+            }
+        }
+    }
+
+    // MARK: OpenResult, OpenOutcome, OpenAnswer
+
+    private let trace = [
+        TracePhase("processStarted", microseconds: 0), TracePhase("open", microseconds: .max, answer: false),
+    ]
+
+    @Test func openResultComesBackAsItWas() throws {
+        for path: OpenResult.Path in [.launched, .active, .fallback] {
+            let result = OpenResult(handler: "com.example.app", path: path, reply: ["k": .uint32(1)], trace: trace)
+            #expect(try recoded(result) == result)
+        }
+        let result = OpenResult(handler: "com.example.app", path: .launched, reply: [:], trace: trace)
+        #expect(
+            try recoded(result, as: [String: Value].self) == [
+                "handler": "com.example.app", "path": "launched", "reply": .options([:]),
+                "trace": .array(
+                    [
+                        .structure(["processStarted", .uint64(0), true]),
+                        .structure(["open", .uint64(.max), false]),
+                    ],
+                    of: "(stb)"
+                ),
+            ]
+        )
+    }
+
+    @Test func openResultOfAnotherTypeIsAnError() throws {
+        let options: [String: Value] = ["handler": "a", "path": "active"]
+        for (key, signature) in [
+            ("handler", "s"), ("path", "s"), ("reply", "a{sv}"), ("trace", "a(stb)"),
+        ] as [(String, Signature)] {
+            try expectType(signature, of: key, in: options, as: OpenResult.self)
+        }
+        for incomplete: [String: Value] in [[:], ["handler": "a"], ["path": "active"]] {
+            #expect(try problem(incomplete, as: OpenResult.self) == "a result without a handler or a path")
+        }
+        #expect(try problem(["handler": "a", "path": "by-air"], as: OpenResult.self) == "'by-air' is no path")
+    }
+
+    @Test func openOutcomeIsAResultOrAnError() throws {
+        let result = OpenResult(handler: "com.example.app", path: .active, reply: ["k": "v"], trace: trace)
+        guard case .opened(result) = try recoded(OpenOutcome.opened(result), as: OpenOutcome.self) else {
+            Issue.record("no result")
+            return
+        }
+        for error in OpenURLError.Code.allCases.map({ RemoteError($0.errorName, "why") })
+            + [RemoteError("com.example.Error.Other", "")]
+        {
+            guard case .failed(error) = try recoded(OpenOutcome.failed(error), as: OpenOutcome.self) else {
+                Issue.record("not \(error)")
+                continue
+            }
+        }
+        guard
+            case .failed(RemoteError(.failed, "")) = try recoded(
+                ["error": "no name"] as [String: Value],
+                as: OpenOutcome.self
+            )
+        else {
+            Issue.record("a text that is no name is no error")
+            return
+        }
+        #expect(try problem([:], as: OpenOutcome.self) == "a result without a handler or a path")
+        try expectType("s", of: "error", in: [:], as: OpenOutcome.self)
+        try expectType("s", of: "message", in: ["error": "com.example.Error.A"], as: OpenOutcome.self)
+    }
+
+    @Test func openOutcomesComeInOrder() throws {
+        let outcomes: [OpenOutcome] = [
+            .failed(RemoteError("com.example.Error.A", "a")),
+            .opened(OpenResult(handler: "b", path: .active, reply: [:], trace: [])),
+            .failed(RemoteError("com.example.Error.C", "c")),
+        ]
+        let names: [String] = try recoded(outcomes, as: [OpenOutcome].self).map { outcome in
+            switch outcome {
+            case .opened(let result): result.handler
+            case .failed(let error): error.message
+            }
+        }
+        #expect(names == ["a", "b", "c"])
+    }
+
+    @Test func openAnswerComesBackAsItWas() throws {
+        for answer in [
+            OpenAnswer(isHandled: true, reply: ["k": .array([.byte(0)], of: "y")], trace: trace),
+            OpenAnswer(isHandled: false, reply: [:], trace: []),
+        ] {
+            #expect(try recoded(answer) == answer)
+        }
+        #expect(
+            try problem([:], as: OpenAnswer.self) == "expected 'ba{sv}a(stb)', found 'a{sv}'"
+        )
+    }
+
+    @Test func aPhaseIsMeasuredFromItsStart() {
+        #expect(TracePhase("a", since: .max).microseconds == 0)
+        #expect(TracePhase("a", since: 0).microseconds > 0)
+        #expect(TracePhase("a", since: 0).answer)
+    }
+
+    // MARK: HandlerEntry, HandlerStatus
+
+    @Test func handlerEntryComesBackAsItWas() throws {
+        let entry = HandlerEntry(
+            id: "com.example.app",
+            name: "App",
+            path: "/handlers/app.plist",
+            executable: "/bin/app",
+            schemes: ["app", "app+x"],
+            kind: "native",
+            isFixed: true,
+            state: "active",
+            warnings: ["odd"]
+        )
+        #expect(try recoded(entry) == entry)
+        #expect(
+            try recoded(entry, as: [String: Value].self) == [
+                "id": "com.example.app", "name": "App", "path": "/handlers/app.plist", "executable": "/bin/app",
+                "schemes": .array(["app", "app+x"], of: "s"), "kind": "native", "fixed": true, "state": "active",
+                "warnings": .array(["odd"], of: "s"),
+            ]
+        )
+        let least = try recoded(["id": "a"] as [String: Value], as: HandlerEntry.self)
+        #expect(
+            least
+                == HandlerEntry(
+                    id: "a",
+                    name: "a",
+                    path: "",
+                    executable: "",
+                    schemes: [],
+                    kind: "",
+                    isFixed: false,
+                    state: "",
+                    warnings: []
+                )
+        )
+    }
+
+    @Test func handlerEntryOfAnotherTypeIsAnError() throws {
+        #expect(try problem([:], as: HandlerEntry.self) == "a handler without an id")
+        for (key, signature) in [
+            ("id", "s"), ("name", "s"), ("path", "s"), ("executable", "s"), ("schemes", "as"), ("kind", "s"),
+            ("fixed", "b"), ("state", "s"), ("warnings", "as"),
+        ] as [(String, Signature)] {
+            try expectType(signature, of: key, in: ["id": "a"], as: HandlerEntry.self)
+        }
+    }
+
+    @Test func handlerStatusComesBackAsItWas() throws {
+        let stopped = HandlerStatus(id: "com.example.app", state: "notRunning")
+        #expect(try recoded(stopped) == stopped)
+        #expect(
+            try recoded(stopped, as: [String: Value].self) == ["id": "com.example.app", "state": "notRunning"]
+        )
+        let running = HandlerStatus(id: "a", state: "active", pid: 1, since: 2, residentMemory: 3)
+        #expect(try recoded(running) == running)
+        #expect(
+            try recoded(running, as: [String: Value].self) == [
+                "id": "a", "state": "active", "pid": .uint32(1), "since": .uint64(2), "memory": .uint64(3),
+            ]
+        )
+    }
+
+    @Test func handlerStatusOfAnotherTypeIsAnError() throws {
+        #expect(try problem([:], as: HandlerStatus.self) == "a status without an id")
+        for (key, signature) in [("id", "s"), ("state", "s"), ("pid", "u"), ("since", "t"), ("memory", "t")]
+            as [(String, Signature)]
+        {
+            try expectType(signature, of: key, in: ["id": "a"], as: HandlerStatus.self)
+        }
+    }
+}

@@ -1,0 +1,247 @@
+import DBus
+import OpenURLBus
+import RFC1808
+import Testing
+
+@testable import URLHandler
+
+/// The sequences of the delegate's methods, each with the state in which they are called.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct ApplicationTests {
+    private let delegate = RecordingDelegate()
+    private let url: GenericURL
+    private let context: OpenContext
+
+    init() throws {
+        url = try GenericURL("app://host/path?query")
+        var context = OpenContext()
+        context.sourceApplication = "com.example.sender"
+        context.source.pid = 42
+        context.annotation = "note"
+        self.context = context
+    }
+
+    private func failure(_ delegate: any ApplicationDelegate) async -> OpenURLError? {
+        let application = Application("com.example.app", delegate: delegate, progress: Progress())
+        return await failure(application)
+    }
+
+    private func failure(_ application: Application) async -> OpenURLError? {
+        do throws(OpenURLError) {
+            let answer = try await application.open(url, context)
+            Issue.record("answered \(answer)")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func call(_ name: String, _ state: HandlerState, from source: OpenContext.Source?) -> RecordingDelegate.Call
+    {
+        RecordingDelegate.Call(name: name, state: state, source: source)
+    }
+
+    // MARK: Launching
+
+    @Test func aLaunchForAURLAsksTwiceThenOpensThenBecomesActive() async throws {
+        let application = delegate.application
+        #expect(application.state == .notRunning)
+        let answer = try await application.open(url, context)
+        #expect(
+            delegate.calls == [
+                call("willFinishLaunching", .inactive, from: context.source),
+                call("didFinishLaunching", .inactive, from: context.source),
+                call("open", .inactive, from: context.source),
+                call("didBecomeActive", .active, from: context.source),
+            ]
+        )
+        var options = LaunchOptions()
+        options.url = url
+        options.sourceApplication = "com.example.sender"
+        options.annotation = "note"
+        #expect(delegate.launches == [options, options])
+        #expect(delegate.urls == ["app://host/path?query"])
+        #expect(delegate.senders == ["com.example.sender"])
+        #expect(delegate.annotations == ["note"])
+        #expect(answer.isHandled)
+        #expect(
+            answer.trace.map(\.name) == ["willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive"]
+        )
+        #expect(answer.trace.map(\.answer) == [true, true, true, true])
+        #expect(application.state == .active)
+        #expect(application.source == nil)
+    }
+
+    @Test(arguments: [(false, true), (true, false), (false, false)])
+    func aLaunchMethodThatSaysNoKeepsItsURLFromOpenAndNothingElse(will: Bool, did: Bool) async throws {
+        delegate.willAgrees = will
+        delegate.didAgrees = did
+        let application = delegate.application
+        let phase = will ? "didFinishLaunching" : "willFinishLaunching"
+        #expect(
+            await failure(application) == OpenURLError(.launchVetoed, "\(phase) of com.example.app refused the URL")
+        )
+        #expect(delegate.names == ["willFinishLaunching", "didFinishLaunching", "didBecomeActive"])
+        #expect(application.state == .active)
+        #expect(application.source == nil)
+
+        let next = try await application.open(try GenericURL("app:next"), context)
+        #expect(next.isHandled)
+        #expect(delegate.urls == ["app:next"])
+        #expect(delegate.names.count == 4)
+    }
+
+    @Test func aLaunchWithoutAURLHasEmptyOptionsAndHappensOnce() async throws {
+        // There is no URL to refuse.
+        delegate.willAgrees = false
+        let application = delegate.application
+        await application.launch()
+        #expect(
+            delegate.calls == [
+                call("willFinishLaunching", .inactive, from: nil), call("didFinishLaunching", .inactive, from: nil),
+                call("didBecomeActive", .active, from: nil),
+            ]
+        )
+        #expect(delegate.launches == [LaunchOptions(), LaunchOptions()])
+        await application.launch()
+        #expect(delegate.calls.count == 3)
+        #expect(application.state == .active)
+    }
+
+    @Test func aURLForARunningHandlerIsOpenedAndNothingElse() async throws {
+        let application = delegate.application
+        await application.launch()
+        let answer = try await application.open(url, context)
+        #expect(delegate.calls.dropFirst(3) == [call("open", .active, from: context.source)])
+        #expect(answer.trace.map(\.name) == ["open"])
+        #expect(application.state == .active)
+        #expect(application.source == nil)
+
+        _ = try await application.open(try GenericURL("app:anonymous"), OpenContext())
+        #expect(delegate.calls.last == call("open", .active, from: OpenContext.Source()))
+        #expect(delegate.senders.last == .some(nil))
+        #expect(delegate.annotations.last == .some(nil))
+    }
+
+    // MARK: Answers
+
+    @Test func theAnswerHoldsTheReply() async throws {
+        delegate.open = { .handled(reply: ["id": "7"]) }
+        #expect(try await delegate.application.open(url, context).reply == ["id": "7"])
+    }
+
+    @Test func aNoIsDeclinedWithItsReasonAndTheLaunchGoesOn() async throws {
+        delegate.open = { .declined(reason: "not today") }
+        #expect(await failure(delegate.application) == OpenURLError(.declined, "not today"))
+        #expect(delegate.names.suffix(2) == ["open", "didBecomeActive"])
+        delegate.open = { false }
+        #expect(await failure(delegate.application) == OpenURLError(.declined, "com.example.app declined the URL"))
+        #expect(delegate.application.source == nil)
+    }
+
+    @Test func aThrownErrorIsDeclinedWithItsDescription() async throws {
+        delegate.open = { throw RemoteError("com.example.Error.Full", "the list is full") }
+        let error = OpenURLError(.declined, "com.example.Error.Full: the list is full")
+        #expect(await failure(delegate.application) == error)
+        #expect(delegate.names.suffix(2) == ["open", "didBecomeActive"])
+        #expect(await failure(delegate.application) == error)
+        #expect(delegate.application.state == .active)
+    }
+
+    @Test func yesAndNoAreWrittenAsBooleansToo() {
+        #expect(OpenResponse(true) == .handled(reply: [:]))
+        #expect(OpenResponse(false) == .declined(reason: nil))
+        #expect(OpenResponse(booleanLiteral: true) == true)
+        #expect(OpenResponse(booleanLiteral: false) == false)
+    }
+
+    // MARK: The trace and what others see
+
+    @Test func theTraceCountsFromTheRoutersAcceptance() async throws {
+        var context = context
+        // The machine has run for longer than this.
+        context.accepted = TracePhase.now - 1_000_000
+        let trace = try await delegate.application.open(url, context).trace
+        #expect(trace.map(\.microseconds) == trace.map(\.microseconds).sorted())
+        #expect(try #require(trace.first).microseconds >= 1_000_000)
+        // A clock of another kind gives no negative numbers.
+        context.accepted = .max
+        #expect(try await delegate.application.open(url, context).trace.map(\.microseconds) == [0])
+    }
+
+    @Test func whoAsksMeanwhileSeesTheStateAndTheMethodThatRuns() async throws {
+        #expect(delegate.progress.state == .notRunning)
+        _ = try await delegate.application.open(url, context)
+        await delegate.application.willTerminate()
+        #expect(
+            delegate.seen == [
+                "willFinishLaunching inactive", "didFinishLaunching inactive", "open inactive",
+                "didBecomeActive active", "willTerminate active",
+            ]
+        )
+        #expect(delegate.progress.state == .notRunning)
+    }
+
+    @Test func noMethodRunsBetweenURLs() async throws {
+        _ = try await delegate.application.open(url, context)
+        #expect(delegate.progress.phase == "")
+        delegate.open = { throw CancellationError() }
+        _ = await failure(delegate.application)
+        #expect(delegate.progress.phase == "")
+    }
+
+    // MARK: Optional methods
+
+    @Test func handleOpenIsCalledWhereTheLongerMethodIsMissing() async throws {
+        final class Short: ApplicationDelegate {
+            var urls: [GenericURL] = []
+            func application(_ application: Application, handleOpen url: GenericURL) async throws -> OpenResponse {
+                urls.append(url)
+                return .handled(reply: ["short": true])
+            }
+        }
+        let short = Short()
+        let application = Application("com.example.short", delegate: short, progress: Progress())
+        let answer = try await application.open(url, context)
+        #expect(answer.reply == ["short": true])
+        #expect(short.urls == [url])
+        #expect(
+            answer.trace.map(\.name) == ["willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive"]
+        )
+    }
+
+    @Test func theLongerMethodIsCalledAloneWhereBothAreThere() async throws {
+        _ = try await delegate.application.open(url, context)
+        #expect(!delegate.names.contains("handleOpen"))
+    }
+
+    @Test func aDelegateThatImplementsNothingLaunchesAndDeclines() async throws {
+        final class Empty: ApplicationDelegate {}
+        let application = Application("com.example.empty", delegate: Empty(), progress: Progress())
+        // Declined, not vetoed.
+        #expect(await failure(application) == OpenURLError(.declined, "com.example.empty opens no URLs"))
+        #expect(application.state == .active)
+        await application.willTerminate()
+        #expect(application.state == .notRunning)
+    }
+
+    // MARK: Ending
+
+    @Test func willTerminateIsCalledOnceAndOnlyAfterALaunch() async {
+        let application = delegate.application
+        await application.willTerminate()
+        #expect(delegate.calls.isEmpty)
+        await application.launch()
+        await application.willTerminate()
+        await application.willTerminate()
+        #expect(delegate.names.suffix(2) == ["didBecomeActive", "willTerminate"])
+        #expect(delegate.calls.last?.state == .active)
+        #expect(application.state == .notRunning)
+    }
+
+    @Test func endWhenIdleIsHandedOn() {
+        var ends = 0
+        delegate.application.onTerminate { ends += 1 }
+        delegate.application.endWhenIdle()
+        #expect(ends == 1)
+    }
+}

@@ -1,0 +1,104 @@
+import DBus
+import OpenURLBus
+import Testing
+
+@testable import URLHandler
+
+/// One event at a time, in the order of arrival, until the last.
+///
+/// The tests are on the main actor, so no event runs before a test waits for one.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct EventQueueTests {
+    private let queue = EventQueue()
+
+    /// Adds an event without waiting for its turn; it is in the queue when this returns.
+    private func add<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) -> Task<T, any Error> {
+        // It runs at once, up to the point where it waits for its turn.
+        Task.immediate { try await queue.run(body) }
+    }
+
+    /// Adds the last event and returns when it has run.
+    private func finish() async {
+        await withCheckedContinuation { ended in queue.finish { ended.resume() } }
+    }
+
+    @Test func eventsRunInTheOrderOfTheirArrivalAndTheLastOneLast() async throws {
+        let log = Log()
+        let tasks = (0..<100).map { number in
+            add { () -> Int in
+                log.lines.append("\(number)")
+                return number
+            }
+        }
+        #expect(log.lines == [])
+        await finish()
+        #expect(log.lines == (0..<100).map { "\($0)" })
+        for (number, task) in tasks.enumerated() { #expect(try await task.value == number) }
+    }
+
+    @Test func anIdleQueueStartsAgain() async throws {
+        for number in 0..<100 {
+            #expect(try await queue.run { number } == number)
+        }
+    }
+
+    @Test func anEventThatWaitsLetsNoOtherIn() async throws {
+        let log = Log()
+        let (gate, opens) = AsyncStream<Void>.makeStream()
+        let (reached, reaches) = AsyncStream<Void>.makeStream()
+        let first = add {
+            log.lines.append("begin")
+            reaches.yield()
+            for await _ in gate { break }
+            log.lines.append("end")
+        }
+        let second = add { log.lines.append("second") }
+        for await _ in reached { break }
+        // Whatever else wants the main actor has had it by then.
+        for _ in 0..<100 { await Task { @MainActor in }.value }
+        #expect(log.lines == ["begin"])
+        opens.yield()
+        try await second.value
+        #expect(log.lines == ["begin", "end", "second"])
+        try await first.value
+    }
+
+    @Test func whatAnEventThrowsIsWhatItsSenderGets() async throws {
+        let failing = add { throw OpenURLError(.declined, "no") }
+        let next = add { "next" }
+        await #expect(throws: OpenURLError(.declined, "no")) { try await failing.value }
+        #expect(try await next.value == "next")
+    }
+
+    @Test func nothingIsTakenAfterTheLastEvent() async throws {
+        let log = Log()
+        let before = add { log.lines.append("before") }
+        queue.finish { log.lines.append("last") }
+        let after = add { log.lines.append("after") }
+        // A second end is none.
+        queue.finish { log.lines.append("again") }
+        await #expect(throws: RemoteError(HandlerInterface.ending, "the handler is ending")) { try await after.value }
+        try await before.value
+        for _ in 0..<100 { await Task { @MainActor in }.value }
+        #expect(log.lines == ["before", "last"])
+    }
+
+    @Test func onlySoManyEventsWaitAndTheRestIsRefusedAtOnce() async throws {
+        #expect(EventQueue.limit == 16_384)
+        let log = Log()
+        let tasks = (0..<EventQueue.limit).map { _ in add { log.count += 1 } }
+        let refused = add { log.count += 1 }
+        // There is always room for the end.
+        await finish()
+        await #expect(throws: OpenURLError(.limitsExceeded, "16384 events are waiting already")) {
+            try await refused.value
+        }
+        for task in tasks { try await task.value }
+        #expect(log.count == EventQueue.limit)
+    }
+}
+
+/// What has happened.
+@MainActor private final class Log {
+    var lines: [String] = []
+    var count = 0
+}

@@ -1,0 +1,75 @@
+import DBus
+import OpenURLBus
+import RFC1808
+
+@testable import URLHandler
+
+/// A delegate that implements every method, answers as it is told and keeps what it saw.
+final class RecordingDelegate: ApplicationDelegate {
+    /// One call of a delegate method and what held while it ran.
+    struct Call: Hashable {
+        let name: String
+        let state: HandlerState
+        let source: OpenContext.Source?
+    }
+
+    let progress = Progress()
+    private(set) var calls: [Call] = []
+    private(set) var launches: [LaunchOptions] = []
+    private(set) var urls: [String] = []
+    private(set) var senders: [String?] = []
+    private(set) var annotations: [Value?] = []
+    /// The phase and the state that others saw during each call.
+    private(set) var seen: [String] = []
+    var willAgrees = true
+    var didAgrees = true
+    var open: () async throws -> OpenResponse = { true }
+
+    /// An application with this delegate.
+    lazy var application = Application("com.example.app", delegate: self, progress: progress)
+
+    var names: [String] { calls.map(\.name) }
+
+    private func record(_ name: String, _ application: Application) {
+        calls.append(Call(name: name, state: application.state, source: application.source))
+        seen.append("\(progress.phase) \(progress.state)")
+    }
+
+    func application(_ application: Application, willFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
+        record("willFinishLaunching", application)
+        launches.append(options)
+        return willAgrees
+    }
+
+    func application(_ application: Application, didFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
+        record("didFinishLaunching", application)
+        launches.append(options)
+        return didAgrees
+    }
+
+    func application(
+        _ application: Application,
+        open url: GenericURL,
+        sourceApplication: String?,
+        annotation: Value?
+    ) async throws -> OpenResponse {
+        record("open", application)
+        urls.append(url.description)
+        senders.append(sourceApplication)
+        annotations.append(annotation)
+        return try await open()
+    }
+
+    func application(_ application: Application, handleOpen url: GenericURL) -> OpenResponse {
+        record("handleOpen", application)
+        return true
+    }
+
+    func applicationDidBecomeActive(_ application: Application) {
+        record("didBecomeActive", application)
+    }
+
+    func applicationWillTerminate(_ application: Application) {
+        record("willTerminate", application)
+    }
+}
