@@ -99,6 +99,10 @@ let package = Package(
             resources: [.copy("Handlers")]
         ),
         .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus"]),
+        .testTarget(
+            name: "URLRouterTests",
+            dependencies: ["DBus", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
+        ),
         .testTarget(name: "URLHandlerTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["RFC1808", "SchemeRegistry"]),

@@ -150,7 +150,7 @@ extension URLRouter {
             let credentials = try await bus.credentials(of: owner)
             guard session.owner == owner, let pid = credentials.pid else { return }
             if let process = session.process, process.exit == nil, UInt32(exactly: process.pid) == pid {
-                session.isVerified = process.isChild
+                session.isVerified = process.isChild || launcher.runsProgram(of: session.handler, pid: pid)
                 return
             }
             let process = try launcher.adopt(pid: pid) { exit in

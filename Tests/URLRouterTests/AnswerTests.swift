@@ -1,0 +1,109 @@
+import OpenURLBus
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// What the sender is told, for each answer of a handler.
+@Suite(.timeLimit(.minutes(1))) struct AnswerTests {
+    private static let handler: BusName = "com.example.app"
+
+    private func answer(_ answer: Result<OpenAnswer, CallError>) async throws -> Result<OpenResult, OpenURLError> {
+        let bus = try FakeHandlers([Self.handler: ":1.1"])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let request = Task {
+            do throws(OpenURLError) {
+                return Result<OpenResult, OpenURLError>.success(try await router.open("app:x"))
+            } catch {
+                return .failure(error)
+            }
+        }
+        await bus.wait(for: .opened("app:x", at: ":1.1"))
+        bus.answer("app:x", answer)
+        return await request.value
+    }
+
+    @Test func aYesIsHandedBackWithReplyAndTrace() async throws {
+        let result = try await answer(.success(.yes)).get()
+        #expect(
+            result
+                == OpenResult(
+                    handler: "com.example.app",
+                    path: .active,
+                    reply: ["k": "v"],
+                    trace: [TracePhase("open", microseconds: 1)]
+                )
+        )
+    }
+
+    @Test func aNoWithoutAReasonNamesTheHandler() async throws {
+        let result = try await answer(.success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
+        #expect(result == .failure(OpenURLError(.declined, "com.example.app declined the URL")))
+    }
+
+    private static let crashed = OpenURLError(
+        .handlerCrashed,
+        "com.example.app ended before it answered; it may have acted on the URL"
+    )
+    private static let noHandler = OpenURLError(
+        .launchFailed,
+        "the process that owns com.example.app is no handler: it lacks org.openurl.Handler1.Open at /com/example/app"
+    )
+    @Test(arguments: [
+        (CallError.fromBus(.noReply), crashed),
+        // A program may use the bus's names for what it says itself.
+        (.named(.noReply, "of mine"), OpenURLError(.declined, "of mine")),
+        (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "of mine")),
+        (.named(.disconnected, "of mine"), OpenURLError(.declined, "of mine")),
+        (.named(.unknownMethod), noHandler),
+        (.named(.unknownObject), noHandler),
+        (.named(.unknownInterface), noHandler),
+        (.named("com.example.Error.Full", "the list is full"), OpenURLError(.declined, "the list is full")),
+        (.named("com.example.Error.Full", ""), OpenURLError(.declined, "com.example.Error.Full")),
+        (.timedOut, OpenURLError(.timedOut, "open of com.example.app did not return within 20.0 seconds")),
+        (
+            .unexpectedReply(.wrongType(expected: "ba{sv}a(stb)", found: "s")),
+            OpenURLError(
+                .declined,
+                "com.example.app answered with something else than 'ba{sv}a(stb)': "
+                    + "expected 'ba{sv}a(stb)', found 's'"
+            )
+        ),
+        (
+            .notSent(.tooLarge(limit: 9)),
+            OpenURLError(
+                .limitsExceeded,
+                "the URL cannot be handed to com.example.app: \(EncodingError.tooLarge(limit: 9))"
+            )
+        ),
+        (
+            .cancelled,
+            OpenURLError(.timedOut, "com.example.app was not ready within 20.0 seconds; it did not get the URL")
+        ),
+        (.disconnected, OpenURLError(.handlerCrashed, "the session bus ended before com.example.app answered")),
+    ])
+    func anErrorOfTheCallIsOneOutcome(error: CallError, expected: OpenURLError) async throws {
+        #expect(try await answer(.failure(error)) == .failure(expected))
+    }
+
+    @Test(arguments: OpenURLError.Code.allCases)
+    func onlyItsOwnErrorsAreBelievedOfAHandler(code: OpenURLError.Code) async throws {
+        let own: Set<OpenURLError.Code> = [.declined, .launchVetoed, .limitsExceeded, .malformedURL]
+        let expected: OpenURLError.Code = own.contains(code) ? code : .declined
+        let result = try await answer(.failure(.named(code.errorName, "why")))
+        #expect(result == .failure(OpenURLError(expected, "why")))
+    }
+
+    @Test func aHandlerThatHasAnsweredOnceIsOneWhateverItSaysLater() async throws {
+        let bus = try FakeHandlers([Self.handler: ":1.1"])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let first = Task { try await router.open("app:1") }
+        await bus.wait(for: .opened("app:1", at: ":1.1"))
+        bus.answer("app:1")
+        _ = try await first.value
+        let second = Task { try await router.open("app:2") }
+        await bus.wait(for: .opened("app:2", at: ":1.1"))
+        bus.answer("app:2", .failure(.named(.unknownMethod, "of mine")))
+        await #expect(throws: OpenURLError(.declined, "of mine")) { try await second.value }
+    }
+}

@@ -1,0 +1,142 @@
+import OpenURLBus
+import SchemeRegistry
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// Which handler gets a URL, and what the sender is told where none does.
+@Suite(.timeLimit(.minutes(1))) struct ChoiceTests {
+    private let owner: BusName = ":1.1"
+
+    /// Opens a URL, with a handler that says yes to everything.
+    private func open(
+        _ url: String,
+        _ options: OpenOptions = OpenOptions(),
+        as opened: String,
+        on router: URLRouter,
+        _ bus: FakeHandlers
+    ) async throws -> OpenResult {
+        let request = Task { try await router.open(url, options, caller: ":1.99") }
+        await bus.wait(for: .opened(opened, at: owner))
+        bus.answer(opened)
+        return try await request.value
+    }
+
+    @Test func aURLWithoutAUsableSchemeIsMalformed() async throws {
+        let router = URLRouter([], on: try FakeHandlers([:]))
+        for (url, message) in [
+            ("//host/path", "byte 0: the URL has no scheme; it has to start with one, as in todolist:"),
+            ("", "byte 0: the URL is empty"),
+        ] {
+            let error = await failure { () throws(OpenURLError) in try await router.open(url) }
+            #expect(error == OpenURLError(.malformedURL, message))
+        }
+        let space = await failure { () throws(OpenURLError) in try await router.open("app:a b") }
+        #expect(space?.code == .malformedURL)
+        #expect(space?.message.hasPrefix("byte 5:") == true)
+        let long = "app:" + String(repeating: "x", count: 65_536)
+        #expect(await failure { () throws(OpenURLError) in try await router.open(long) }?.code == .limitsExceeded)
+    }
+
+    @Test func theMessageSaysWhyThereIsNoHandler() async throws {
+        let handlers: [Handler] = [
+            try .test("com.example.hosts") {
+                $0.urlTypes = [URLType(schemes: [try Scheme("hosts")], hosts: [try HostPattern("example.com")])]
+            },
+            try .test("org.openurl.system.web", program: nil, scheme: "web", scope: .system) { $0.isFixed = true },
+        ]
+        let router = URLRouter(handlers, on: try FakeHandlers([:]))
+        for (url, message) in [
+            ("unclaimed:x", "no handler claims the scheme unclaimed:; register one with 'openurl register PATH'"),
+            ("hosts://other/", "no handler claims hosts: for the host 'other'; 'openurl list' shows the handlers"),
+            (
+                "web:x",
+                "web: belongs to the system and goes to the desktop's default application, "
+                    + "which this version does not start"
+            ),
+        ] {
+            let error = await failure { () throws(OpenURLError) in try await router.open(url) }
+            #expect(error == OpenURLError(.noHandler, message))
+        }
+    }
+
+    @Test func aHandlerThatIsAskedForGetsTheURLIfItClaimsIt() async throws {
+        let bus = try FakeHandlers(["com.example.first": owner, "com.example.second": owner])
+        let handlers: [Handler] = [
+            try .test("com.example.first", scheme: "both"),
+            try .test("com.example.second", scheme: "both", precedence: 1),
+            try .test("com.example.third", scheme: "third"),
+        ]
+        let router = URLRouter(handlers, on: bus)
+        #expect(try await open("both:1", as: "both:1", on: router, bus).handler == "com.example.first")
+        var options = OpenOptions()
+        options.handler = "com.example.second"
+        #expect(try await open("both:2", options, as: "both:2", on: router, bus).handler == "com.example.second")
+        for unknown in ["com.example.third", "com.example.unknown", ""] {
+            options.handler = unknown
+            let error = await failure { () throws(OpenURLError) in
+                try await router.open("both:3", options, caller: ":1.99")
+            }
+            #expect(
+                error
+                    == OpenURLError(.noHandler, "\(unknown) does not claim both: here; 'openurl list' shows who does")
+            )
+        }
+    }
+
+    @Test func fallbacksAreTriedInOrderWhereThereIsNoHandlerAndOnlyThen() async throws {
+        let bus = try FakeHandlers(["com.example.app": owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        var options = OpenOptions()
+        options.fallback = ["two:x", "app:x", "app:y"]
+        let result = try await open("one:x", options, as: "app:x", on: router, bus)
+        #expect(result.path == .fallback)
+        #expect(bus.opened == [])
+        // What has a handler needs no fallback.
+        #expect(try await open("app:z", options, as: "app:z", on: router, bus).path == .active)
+
+        options.fallback = ["two:x", "three:x"]
+        let none = await failure { () throws(OpenURLError) in
+            try await router.open("one:x", options, caller: ":1.99")
+        }
+        #expect(none?.code == .noHandler)
+        #expect(none?.message.contains("the scheme one:") == true)
+        options.fallback = ["b d", "app:x"]
+        let malformed = await failure { () throws(OpenURLError) in
+            try await router.open("one:x", options, caller: ":1.99")
+        }
+        #expect(malformed?.code == .malformedURL)
+    }
+
+    @Test func aFallbackThatIsDeclinedIsTheAnswer() async throws {
+        let bus = try FakeHandlers(["com.example.app": owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        var options = OpenOptions()
+        options.fallback = ["app:x", "app:y"]
+        let request = Task { [options] in try await router.open("one:x", options, caller: ":1.99") }
+        await bus.wait(for: .opened("app:x", at: owner))
+        bus.answer("app:x", .failure(.named(OpenURLError.Code.declined.errorName, "no")))
+        await #expect(throws: OpenURLError(.declined, "no")) { try await request.value }
+        #expect(bus.opened == [])
+    }
+
+    @Test func anotherRegistryHoldsFromThenOn() async throws {
+        let bus = try FakeHandlers(["com.example.app": owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let running = Task { try await router.open("app:1") }
+        await bus.wait(for: .opened("app:1", at: owner))
+        let other: Handler = try .test("com.example.other")
+        let changed = await router.use(RegistrySnapshot(number: 2, registry: Registry(handlers: [other])))
+        #expect(changed == ["app", "other"])
+        #expect(await failure { () throws(OpenURLError) in try await router.open("app:2") }?.code == .noHandler)
+        bus.answer("app:1")
+        #expect(try await running.value.handler == "com.example.app")
+
+        // One that was read before the one in use changes nothing.
+        let old = RegistrySnapshot(number: 1, registry: Registry(handlers: [try .test("com.example.app")]))
+        #expect(await router.use(old) == [])
+        #expect(await failure { () throws(OpenURLError) in try await router.open("app:3") }?.code == .noHandler)
+        #expect(await router.use(RegistrySnapshot(number: 3, registry: Registry(handlers: [other]))) == [])
+    }
+}

@@ -1,0 +1,252 @@
+import Logging
+import OpenURLBus
+import Reactor
+import SchemeRegistry
+import Synchronization
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// A bus that the test plays: it says who owns what and answers for the handlers, when the test wants it to.
+final class FakeHandlers: HandlerBus {
+    /// What the router asked for.
+    enum Event: Hashable {
+        case askedForOwner(BusName)
+        case askedWhoIs(BusName)
+        case opened(String, at: BusName)
+    }
+
+    private typealias Answer = CheckedContinuation<Result<OpenAnswer, CallError>, Never>
+
+    private struct Content {
+        var owners: [BusName: BusName] = [:]
+        var processes: [BusName: UInt32] = [:]
+        var watches: [BusName: NameOwnerHandler] = [:]
+        var answers: [String: Answer] = [:]
+        var contexts: [String: OpenContext] = [:]
+        /// Names that are not answered for until the test says so.
+        var held: Set<BusName> = []
+        var waiting: [BusName: [CheckedContinuation<Void, Never>]] = [:]
+        var unread: [Event] = []
+        var reader: (wanted: Event, continuation: CheckedContinuation<Void, Never>)?
+    }
+
+    let loop: EventLoop
+    private let content = Mutex(Content())
+
+    /// - Parameter owners: the connection that owns each handler's name.
+    init(_ owners: [BusName: BusName], processes: [BusName: UInt32] = [:]) throws {
+        loop = try EventLoop()
+        content.withLock {
+            $0.owners = owners
+            $0.processes = processes
+        }
+    }
+
+    // MARK: The test's side
+
+    /// Makes questions about a name wait for ``release(_:)``.
+    func hold(_ name: BusName) {
+        content.withLock { _ = $0.held.insert(name) }
+    }
+
+    /// Answers the questions about a name, and every later one at once.
+    func release(_ name: BusName) {
+        let waiting = content.withLock { content in
+            content.held.remove(name)
+            return content.waiting.removeValue(forKey: name) ?? []
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Gives a name to a connection, or to none, and tells the router.
+    func setOwner(of id: BusName, to owner: BusName?) {
+        let (watch, old) = content.withLock { content in
+            let old = content.owners[id]
+            content.owners[id] = owner
+            return (content.watches[id], old)
+        }
+        loop.execute { watch?(old, owner) }
+    }
+
+    /// Answers in the handler's place.
+    func answer(_ url: String, _ result: Result<OpenAnswer, CallError> = .success(.yes)) {
+        content.withLock { $0.answers.removeValue(forKey: url) }?.resume(returning: result)
+    }
+
+    /// What the handler was told besides the URL.
+    func context(of url: String) -> OpenContext? {
+        content.withLock { $0.contexts[url] }
+    }
+
+    /// Returns when the router has asked for this, as often as the test waits for it.
+    func wait(for event: Event) async {
+        await withCheckedContinuation { continuation in
+            let isThere = content.withLock { content in
+                if let index = content.unread.firstIndex(of: event) {
+                    content.unread.remove(at: index)
+                    return true
+                }
+                content.reader = (event, continuation)
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+
+    /// The URLs that were handed over and not waited for, in order.
+    var opened: [String] {
+        content.withLock { content in
+            content.unread.compactMap { event in
+                if case .opened(let url, _) = event { url } else { nil }
+            }
+        }
+    }
+
+    /// How often the router has asked for this since the test last waited for it.
+    func count(of event: Event) -> Int {
+        content.withLock { content in content.unread.count { $0 == event } }
+    }
+
+    private func record(_ event: Event) {
+        let continuation = content.withLock { content -> CheckedContinuation<Void, Never>? in
+            guard let reader = content.reader, reader.wanted == event else {
+                content.unread.append(event)
+                return nil
+            }
+            content.reader = nil
+            return reader.continuation
+        }
+        continuation?.resume()
+    }
+
+    private func waitUntilReleased(_ name: BusName) async {
+        await withCheckedContinuation { continuation in
+            let isHeld = content.withLock { content in
+                guard content.held.contains(name) else { return false }
+                content.waiting[name, default: []].append(continuation)
+                return true
+            }
+            if !isHeld { continuation.resume() }
+        }
+    }
+
+    // MARK: The router's side
+
+    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) {
+        content.withLock { $0.watches[id] = handler }
+    }
+
+    func owner(of id: BusName) async throws(CallError) -> BusName? {
+        record(.askedForOwner(id))
+        await waitUntilReleased(id)
+        return content.withLock { $0.owners[id] }
+    }
+
+    func credentials(of name: BusName) async throws(CallError) -> Credentials {
+        record(.askedWhoIs(name))
+        await waitUntilReleased(name)
+        return Credentials(pid: content.withLock { $0.processes[name] }, uid: 1000, processDescriptor: nil)
+    }
+
+    func open(
+        _ url: String,
+        _ context: OpenContext,
+        with id: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) -> OpenAnswer {
+        let result: Result<OpenAnswer, CallError> = await withCheckedContinuation { answer in
+            content.withLock {
+                $0.answers[url] = answer
+                $0.contexts[url] = context
+            }
+            record(.opened(url, at: owner))
+        }
+        return try result.get()
+    }
+
+    func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String { "" }
+}
+
+extension OpenAnswer {
+    static var yes: OpenAnswer {
+        OpenAnswer(isHandled: true, reply: ["k": "v"], trace: [TracePhase("open", microseconds: 1)])
+    }
+}
+
+extension CallError {
+    static func named(_ name: ErrorName, _ message: String = "told") -> CallError {
+        .remote(RemoteError(name, message))
+    }
+
+    static func fromBus(_ name: ErrorName, _ message: String = "told") -> CallError {
+        .remote(RemoteError(name, message, isFromBus: true))
+    }
+}
+
+extension URLRouter {
+    /// A router of these handlers on a bus that the test plays.
+    init(_ handlers: [Handler], on bus: FakeHandlers, limits: Limits = Limits()) {
+        self.init(
+            registry: Registry(handlers: handlers),
+            bus: bus,
+            loop: bus.loop,
+            environment: [:],
+            limits: limits,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    func state(of id: BusName) -> HandlerMachine.State? { sessions[id]?.machine.state }
+
+    func waiting(for id: BusName) -> Int? { sessions[id]?.waiting.count }
+
+    /// Returns when a condition holds that no event tells of.
+    func wait(until condition: @Sendable (isolated URLRouter) -> Bool) async {
+        while !condition(self) { await loop.run {} }
+    }
+
+    /// Opens without options.
+    func open(_ url: String, from caller: BusName = ":1.99") async throws(OpenURLError) -> OpenResult {
+        try await open(url, OpenOptions(), caller: caller)
+    }
+}
+
+extension Handler {
+    /// A handler that claims the scheme that is the last element of its identifier.
+    static func test(
+        _ id: String,
+        program: Program? = .path("/nonexistent/handler"),
+        scheme: String? = nil,
+        scope: RegistryDirectories.Scope = .user,
+        precedence: Int = 0,
+        _ change: (inout HandlerManifest) throws -> Void = { _ in }
+    ) throws -> Handler {
+        var manifest = HandlerManifest(identifier: try BundleIdentifier(id), executable: nil)
+        let scheme = try Scheme(scheme ?? id.split(separator: ".").last.map(String.init) ?? "")
+        manifest.urlTypes = [URLType(schemes: [scheme])]
+        try change(&manifest)
+        return Handler(
+            manifest: manifest,
+            path: "/handlers/\(id).plist",
+            entry: "/handlers/\(id).plist",
+            program: program,
+            scope: scope,
+            precedence: precedence,
+            registrationDate: RegistrationDate(nanoseconds: 0)
+        )
+    }
+}
+
+/// The error that a request ends with; nil, and a recorded issue, where it has none.
+func failure(_ body: () async throws(OpenURLError) -> OpenResult) async -> OpenURLError? {
+    do throws(OpenURLError) {
+        let result = try await body()
+        Issue.record("opened by \(result.handler)")
+        return nil
+    } catch {
+        return error
+    }
+}

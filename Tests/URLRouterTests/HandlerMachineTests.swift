@@ -1,0 +1,176 @@
+import DBus
+import OpenURLBus
+import Reactor
+import Testing
+
+@testable import URLRouter
+
+/// Every pair of a state and an event: what becomes of the state, and what is to be done.
+@Suite struct HandlerMachineTests {
+    private typealias Machine = HandlerMachine
+
+    private static let first: BusName = ":1.1"
+    private static let second: BusName = ":1.2"
+    private static let exit = ProcessExit.exited(status: 3)
+    private static let failure = OpenURLError(.launchFailed, "it cannot be started")
+
+    /// A place in a handler's life: the state, and whether a process is held.
+    struct Place: Hashable, CustomTestStringConvertible {
+        let state: HandlerMachine.State
+        var hasProcess = false
+
+        var testDescription: String { "\(state)\(hasProcess ? " with a process" : "")" }
+    }
+
+    enum Happening: String, CaseIterable {
+        case requested, foundNobody, foundFirst, foundSecond, nameIsFree, nameIsTheFirsts, nameIsTheSeconds
+        case launchFailed, exited, launchTimedOut, firstHangs, secondHangs, lookupFailed, refusesMore, endTimedOut
+
+        var event: HandlerMachine.Event {
+            switch self {
+            case .requested: .requested
+            case .foundNobody: .found(owner: nil)
+            case .foundFirst: .found(owner: first)
+            case .foundSecond: .found(owner: second)
+            case .nameIsFree: .ownerChanged(nil)
+            case .nameIsTheFirsts: .ownerChanged(first)
+            case .nameIsTheSeconds: .ownerChanged(second)
+            case .launchFailed: .launchFailed(failure)
+            case .exited: .exited(exit)
+            case .launchTimedOut: .launchTimedOut
+            case .firstHangs: .launchHangs(owner: first, phase: "willFinishLaunching")
+            case .secondHangs: .launchHangs(owner: second, phase: "willFinishLaunching")
+            case .lookupFailed: .lookupFailed
+            case .refusesMore: .refusesMore
+            case .endTimedOut: .endTimedOut
+            }
+        }
+    }
+
+    /// How each place is reached from the start.
+    private static func machine(at place: Place) -> HandlerMachine {
+        var machine = HandlerMachine(id: "com.example.machine", launchTimeout: .seconds(5))
+        var history: [HandlerMachine.Event] = []
+        switch place.state {
+        case .notRunning: break
+        case .lookingForOwner: history = [.requested]
+        case .starting: history = [.requested, .found(owner: nil)]
+        case .lostProcess(let exit): history = [.requested, .found(owner: nil), .exited(exit)]
+        case .running(let owner): history = [.ownerChanged(owner)]
+        case .ending(nil): history = [.ownerChanged(first)]
+        case .ending(let owner?): history = [.ownerChanged(owner), .refusesMore]
+        }
+        for event in history { _ = machine.on(event) }
+        if place.hasProcess { machine.holdsProcess() }
+        if place.state == .ending(owner: nil) { _ = machine.on(.ownerChanged(nil)) }
+        return machine
+    }
+
+    static let places = [
+        Place(state: .notRunning),
+        Place(state: .lookingForOwner),
+        Place(state: .starting),
+        Place(state: .starting, hasProcess: true),
+        Place(state: .lostProcess(exit)),
+        Place(state: .running(owner: first)),
+        Place(state: .running(owner: first), hasProcess: true),
+        Place(state: .ending(owner: first)),
+        Place(state: .ending(owner: first), hasProcess: true),
+        Place(state: .ending(owner: nil), hasProcess: true),
+    ]
+
+    private struct Outcome {
+        let state: HandlerMachine.State
+        var hasProcess: Bool
+        var effects: [HandlerMachine.Effect] = []
+    }
+
+    /// What the table says; a pair that it does not name changes nothing and asks for nothing.
+    private static func expected(_ place: Place, _ happening: Happening) -> Outcome {
+        let (state, held) = (place.state, place.hasProcess)
+        func running(_ owner: BusName) -> Outcome {
+            Outcome(state: .running(owner: owner), hasProcess: held, effects: [.identify(owner: owner), .deliver])
+        }
+        let nothing = Outcome(state: state, hasProcess: held)
+        let gone = Outcome(state: .notRunning, hasProcess: false, effects: [.restartIfWaiting])
+        switch (state, happening) {
+        case (.running(first), .nameIsTheFirsts): return nothing
+        case (_, .nameIsTheFirsts): return running(first)
+        case (_, .nameIsTheSeconds): return running(second)
+        case (.lookingForOwner, .foundFirst), (.lostProcess, .foundFirst): return running(first)
+        case (.lookingForOwner, .foundSecond), (.lostProcess, .foundSecond): return running(second)
+
+        case (.notRunning, .requested):
+            return Outcome(state: .lookingForOwner, hasProcess: false, effects: [.lookForOwner])
+        case (.running, .requested): return Outcome(state: state, hasProcess: held, effects: [.deliver])
+
+        case (.lookingForOwner, .foundNobody): return Outcome(state: .starting, hasProcess: false, effects: [.launch])
+        case (.starting, .launchFailed):
+            return Outcome(state: .notRunning, hasProcess: held, effects: [.failWaiting(failure)])
+        case (.starting, .exited):
+            return Outcome(state: .lostProcess(exit), hasProcess: false, effects: [.lookForOwner])
+        case (.lostProcess, .foundNobody):
+            let message = "com.example.machine exited with status 3 before it was ready"
+            let error = OpenURLError(.launchFailed, message)
+            return Outcome(state: .notRunning, hasProcess: false, effects: [.failWaiting(error)])
+        case (.lookingForOwner, .lookupFailed), (.lostProcess, .lookupFailed):
+            let message = "the bus does not say whether com.example.machine is running; try again"
+            let error = OpenURLError(.launchFailed, message)
+            return Outcome(state: .notRunning, hasProcess: false, effects: [.failWaiting(error)])
+        case (.starting, .launchTimedOut):
+            let error = OpenURLError(
+                .timedOut,
+                "com.example.machine did not take its name on the bus within 5.0 seconds of its start; "
+                    + "its process was killed"
+            )
+            return Outcome(state: .ending(owner: nil), hasProcess: held, effects: [.kill, .failWaiting(error)])
+
+        case (.running, .launchTimedOut):
+            return Outcome(state: state, hasProcess: held, effects: [.checkLaunch(owner: first)])
+        case (.running, .firstHangs):
+            let error = OpenURLError(
+                .timedOut,
+                "willFinishLaunching of com.example.machine did not return within 5.0 seconds of the launch; "
+                    + "its process was killed"
+            )
+            return Outcome(state: .ending(owner: first), hasProcess: held, effects: [.blame(error), .kill])
+        case (.running, .nameIsFree) where held:
+            return Outcome(state: .ending(owner: nil), hasProcess: true, effects: [.startEndWatchdog])
+        case (.running, .nameIsFree): return gone
+        case (.running, .refusesMore):
+            return Outcome(state: .ending(owner: first), hasProcess: held, effects: [.startEndWatchdog])
+
+        case (.ending, .nameIsFree) where held: return Outcome(state: .ending(owner: nil), hasProcess: true)
+        case (.ending, .nameIsFree): return gone
+        case (.ending, .endTimedOut) where held:
+            return Outcome(state: state, hasProcess: true, effects: [.kill, .startEndWatchdog])
+        case (.ending, .endTimedOut): return gone
+        // The bus still has to say that the name is free.
+        case (.ending(nil), .exited): return gone
+        case (_, .exited): return Outcome(state: state, hasProcess: false)
+        default: return nothing
+        }
+    }
+
+    @Test(arguments: places, Happening.allCases)
+    func everyPairOfAStateAndAnEventIsDecided(place: Place, happening: Happening) {
+        var machine = Self.machine(at: place)
+        #expect(machine.state == place.state)
+        #expect(machine.hasProcess == place.hasProcess)
+        let effects = machine.on(happening.event)
+        let expected = Self.expected(place, happening)
+        #expect(machine.state == expected.state)
+        #expect(machine.hasProcess == expected.hasProcess)
+        #expect(effects == expected.effects)
+    }
+
+    @Test func aProcessIsStartedOnlyWhenNobodyOwnsTheNameAndNoneIsHeld() {
+        for place in Self.places {
+            for happening in Happening.allCases {
+                var machine = Self.machine(at: place)
+                guard machine.on(happening.event).contains(.launch) else { continue }
+                #expect(place.state == .lookingForOwner && happening == .foundNobody && !place.hasProcess)
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+import Glibc
+import OpenURLBus
+import SchemeRegistry
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// Who sends, and what follows from it.
+@Suite(.timeLimit(.minutes(1))) struct SenderTests {
+    /// A connection of this process, which the tests make a handler's.
+    private static let sender: BusName = ":1.50"
+    private static let stranger: BusName = ":1.99"
+    private static let pid = UInt32(getpid())
+
+    /// A router that knows `com.example.sender` as this process; `com.example.target` runs too.
+    private func router(
+        limits: URLRouter.Limits = URLRouter.Limits(),
+        target: (inout HandlerManifest) throws -> Void = { _ in },
+        sender: (inout HandlerManifest) throws -> Void = { _ in }
+    ) async throws -> (URLRouter, FakeHandlers) {
+        let bus = try FakeHandlers(
+            ["com.example.sender": Self.sender, "com.example.target": ":1.1"],
+            // Any process that lasts will do for the target: the first one.
+            processes: [Self.sender: Self.pid, ":1.51": Self.pid, ":1.1": 1]
+        )
+        let handlers: [Handler] = [
+            // What speaks for a handler has to run its program.
+            try .test("com.example.sender", program: .path("/proc/self/exe"), sender),
+            try .test("com.example.target", target),
+        ]
+        let router = URLRouter(handlers, on: bus, limits: limits)
+        let statuses = await router.status()
+        #expect(statuses.map(\.pid) == [Self.pid, 1])
+        #expect(statuses.map(\.state) == ["active", "active"])
+        return (router, bus)
+    }
+
+    private func open(_ url: String, from caller: BusName, _ router: URLRouter, _ bus: FakeHandlers) async throws
+        -> OpenContext
+    {
+        let request = Task { try await router.open(url, from: caller) }
+        await bus.wait(for: .opened(url, at: ":1.1"))
+        bus.answer(url)
+        _ = try await request.value
+        return try #require(bus.context(of: url))
+    }
+
+    @Test func aHandlerThatSendsIsKnownByItsProcessWhicheverConnectionItUses() async throws {
+        let (router, bus) = try await router()
+        for caller: BusName in [Self.sender, ":1.51"] {
+            let context = try await open("target:\(caller.rawValue)", from: caller, router, bus)
+            #expect(context.sourceApplication == "com.example.sender")
+            #expect(context.source.pid == Self.pid)
+            #expect(context.source.uid == 1000)
+            #expect(context.source.uniqueName == caller.rawValue)
+            #expect(context.hops == 1)
+        }
+        let context = try await open("target:stranger", from: Self.stranger, router, bus)
+        #expect(context.sourceApplication == nil)
+        #expect(context.source.pid == nil)
+        #expect(context.source.uniqueName == Self.stranger.rawValue)
+        #expect(context.hops == 0)
+    }
+
+    @Test func whoTookAHandlersNameDoesNotSpeakForIt() async throws {
+        // The target's name belongs to a process that does not run its program.
+        let bus = try FakeHandlers(
+            ["com.example.target": Self.sender, "com.example.other": ":1.1"],
+            processes: [Self.sender: Self.pid]
+        )
+        let router = URLRouter([try .test("com.example.target"), try .test("com.example.other")], on: bus)
+        #expect(await router.status().map(\.pid) == [nil, Self.pid])
+        let context = try await open("other:x", from: Self.sender, router, bus)
+        #expect(context.sourceApplication == nil)
+        #expect(context.source.pid == Self.pid)
+    }
+
+    @Test func theHandlerIsToldWhatTheOptionsSay() async throws {
+        let (router, bus) = try await router()
+        var options = OpenOptions()
+        options.annotation = "note"
+        options.activationToken = "token"
+        options.desktopStartupID = "startup"
+        let request = Task { [options] in try await router.open("target:x", options, caller: nil) }
+        await bus.wait(for: .opened("target:x", at: ":1.1"))
+        bus.answer("target:x")
+        _ = try await request.value
+        let context = try #require(bus.context(of: "target:x"))
+        #expect(context.annotation == "note")
+        #expect(context.activationToken == "token")
+        #expect(context.desktopStartupID == "startup")
+        #expect(context.source == OpenContext.Source())
+        #expect(try #require(context.accepted) <= TracePhase.now)
+    }
+
+    @Test(arguments: [
+        ("com.example.sender", true), ("com.example.*", true), ("*", true), ("com.example.other", false),
+    ])
+    func onlyAllowedSourcesMaySend(pattern: String, isAllowed: Bool) async throws {
+        let (router, bus) = try await router { $0.allowedSources = [try SourcePattern(pattern)] }
+        if isAllowed {
+            let context = try await open("target:x", from: Self.sender, router, bus)
+            #expect(context.sourceApplication == "com.example.sender")
+        } else {
+            let error = await failure { () throws(OpenURLError) in
+                try await router.open("target:x", from: Self.sender)
+            }
+            #expect(error == OpenURLError(.notAllowed, "com.example.target takes no URLs from com.example.sender"))
+        }
+        // Who is no handler is nobody, even where everybody is allowed.
+        let error = await failure { () throws(OpenURLError) in
+            try await router.open("target:y", from: Self.stranger)
+        }
+        #expect(error == OpenURLError(.notAllowed, "com.example.target takes no URLs from this program"))
+        #expect(await router.waiting(for: "com.example.target") == 0)
+        #expect(bus.opened == [])
+    }
+
+    @Test func theNextRequestDoesNotWaitForOneThatIsNotAllowed() async throws {
+        let (router, bus) = try await router { $0.allowedSources = [try SourcePattern("com.example.sender")] }
+        bus.hold(Self.stranger)
+        let refused = Task { try await router.open("target:1", from: Self.stranger) }
+        await bus.wait(for: .askedWhoIs(Self.stranger))
+        let allowed = Task { try await router.open("target:2", from: Self.sender) }
+        await router.wait { $0.waiting(for: "com.example.target") == 2 }
+        bus.release(Self.stranger)
+        await #expect(throws: OpenURLError.self) { try await refused.value }
+        await bus.wait(for: .opened("target:2", at: ":1.1"))
+        bus.answer("target:2")
+        _ = try await allowed.value
+    }
+
+    @Test func handlersThatOpenEachOtherAreCounted() async throws {
+        var limits = URLRouter.Limits()
+        limits.hops = 1
+        let (router, bus) = try await router(limits: limits)
+        let first = Task { try await router.open("sender:1", from: Self.stranger) }
+        await bus.wait(for: .opened("sender:1", at: Self.sender))
+        #expect(bus.context(of: "sender:1")?.hops == 0)
+        // A handler can open its own URLs too.
+        let second = Task { try await router.open("sender:2", from: Self.sender) }
+        await bus.wait(for: .opened("sender:2", at: Self.sender))
+        #expect(bus.context(of: "sender:2")?.hops == 1)
+        let error = await failure { () throws(OpenURLError) in
+            try await router.open("target:2", from: Self.sender)
+        }
+        #expect(error == OpenURLError(.loopDetected, "2 handlers in a row have opened each other"))
+        bus.answer("sender:1")
+        bus.answer("sender:2")
+        _ = try await (first.value, second.value)
+        // What the handler has answered is not what it opens the next one for.
+        #expect(try await open("target:3", from: Self.sender, router, bus).hops == 1)
+    }
+
+    @Test func anybodyMayAskButAHandlerOnlyAboutSchemesThatItLists() async throws {
+        let (router, _) = try await router(sender: { $0.queriesSchemes = [try Scheme("target")] })
+        #expect(try await router.canOpen("target:x", caller: Self.sender))
+        #expect(try await router.canOpen("TARGET:x", caller: Self.sender))
+        #expect(try await !router.canOpen("sender:x", caller: Self.sender))
+        #expect(try await router.canOpen("sender:x", caller: Self.stranger))
+        #expect(try await router.canOpen("sender:x", caller: nil))
+        #expect(try await !router.canOpen("unclaimed:x", caller: Self.stranger))
+        await #expect {
+            try await router.canOpen("target: x", caller: Self.stranger)
+        } throws: { error in
+            (error as? OpenURLError)?.code == .malformedURL
+        }
+    }
+
+    @Test func whatACallerMayNotSendItCannotOpen() async throws {
+        let (router, _) = try await router(
+            target: { $0.allowedSources = [try SourcePattern("com.example.sender")] },
+            sender: { $0.queriesSchemes = [try Scheme("target")] }
+        )
+        #expect(try await router.canOpen("target:x", caller: Self.sender))
+        #expect(try await !router.canOpen("target:x", caller: Self.stranger))
+    }
+
+    // MARK: Who a caller is
+
+    @Test func aProcessIsDescribedFromProc() throws {
+        let source = Senders.describe(":1.5", Credentials(pid: Self.pid, uid: 7, processDescriptor: nil))
+        #expect(source.uniqueName == ":1.5")
+        #expect(source.pid == Self.pid)
+        #expect(source.uid == 7)
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &path, path.count)
+        #expect(source.executable == String(decoding: path.prefix(count).map(UInt8.init), as: UTF8.self))
+        #expect(source.unit.map { $0.hasSuffix(".scope") || $0.hasSuffix(".service") } ?? true)
+
+        let gone = Senders.describe(":1.6", Credentials(pid: .max, uid: nil, processDescriptor: nil))
+        #expect(gone.executable == nil)
+        #expect(gone.unit == nil)
+        var unknown = OpenContext.Source()
+        unknown.uniqueName = ":1.7"
+        #expect(Senders.describe(":1.7", nil) == unknown)
+    }
+
+    @Test func onlyTheLastThousandCallersAreKept() {
+        var senders = Senders()
+        for number in 0..<1024 {
+            let name = BusName(trusted: ":1.\(number)")
+            senders.add(name, Senders.describe(name, nil))
+        }
+        senders.add(":1.0", OpenContext.Source())
+        #expect(senders[":1.0"] != nil)
+        senders.add(":2.0", OpenContext.Source())
+        #expect(senders[":1.0"] == nil)
+        #expect(senders[":1.1"]?.uniqueName == ":1.1")
+        #expect(senders[":2.0"] != nil)
+    }
+
+    @Test func aCallerIsAskedForOnce() async throws {
+        let (router, bus) = try await router()
+        for url in ["target:1", "target:2"] { _ = try await open(url, from: ":1.51", router, bus) }
+        #expect(bus.count(of: .askedWhoIs(":1.51")) == 1)
+    }
+
+    // MARK: What a handler inherits
+
+    @Test func aHandlerInheritsTheSessionAndNotWhatWasMeantForTheRouterAlone() {
+        let kept = [
+            "HOME": "/home/u", "PATH": "/bin", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/x", "XDG_RUNTIME_DIR": "/run",
+            "WAYLAND_DISPLAY": "w", "LANG": "", "MULTI": "a=b\nc",
+        ]
+        let dropped = [
+            "OPENURL_LAUNCH", "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE", "XDG_ACTIVATION_TOKEN",
+            "DESKTOP_STARTUP_ID", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "WATCHDOG_USEC",
+            "WATCHDOG_PID", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MAINPID", "MANAGERPID", "PWD",
+            "OLDPWD", "SHLVL", "_", "", "A=B",
+        ]
+        var environment = kept
+        for name in dropped { environment[name] = "x" }
+        #expect(SessionEnvironment.clean(environment) == kept)
+    }
+}
