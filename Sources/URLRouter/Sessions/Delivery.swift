@@ -6,6 +6,7 @@ internal import Reactor
 extension URLRouter {
     func deliver(_ request: OpenRequest, _ session: HandlerSession) async throws(OpenURLError) -> OpenResult {
         while true {
+            if case .waiting = request.turn { perform(session.machine.on(.requested), session) }
             let owner = try await turn(of: request, session)
             session.inHand[request.number] = request
             let answer = await attempt(request, session, owner)
@@ -30,14 +31,13 @@ extension URLRouter {
         case .waiting, .suspended: break
         }
         request.timer = loop.schedule(at: request.deadline) { self.expire(request, session) }
-        // Nobody goes ahead at once, however empty the queue: those whose turn came before are on their way through the
-        // loop's jobs, and this one has to go behind them.
-        let result = await withCheckedContinuation { continuation in
-            request.turn = .suspended(continuation)
-            perform(session.machine.on(.requested), session)
-        }
+        let result = await withCheckedContinuation { request.turn = .suspended($0) }
         if let timer = request.timer { loop.cancelTimer(timer) }
-        return try result.get()
+        let owner = try result.get()
+        session.onTheirWay -= 1
+        // Those that came meanwhile follow by way of the loop's jobs; this one is handed over before that.
+        if session.onTheirWay == 0 { perform(.deliver, session) }
+        return owner
     }
 
     func expire(_ request: OpenRequest, _ session: HandlerSession) {

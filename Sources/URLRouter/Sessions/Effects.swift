@@ -26,6 +26,9 @@ extension URLRouter {
         case .deliver:
             guard let owner = session.owner else { return }
             while let request = session.waiting.first, request.context != nil {
+                // Those that wait go on by way of the loop's jobs; one that has just come would go ahead at once, and pass
+                // them.
+                if case .suspended = request.turn { session.onTheirWay += 1 } else if session.onTheirWay > 0 { return }
                 session.waiting.removeFirst()
                 request.resolve(.success(owner))
             }

@@ -14,6 +14,8 @@ final class HandlerSession {
     var machine: HandlerMachine
     /// What waits, in order of arrival.
     var waiting: Deque<OpenRequest> = []
+    /// How many have had their turn while they waited, and have not gone on yet.
+    var onTheirWay = 0
     /// What the process has in hand, by request number.
     var inHand: [UInt64: OpenRequest] = [:]
 
