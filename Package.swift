@@ -87,7 +87,7 @@ let package = Package(
         .testTarget(name: "ReactorTests", dependencies: ["CLinux", "Reactor", system]),
         .executableTarget(
             name: "testhandler",
-            dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"],
+            dependencies: ["DBus", "OpenURL", "OpenURLBus", "RFC1808", "URLHandler"],
             path: "Tests/TestHandler"
         ),
         .testTarget(

@@ -1,5 +1,6 @@
 import DBus
 import Glibc
+import OpenURL
 import OpenURLBus
 import RFC1808
 import URLHandler
@@ -7,8 +8,8 @@ import URLHandler
 /// A handler that behaves as its arguments say; each line of its log is one thing that happened to it.
 ///
 /// Arguments: the bundle identifier, the log's path, then any of `exit=STATUS` (at once), `startDelay=MS`, `will=no`,
-/// `did=no`, `hang=PHASE`, `decline=REASON`, `crash=HOST` (when a URL has that host), `throw=TEXT`, `foreign` (owns its
-/// name and exports nothing).
+/// `did=no`, `hang=PHASE`, `decline=REASON`, `crash=HOST` (when a URL has that host), `throw=TEXT`, `forward=URL` (opens
+/// that one and answers with what became of it).
 @main
 struct TestHandler {
     static func main() async {
@@ -69,6 +70,7 @@ final class TestDelegate: ApplicationDelegate {
         if behaviour["hang"] == "open" { while true { pause() } }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
+        if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
         if let reason = behaviour["decline"] { return .declined(reason: reason.isEmpty ? nil : reason) }
         var reply: [String: Value] = ["pid": .int32(getpid())]
         reply["annotation"] = annotation
@@ -77,6 +79,20 @@ final class TestDelegate: ApplicationDelegate {
         reply["source-executable"] = application.source?.executable.map(Value.string)
         reply["environment"] = .array(environment(), of: "s")
         return .handled(reply: reply)
+    }
+
+    private func forward(_ url: GenericURL) async throws -> OpenResponse {
+        let client = try await OpenURLClient()
+        let response: OpenResponse
+        do throws(OpenURLClientError) {
+            let result = try await client.open(url)
+            response = .handled(reply: result.reply)
+        } catch {
+            if case .notOpened(let error) = error { record("\(url) ended with \(error.code.rawValue)") }
+            response = .declined(reason: "\(url): \(error)")
+        }
+        await client.close()
+        return response
     }
 
     private func environment() -> [Value] {

@@ -1,0 +1,256 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// Registering and unregistering over the bus while the router runs.
+@Suite(.timeLimit(.minutes(2))) struct RegistrationTests {
+    /// Writes a manifest where no router looks for it, and returns its path.
+    private func manifest(
+        _ id: String,
+        _ arguments: [String] = [],
+        for router: Router,
+        extra: [String: Any] = [:]
+    ) throws -> String {
+        let directory = router.bus.directory.appending(path: "elsewhere")
+        try Router.write(id, arguments, in: directory, extra: extra)
+        return directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist").path
+    }
+
+    private func userEntry(_ id: String, _ router: Router) -> String {
+        router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist").path
+    }
+
+    @Test func aHandlerIsRegisteredUsedAndUnregisteredWhileTheRouterRuns() async throws {
+        let router = try await Router()
+        defer { router.stop() }
+        let signals = try await router.changes()
+        var changes = signals.makeAsyncIterator()
+        let path = try manifest("com.example.late", for: router)
+        #expect(try await router.failure("late:x").code == .noHandler)
+        #expect(try await !router.canOpen("late:x"))
+
+        let entry = try await router.register(path)
+        #expect(
+            entry
+                == HandlerEntry(
+                    id: "com.example.late",
+                    name: "com.example.late",
+                    path: path,
+                    executable: Router.products.appending(path: "testhandler").path,
+                    schemes: ["late"],
+                    kind: "native",
+                    isFixed: false,
+                    state: "notRunning",
+                    warnings: []
+                )
+        )
+        #expect(await changes.next()?.body == ["late"])
+        #expect(try await router.canOpen("late:x"))
+        let opened = try await router.open("late:x")
+        #expect(opened.path == .launched)
+        let listed = try await router.handlers()["com.example.late"]
+        #expect(listed?.state == "active")
+        #expect(try await router.schemes()["late"] == ["com.example.late"])
+
+        // The same once more changes nothing and is not announced.
+        #expect(try await router.register(path).state == "active")
+        try await router.unregister("com.example.late")
+        #expect(await changes.next()?.body == ["late"])
+        _ = try await router.register(try manifest("com.example.next", for: router))
+        #expect(await changes.next()?.body == ["next"])
+
+        // What is unregistered gets no more URLs, and its process is left alone.
+        #expect(try await router.failure("late:y").code == .noHandler)
+        #expect(try await router.handlers()["com.example.late"] == nil)
+        #expect(try await router.schemes()["late"] == nil)
+        #expect(FileManager.default.fileExists(atPath: path))
+        _ = try await router.register(path)
+        let again = try await router.open("late:z")
+        #expect(again.path == .active)
+        #expect(again.reply["pid"] == opened.reply["pid"])
+    }
+
+    @Test func whatIsWrongWithAManifestIsSaidWithFileKeyAndReason() async throws {
+        let router = try await Router()
+        defer { router.stop() }
+        let before = try await router.handlers()
+        let wrong = try manifest(
+            "com.example.wrong",
+            for: router,
+            extra: [
+                "CFBundleURLTypes": [["CFBundleURLSchemes": ["fine", "1st"]]], "OULaunchTimeout": "soon",
+            ]
+        )
+        let message = try await router.refusal { try await router.register(wrong) }
+        let lines = message.split(separator: "\n").map(String.init)
+        #expect(lines.count == 2, "\(message)")
+        #expect(lines.contains { $0.hasPrefix("\(wrong): CFBundleURLTypes[0].CFBundleURLSchemes[1]: ") })
+        #expect(lines.contains { $0.hasPrefix("\(wrong): OULaunchTimeout: ") })
+
+        let noList = router.bus.directory.appending(path: "text.plist")
+        try Data("no property list".utf8).write(to: noList)
+        #expect(try await router.refusal { try await router.register(noList.path) }.hasPrefix("\(noList.path): "))
+        for (path, reason) in [
+            ("relative.plist", "relative.plist is a relative path; give an absolute one"),
+            (
+                "/etc/passwd",
+                "/etc/passwd is neither a bundle (Name.app) nor a manifest (Name.plist); register one of these"
+            ),
+        ] {
+            #expect(try await router.refusal { try await router.register(path) } == reason)
+        }
+        let missing = try await router.refusal { try await router.register("/nonexistent/x.plist") }
+        #expect(missing.contains("/nonexistent/x.plist"))
+        #expect(try await router.handlers() == before)
+        #expect(try await router.failure("fine:x").code == .noHandler)
+    }
+
+    @Test func aFixedSchemeStaysWithTheSystem() async throws {
+        let router = try await Router()
+        defer { router.stop() }
+        let types = [["CFBundleURLSchemes": ["http", "mine"]]]
+        let path = try manifest("com.example.browser", for: router, extra: ["CFBundleURLTypes": types])
+        let entry = try await router.register(path)
+        #expect(entry.schemes == ["mine"])
+        #expect(
+            entry.warnings == [
+                "\(userEntry("com.example.browser", router)): CFBundleURLTypes[0].CFBundleURLSchemes[0]: "
+                    + "http is a fixed scheme and stays with org.openurl.system.browser"
+            ]
+        )
+        let claims = try await router.schemes()["http"]
+        #expect(claims?.first == "org.openurl.system.browser")
+        #expect(claims?.contains("com.example.browser") == false)
+        #expect(try await router.handlers()["org.openurl.system.browser"]?.isFixed == true)
+        #expect(try await router.failure("http://www.example.com/").message.contains("belongs to the system"))
+        #expect(try await router.open("mine:x").handler == "com.example.browser")
+
+        let impostor = try manifest("org.openurl.system.browser", for: router)
+        #expect(
+            try await router.refusal { try await router.register(impostor) }
+                == "org.openurl.system.browser is a fixed system handler; choose another CFBundleIdentifier"
+        )
+    }
+
+    @Test func aSecondClaimIsReportedAndChangesNothing() async throws {
+        let types = ["CFBundleURLTypes": [["CFBundleURLSchemes": ["shared"]]]]
+        let router = try await Router { directory in
+            try Router.write("com.example.first", [], in: directory, extra: types)
+        }
+        defer { router.stop() }
+        let entry = try await router.register(try manifest("com.example.second", for: router, extra: types))
+        let warning = "shared: goes to com.example.first; com.example.second claims it too"
+        #expect(entry.warnings == [warning])
+        #expect(try await router.schemes()["shared"] == ["com.example.first", "com.example.second"])
+        let listed = try await router.handlers()
+        #expect(listed["com.example.first"]?.warnings == [warning])
+        #expect(listed["com.example.second"]?.warnings == [warning])
+        #expect(try await router.open("shared:x").handler == "com.example.first")
+        // Whoever asks for the second gets it.
+        var options = OpenOptions()
+        options.handler = "com.example.second"
+        #expect(try await router.open("shared:x", options).handler == "com.example.second")
+    }
+
+    @Test func onlyWhatARegistrationMadeIsTakenBack() async throws {
+        let router = try await Router(["com.example.own": []])
+        defer { router.stop() }
+        for (id, reason) in [
+            (
+                "com.example.unknown",
+                "no handler is registered as com.example.unknown; `openurl list` shows all that are"
+            ),
+            (
+                "com.example.own",
+                "\(userEntry("com.example.own", router)) is no link that a registration made; delete it yourself"
+            ),
+            ("nodot", "the bundle identifier needs at least two elements, as in com.example.app"),
+        ] {
+            #expect(try await router.refusal { try await router.unregister(id) } == reason)
+        }
+        let system = try await router.refusal { try await router.unregister("org.openurl.system.browser") }
+        #expect(system.hasPrefix("org.openurl.system.browser is installed for all users, as "))
+        #expect(try await router.open("own:x").handler == "com.example.own")
+    }
+
+    @Test func reloadingFindsWhatChangedAndSaysWhatIsWrong() async throws {
+        let router = try await Router()
+        defer { router.stop() }
+        #expect(try await router.reload() == [:])
+        try Router.write("com.example.new", [], in: router.bus.directory)
+        try Router.write("com.example.bad", [], in: router.bus.directory, extra: ["OULaunchTimeout": "soon"])
+        #expect(try await router.failure("new:x").code == .noHandler)
+        let problems = try await router.reload()
+        #expect(Array(problems.keys) == [userEntry("com.example.bad", router)])
+        #expect(problems.values.first?.hasPrefix("OULaunchTimeout: ") == true)
+        #expect(try await router.open("new:x").handler == "com.example.new")
+        #expect(try await router.failure("bad:x").code == .noHandler)
+
+        try FileManager.default.removeItem(atPath: userEntry("com.example.bad", router))
+        try FileManager.default.removeItem(atPath: userEntry("com.example.new", router))
+        #expect(try await router.reload() == [:])
+        #expect(try await router.failure("new:x").code == .noHandler)
+    }
+
+    @Test func theCommandRegistersAndUnregisters() async throws {
+        let router = try await Router()
+        defer { router.stop() }
+        let path = try manifest("com.example.command", for: router)
+        let registered = try await router.openurl("register", path)
+        #expect(registered == CommandRun(status: 0, output: "com.example.command\tcommand\t\(path)\n", errors: ""))
+        #expect(try await router.openurl("command:x").status == 0)
+        let status = try await router.openurl("status", "com.example.command")
+        #expect(status.output.hasPrefix("com.example.command\tactive\t"), "\(status.output)")
+        #expect(try await router.openurl("unregister", "com.example.command").status == 0)
+        #expect(try await router.openurl("command:x").status == 3)
+        let again = try await router.openurl("unregister", "com.example.command")
+        #expect(again.status != 0)
+        #expect(again.errors.contains("no handler is registered as com.example.command"))
+    }
+}
+
+extension Router {
+    fileprivate func canOpen(_ url: String) async throws -> Bool {
+        try await connection.call(RouterInterface.canOpenURL, on: RouterService.object, url)
+    }
+
+    fileprivate func register(_ path: String) async throws -> HandlerEntry {
+        try await connection.call(RegistryInterface.register, on: RouterService.object, path)
+    }
+
+    fileprivate func unregister(_ id: String) async throws {
+        _ = try await connection.call(RegistryInterface.unregister, on: RouterService.object, id)
+    }
+
+    fileprivate func reload() async throws -> [String: String] {
+        try await connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
+    }
+
+    fileprivate func handlers() async throws -> [String: HandlerEntry] {
+        let entries = try await connection.call(RegistryInterface.listHandlers, on: RouterService.object, Empty())
+        return Dictionary(uniqueKeysWithValues: entries.map { ($0.id, $0) })
+    }
+
+    fileprivate func schemes() async throws -> [String: [String]] {
+        try await connection.call(RegistryInterface.listSchemes, on: RouterService.object, Empty())
+    }
+
+    /// What the registry announces from now on.
+    fileprivate func changes() async throws -> SignalSequence<[String]> {
+        try await connection.signals(RegistryInterface.changed, matching: MatchRule(sender: RouterService.name))
+    }
+
+    /// The text with which the router refuses its arguments.
+    fileprivate func refusal<T>(_ body: () async throws -> T) async throws -> String {
+        do {
+            let result = try await body()
+            Issue.record("not refused: \(result)")
+            return ""
+        } catch CallError.remote(let error) {
+            #expect(error.name == .invalidArguments)
+            return error.message
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import DBus
+import Foundation
+import OpenURLBus
+import Testing
+
+/// Handlers that open each other's URLs, and what each is told of who sent them.
+@Suite(.timeLimit(.minutes(2))) struct SenderTests {
+    @Test func aHandlerThatOpensAURLIsItsSource() async throws {
+        let router = try await Router(["com.example.first": ["forward=second:x"], "com.example.second": []])
+        defer { router.stop() }
+        let result = try await router.open("first:x")
+        #expect(result.handler == "com.example.first")
+        let start = try #require(try router.log(of: "com.example.first").first)
+        let pid = try #require(start.split(separator: " ").last.flatMap { UInt32($0) })
+        #expect(result.reply["source-application"] == "com.example.first")
+        #expect(result.reply["source-pid"] == .uint32(pid))
+        let program = Router.products.appending(path: "testhandler").resolvingSymlinksInPath().path
+        #expect(result.reply["source-executable"] == .string(program))
+        #expect(try router.log(of: "com.example.second").contains("open second:x"))
+
+        // Who opened the first is no handler.
+        let direct = try await router.open("second:y")
+        #expect(direct.reply["source-application"] == nil)
+        #expect(direct.reply["source-pid"] == .uint32(UInt32(getpid())))
+    }
+
+    @Test func onlyAllowedSourcesReachAHandlerWhateverOthersSay() async throws {
+        let router = try await Router([
+            "com.example.friend": ["forward=guarded:friend"], "com.example.foe": ["forward=guarded:foe"],
+        ]) { directory in
+            try Router.write(
+                "com.example.guarded",
+                [],
+                in: directory,
+                extra: ["OUAllowedSources": ["com.example.friend", "com.acme.*"]]
+            )
+        }
+        defer { router.stop() }
+        let direct = OpenURLError(.notAllowed, "com.example.guarded takes no URLs from this program")
+        #expect(try await router.failure("guarded:x") == direct)
+        #expect(try await router.open("friend:x").reply["source-application"] == "com.example.friend")
+        let foe = try await router.failure("foe:x")
+        #expect(foe.code == .declined)
+        #expect(foe.message == "guarded:foe: com.example.guarded takes no URLs from com.example.foe")
+        #expect(try router.log(of: "com.example.foe").last == "didBecomeActive")
+        #expect(try router.log(of: "com.example.foe").contains("guarded:foe ended with NotAllowed"))
+
+        // The sender's own words change nothing.
+        var options = OpenOptions()
+        options.annotation = .options(["source-application": "com.example.friend"])
+        #expect(try await router.failure("guarded:x", options) == direct)
+        let words = "{'source-application': <'com.example.friend'>, 'source': <{'pid': <uint32 1>}>}"
+        let gdbus = try await router.run(
+            "gdbus",
+            "call",
+            "--session",
+            "--dest",
+            "org.openurl.Router1",
+            "--object-path",
+            "/org/openurl/Router1",
+            "--method",
+            "org.openurl.Router1.OpenURL",
+            "guarded:x",
+            words
+        )
+        #expect(gdbus.status != 0)
+        #expect(gdbus.errors.contains("org.openurl.Error.NotAllowed"), "\(gdbus.errors)")
+        let command = try await router.openurl("--annotation", "source-application=com.example.friend", "guarded:x")
+        #expect(command.status == 7)
+        #expect(command.errors == "openurl: com.example.guarded takes no URLs from this program\n")
+        let opened = try router.log(of: "com.example.guarded").filter { $0.hasPrefix("open") }
+        #expect(opened == ["open guarded:friend"])
+    }
+
+    @Test func moreThanEightHopsAreALoop() async throws {
+        // Ten handlers, each of which opens the next one's URL and waits for its answer.
+        let ids = (0..<10).map { "com.example.hop\($0)" }
+        let router = try await Router { directory in
+            for (number, id) in ids.enumerated() {
+                // What is counted is not how fast this machine starts nine processes.
+                try Router.write(
+                    id,
+                    number < 9 ? ["forward=hop\(number + 1):x"] : [],
+                    in: directory,
+                    extra: ["OULaunchTimeout": 60, "OUOpenTimeout": 110]
+                )
+            }
+        }
+        defer { router.stop() }
+        let error = try await router.failure("hop0:x")
+        #expect(error.code == .declined)
+        #expect(error.message.hasSuffix("hop9:x: 9 handlers in a row have opened each other"), "\(error.message)")
+        #expect(try router.log(of: ids[8]).contains("hop9:x ended with LoopDetected"))
+        #expect(try router.log(of: ids[9]) == [])
+        // Eight are none.
+        #expect(try await router.open("hop1:x").reply["source-application"] == "com.example.hop8")
+        #expect(try router.log(of: ids[9]).contains("open hop9:x"))
+    }
+}
