@@ -24,7 +24,8 @@ extension URLRouter {
     func sendingSession(_ source: OpenContext.Source) -> HandlerSession? {
         guard let pid = source.pid else { return nil }
         return sessions.values.first { session in
-            guard session.isVerified, let process = session.process else { return false }
+            // What was started here is the handler before the bus has said whether it owns the name: it may send at once.
+            guard let process = session.process, process.isChild || session.isVerified else { return false }
             return process.exit == nil && UInt32(exactly: process.pid) == pid
         }
     }
