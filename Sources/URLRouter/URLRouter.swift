@@ -24,6 +24,8 @@ public actor URLRouter {
         public var waitingPerHandler = 16_384
         /// How many handlers may open each other in a row.
         public var hops: UInt32 = 8
+        /// How long a URL waits for its handler to be done with the URL that it follows from.
+        public var circleTimeout = Duration.seconds(1)
         /// How long a whole open may take, where neither the caller nor the manifest says so. It is below the 25 s after
         /// which D-Bus callers give up.
         public var openTimeout = Duration.seconds(20)
@@ -131,7 +133,7 @@ public actor URLRouter {
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? limits.openTimeout
         let request = OpenRequest(number: lastNumber, url: text, caller: caller, timeout: timeout, options: options)
         requestsByCaller[caller] = count + 1
-        defer { end(request) }
+        defer { end(request, session) }
         // Its place in the queue is its place of arrival, even while the bus is asked who sent it.
         session.enqueue(request)
         do throws(OpenURLError) {
@@ -214,10 +216,13 @@ public actor URLRouter {
         return session
     }
 
-    func end(_ request: OpenRequest) {
+    func end(_ request: OpenRequest, _ session: HandlerSession) {
         if let count = requestsByCaller[request.caller] {
             requestsByCaller[request.caller] = count > 1 ? count - 1 : nil
         }
+        request.cause = nil
+        // What followed from this request has waited for its end.
+        if !session.waiting.isEmpty { perform(.deliver, session) }
     }
 
     // MARK: The registry and its state

@@ -96,4 +96,16 @@ import Testing
         #expect(try await router.open("hop1:x").reply["source-application"] == "com.example.hop8")
         #expect(try router.log(of: ids[9]).contains("open hop9:x"))
     }
+
+    @Test func twoHandlersThatWaitForEachOtherAreALoopAndNothingHangs() async throws {
+        let router = try await Router(["com.example.ping": ["forward=pong:x"], "com.example.pong": ["forward=ping:x"]])
+        defer { router.stop() }
+        let reason =
+            "com.example.ping is still opening the URL that this one follows from, and they would wait for each other"
+        let expected = OpenURLError(.declined, "pong:x: ping:x: \(reason)")
+        // Both are free again afterwards.
+        for _ in 0..<2 { #expect(try await router.failure("ping:x") == expected) }
+        #expect(try router.log(of: "com.example.ping").filter { $0 == "open ping:x" }.count == 2)
+        #expect(try router.log(of: "com.example.pong").filter { $0 == "ping:x ended with LoopDetected" }.count == 2)
+    }
 }

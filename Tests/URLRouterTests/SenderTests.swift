@@ -132,25 +132,62 @@ import Testing
     }
 
     @Test func handlersThatOpenEachOtherAreCounted() async throws {
+        let (router, bus) = try await router()
+        let deep = Task { try await router.open("sender:deep", from: Self.stranger) }
+        await bus.wait(for: .opened("sender:deep", at: Self.sender))
+        await router.setHops(7, inHandOf: "com.example.sender")
+        #expect(try await open("target:8", from: Self.sender, router, bus).hops == 8)
+        await router.setHops(8, inHandOf: "com.example.sender")
+        let error = await failure { () throws(OpenURLError) in
+            try await router.open("target:9", from: Self.sender)
+        }
+        #expect(error == OpenURLError(.loopDetected, "9 handlers in a row have opened each other"))
+        bus.answer("sender:deep")
+        _ = try await deep.value
+        // What the handler has answered is not what it opens the next one for.
+        #expect(try await open("target:3", from: Self.sender, router, bus).hops == 1)
+    }
+
+    @Test func aHandlerThatWaitsForItselfIsALoop() async throws {
         var limits = URLRouter.Limits()
-        limits.hops = 1
+        limits.circleTimeout = .milliseconds(20)
         let (router, bus) = try await router(limits: limits)
         let first = Task { try await router.open("sender:1", from: Self.stranger) }
         await bus.wait(for: .opened("sender:1", at: Self.sender))
-        #expect(bus.context(of: "sender:1")?.hops == 0)
-        // A handler can open its own URLs too.
-        let second = Task { try await router.open("sender:2", from: Self.sender) }
-        await bus.wait(for: .opened("sender:2", at: Self.sender))
-        #expect(bus.context(of: "sender:2")?.hops == 1)
         let error = await failure { () throws(OpenURLError) in
-            try await router.open("target:2", from: Self.sender)
+            try await router.open("sender:2", from: Self.sender)
         }
-        #expect(error == OpenURLError(.loopDetected, "2 handlers in a row have opened each other"))
+        #expect(
+            error
+                == OpenURLError(
+                    .loopDetected,
+                    "com.example.sender is still opening the URL that this one follows from, "
+                        + "and they would wait for each other"
+                )
+        )
+        #expect(bus.opened == [])
         bus.answer("sender:1")
-        bus.answer("sender:2")
-        _ = try await (first.value, second.value)
-        // What the handler has answered is not what it opens the next one for.
-        #expect(try await open("target:3", from: Self.sender, router, bus).hops == 1)
+        _ = try await first.value
+    }
+
+    @Test func aHandlerThatDoesNotWaitMayOpenItsOwnURL() async throws {
+        var limits = URLRouter.Limits()
+        limits.circleTimeout = .seconds(3600)
+        let (router, bus) = try await router(limits: limits)
+        let first = Task { try await router.open("sender:1", from: Self.stranger) }
+        await bus.wait(for: .opened("sender:1", at: Self.sender))
+        let second = Task { try await router.open("sender:2", from: Self.sender) }
+        await router.wait { $0.waiting(for: "com.example.sender") == 1 }
+        let third = Task { try await router.open("sender:3", from: Self.stranger) }
+        await router.wait { $0.waiting(for: "com.example.sender") == 2 }
+        #expect(bus.opened == [])
+        bus.answer("sender:1")
+        for url in ["sender:2", "sender:3"] {
+            await bus.wait(for: .opened(url, at: Self.sender))
+            bus.answer(url)
+        }
+        for task in [first, second, third] { #expect(try await task.value.handler == "com.example.sender") }
+        #expect(bus.context(of: "sender:2")?.hops == 1)
     }
 
     @Test func anybodyMayAskButAHandlerOnlyAboutSchemesThatItLists() async throws {
@@ -233,5 +270,12 @@ import Testing
         var environment = kept
         for name in dropped { environment[name] = "x" }
         #expect(SessionEnvironment.clean(environment) == kept)
+    }
+}
+
+extension URLRouter {
+    /// Makes what a handler has in hand come from so many handlers in a row.
+    fileprivate func setHops(_ hops: UInt32, inHandOf id: BusName) {
+        for (_, request) in sessions[id]?.inHand ?? [:] { request.context?.hops = hops }
     }
 }

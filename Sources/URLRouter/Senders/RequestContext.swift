@@ -45,7 +45,8 @@ extension URLRouter {
             }
         }
         var context = OpenContext()
-        context.hops = sender.map { ($0.inHand.values.compactMap(\.context?.hops).max() ?? 0) + 1 } ?? 0
+        request.cause = sender?.inHand.values.max { ($0.context?.hops ?? 0) < ($1.context?.hops ?? 0) }
+        context.hops = sender == nil ? 0 : (request.cause?.context?.hops ?? 0) + 1
         guard context.hops <= limits.hops else {
             throw OpenURLError(.loopDetected, "\(context.hops) handlers in a row have opened each other")
         }

@@ -30,7 +30,9 @@ extension URLRouter {
         case .refused(let error): throw error
         case .waiting, .suspended: break
         }
-        request.timer = loop.schedule(at: request.deadline) { self.expire(request, session) }
+        let isInCircle = session.closesCircle(request)
+        let limit = isInCircle ? min(request.deadline, .now + limits.circleTimeout) : request.deadline
+        request.timer = loop.schedule(at: limit) { self.expire(request, session) }
         let result = await withCheckedContinuation { request.turn = .suspended($0) }
         if let timer = request.timer { loop.cancelTimer(timer) }
         let owner = try result.get()
@@ -42,8 +44,18 @@ extension URLRouter {
 
     func expire(_ request: OpenRequest, _ session: HandlerSession) {
         guard case .suspended = request.turn else { return }
+        let isInCircle = session.closesCircle(request)
+        guard isInCircle || request.deadline <= .now else {
+            // The circle has been broken at another place.
+            request.timer = loop.schedule(at: request.deadline) { self.expire(request, session) }
+            return perform(.deliver, session)
+        }
         session.remove(request)
-        request.resolve(.failure(tooLate(request, session)))
+        let loopDetected = OpenURLError(
+            .loopDetected,
+            "\(session.id) is still opening the URL that this one follows from, and they would wait for each other"
+        )
+        request.resolve(.failure(isInCircle ? loopDetected : tooLate(request, session)))
         perform(.deliver, session)
     }
 

@@ -25,7 +25,7 @@ extension URLRouter {
             Task { await identify(owner, session) }
         case .deliver:
             guard let owner = session.owner else { return }
-            while let request = session.waiting.first, request.context != nil {
+            while let request = session.waiting.first, request.context != nil, !session.closesCircle(request) {
                 // Those that wait go on by way of the loop's jobs; one that has just come would go ahead at once, and pass
                 // them.
                 if case .suspended = request.turn { session.onTheirWay += 1 } else if session.onTheirWay > 0 { return }

@@ -52,6 +52,17 @@ final class HandlerSession {
         waiting.insert(request, at: index)
     }
 
+    /// Whether a request follows from one that the handler has in hand. As a handler opens one URL after the other, they
+    /// could wait for each other for ever.
+    func closesCircle(_ request: OpenRequest) -> Bool {
+        var cause = request.cause
+        while let link = cause {
+            if inHand[link.number] === link { return true }
+            cause = link.cause
+        }
+        return false
+    }
+
     /// Takes a request out of the queue.
     func remove(_ request: OpenRequest) {
         waiting.removeAll { $0 === request }

@@ -22,6 +22,9 @@ final class OpenRequest {
     let options: OpenOptions
     /// What the handler is told; complete when the sender is known.
     var context: OpenContext?
+    /// What the sender, a handler, had in hand when it sent this: the reason for it, as far as can be told. Nil once this
+    /// request has its answer.
+    var cause: OpenRequest?
     /// Whether a process was started for it.
     var causedLaunch = false
     /// The router's own steps.
