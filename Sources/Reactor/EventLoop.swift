@@ -63,10 +63,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Runs the loop on the calling thread until ``stop()``; used by a program whose main thread is the loop.
     ///
-    /// A loop that runs already on another thread is left to it, and the call returns at once.
-    public func run() {
+    /// A loop that runs already on another thread is left to it, and the call returns at once. Any job starts the loop's own
+    /// thread, so what the program does is begun here.
+    ///
+    /// - Parameter begin: the first thing that runs on the loop.
+    public func run(beginning begin: @escaping @Sendable () -> Void = {}) {
         let mayRun = shared.withLock { shared in
             defer { shared.isRunning = true }
+            if !shared.isRunning { shared.jobs.append(.closure(begin)) }
             return !shared.isRunning
         }
         if mayRun { turn() }
@@ -183,7 +187,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setstacksize(&attributes, 512 * 1024)
+        // Only what is used takes memory; a property list may be nested deeply, and is read by recursion.
+        pthread_attr_setstacksize(&attributes, 4 << 20)
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         var id = pthread_t()
         let loop = Unmanaged.passRetained(self)

@@ -46,17 +46,17 @@ func installedHandlers() -> String? {
 @Sendable func serve(on loop: EventLoop) async -> CInt {
     let environment = environment()
     let directories = RegistryDirectories(environment: environment, additional: installedHandlers())
-    let store = RegistryStore(directories)
-    let registry = await store.registry
+    let registry = Registry(loading: directories)
     for diagnostic in registry.diagnostics { log.warning("\(diagnostic)") }
     do {
+        let store = RegistryStore(directories, registry, on: try EventLoop())
         let connection = try await Connection.open(on: loop)
         let router = URLRouter(registry: registry, connection: connection, environment: environment, log: log)
         try await loop.run {
             try SignalWatch.start([SIGINT, SIGTERM], on: loop) { signal in
                 guard !isEnding.exchange(true, ordering: .relaxed) else { exit(128 + signal) }
                 log.info("ending when every request has its answer; once more ends at once")
-                Task { await drain(connection) }
+                Task(executorPreference: loop) { await drain(connection) }
             }
         }
         await RouterObject(router, store, connection).export()
@@ -89,8 +89,9 @@ func installedHandlers() -> String? {
 do {
     let loop = try EventLoop()
     // The main thread is the loop's from here on, so nothing may wait for the main actor.
-    Task.detached { exit(await serve(on: loop)) }
-    loop.run()
+    loop.run(beginning: {
+        Task(executorPreference: loop) { exit(await serve(on: loop)) }
+    })
 } catch {
     log.error("the event loop cannot be made: \(error)")
     exit(1)

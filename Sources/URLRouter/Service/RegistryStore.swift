@@ -1,3 +1,4 @@
+public import Reactor
 public import SchemeRegistry
 
 /// The registry as it was read at one time.
@@ -7,59 +8,42 @@ struct RegistrySnapshot: Sendable {
     let registry: Registry
 }
 
-/// The registry's files. Reading and writing them blocks, so it happens on the threads that are there for work and not on the
-/// router's event loop, even for a task that prefers the loop.
+/// The registry's files. Reading and writing them blocks, so it has a thread of its own, which is not the router's.
 public actor RegistryStore {
     private let directories: RegistryDirectories
+    private let loop: EventLoop
     private var number = 0
-    /// What the directories held when they were read last.
-    public private(set) var registry: Registry
+    private var registry: Registry
 
-    /// Reads the directories.
-    public init(_ directories: RegistryDirectories) {
+    /// The store's own thread as the actor's executor.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// Takes what the directories hold.
+    ///
+    /// - Parameters:
+    ///   - registry: what was read from the directories.
+    ///   - loop: whose thread may be blocked; nothing else waits there.
+    public init(_ directories: RegistryDirectories, _ registry: Registry, on loop: EventLoop) {
         self.directories = directories
-        registry = Registry(loading: directories)
+        self.registry = registry
+        self.loop = loop
     }
 
     /// Reads the directories again.
-    nonisolated func reload() async -> RegistrySnapshot {
-        await withTaskExecutorPreference(globalConcurrentExecutor) { await read() }
-    }
-
-    /// Registers a bundle or a manifest and reads the directories again.
-    nonisolated func register(_ path: String) async throws(RegistrationError) -> (Registration, RegistrySnapshot) {
-        let result: Result<(Registration, RegistrySnapshot), RegistrationError> =
-            await withTaskExecutorPreference(globalConcurrentExecutor) { await add(path) }
-        return try result.get()
-    }
-
-    /// Takes a registration back and reads the directories again.
-    nonisolated func unregister(_ id: BundleIdentifier) async throws(UnregistrationError) -> RegistrySnapshot {
-        let result: Result<RegistrySnapshot, UnregistrationError> =
-            await withTaskExecutorPreference(globalConcurrentExecutor) { await remove(id) }
-        return try result.get()
-    }
-
-    private func read() -> RegistrySnapshot {
+    func reload() -> RegistrySnapshot {
         registry = Registry(loading: directories)
         number += 1
         return RegistrySnapshot(number: number, registry: registry)
     }
 
-    private func add(_ path: String) -> Result<(Registration, RegistrySnapshot), RegistrationError> {
-        do throws(RegistrationError) {
-            return .success((try directories.register(path, in: registry), read()))
-        } catch {
-            return .failure(error)
-        }
+    /// Registers a bundle or a manifest and reads the directories again.
+    func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
+        (try directories.register(path, in: registry), reload())
     }
 
-    private func remove(_ id: BundleIdentifier) -> Result<RegistrySnapshot, UnregistrationError> {
-        do throws(UnregistrationError) {
-            try directories.unregister(id, from: registry)
-            return .success(read())
-        } catch {
-            return .failure(error)
-        }
+    /// Takes a registration back and reads the directories again.
+    func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
+        try directories.unregister(id, from: registry)
+        return reload()
     }
 }
