@@ -51,6 +51,21 @@ import Testing
     )
     @Test(arguments: [
         (CallError.fromBus(.noReply), crashed),
+        (
+            .fromBus(.limitsExceeded),
+            OpenURLError(
+                .limitsExceeded,
+                "the bus does not hand the URL to com.example.app: "
+                    + "org.freedesktop.DBus.Error.LimitsExceeded: told"
+            )
+        ),
+        (
+            .fromBus("org.freedesktop.DBus.Error.AccessDenied"),
+            OpenURLError(
+                .launchFailed,
+                "the bus does not hand the URL to com.example.app: org.freedesktop.DBus.Error.AccessDenied: told"
+            )
+        ),
         // A program may use the bus's names for what it says itself.
         (.named(.noReply, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "of mine")),

@@ -127,6 +127,12 @@ extension URLRouter {
                 .launchFailed,
                 "the process that owns \(id) is no handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
             )
+        case .remote(let error) where error.isFromBus:
+            // A quota or a policy of the bus is no answer of the handler's, which has not seen the URL.
+            return OpenURLError(
+                error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
+                "the bus does not hand the URL to \(id): \(error)"
+            )
         case .remote(let error):
             finishLaunch(session, owner)
             // A handler in another language says no by raising an error of its own.
