@@ -12,7 +12,7 @@ SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benc
 
 BUILD_PACKAGES = dbus libdbus-1-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) libglib2.0-bin python3-dbus python3-gi systemd util-linux
+TEST_PACKAGES = $(BUILD_PACKAGES) desktop-file-utils libglib2.0-bin python3-dbus python3-gi systemd util-linux xdg-utils
 
 # Packages from elsewhere are built with their own settings: SwiftPM keeps this flag from them.
 ifeq ($(CI),true)

@@ -41,11 +41,12 @@ let package = Package(
             dependencies: ["CDBus", "Reactor", .product(name: "DequeModule", package: "swift-collections")]
         ),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
-        .target(name: "SchemeRegistry", dependencies: ["RFC1808"]),
+        .target(name: "Desktop"),
+        .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808"]),
         .target(
             name: "URLRouter",
             dependencies: [
-                "DBus", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", logging,
+                "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", logging,
                 .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),
@@ -105,7 +106,8 @@ let package = Package(
         ),
         .testTarget(name: "URLHandlerTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
-        .testTarget(name: "SchemeRegistryTests", dependencies: ["RFC1808", "SchemeRegistry"]),
+        .testTarget(name: "DesktopTests", dependencies: ["Desktop"]),
+        .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,3 +1,4 @@
+import Desktop
 import Glibc
 
 /// Why an entry declares no handler: one problem or several.

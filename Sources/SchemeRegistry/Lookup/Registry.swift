@@ -1,3 +1,5 @@
+public import Desktop
+
 /// Which handler claims which scheme, and why this one wins: all that one look at the directories found.
 ///
 /// A value that never changes. A router keeps one, and replaces it when a new one has been loaded elsewhere.

@@ -1,3 +1,5 @@
+import Desktop
+
 /// A mistake in a manifest: which key, as a path such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`, and what it is.
 struct ManifestProblem: Error, Hashable {
     /// The key; `nil` if it is the file as a whole.

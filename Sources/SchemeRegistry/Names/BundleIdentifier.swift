@@ -1,3 +1,5 @@
+import Desktop
+
 /// The reverse-DNS name of a handler, which is its D-Bus bus name too.
 ///
 /// At least two elements separated by dots, each of `[A-Za-z0-9_-]` and none starting with a digit, 255 bytes at most:

@@ -1,3 +1,5 @@
+import Desktop
+
 /// The hosts whose URLs a handler takes: one host, or with `*.` before it every host below one.
 ///
 /// `*.acme.com` matches whole labels: `www.acme.com` and `a.b.acme.com`, neither `acme.com` nor `evilacme.com`. Hosts

@@ -1,3 +1,5 @@
+import Desktop
+
 /// The scheme of a URL, in lower case.
 ///
 /// `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` of RFC 3986 section 3.1, 64 bytes at most. Schemes are compared without

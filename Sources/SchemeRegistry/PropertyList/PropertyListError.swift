@@ -1,3 +1,5 @@
+import Desktop
+
 /// Why bytes are no property list that the registry reads.
 enum PropertyListError: Error, Hashable, CustomStringConvertible {
     /// Neither `bplist00` nor `<` at the start.

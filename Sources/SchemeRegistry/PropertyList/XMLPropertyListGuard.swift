@@ -1,3 +1,5 @@
+import Desktop
+
 /// Checks that an XML property list cannot harm the decoder.
 ///
 /// Counts opening tags wherever they stand, in a comment too: a check that knew XML could disagree with the decoder

@@ -1,3 +1,4 @@
+import Desktop
 import Glibc
 
 /// The user's directory of handlers, where each registration is a symbolic link.

@@ -1,3 +1,5 @@
+import Desktop
+
 extension RegistryDirectories {
     /// Registers a bundle or a bare manifest for the user: links it into the user's directory under its id.
     ///

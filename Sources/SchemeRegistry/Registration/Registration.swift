@@ -1,3 +1,5 @@
+public import Desktop
+
 /// What a registration did.
 public struct Registration: Sendable, Hashable {
     /// What changed in the user's directory.

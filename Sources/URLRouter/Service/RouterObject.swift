@@ -1,4 +1,5 @@
 public import DBus
+internal import Desktop
 internal import OpenURLBus
 internal import SchemeRegistry
 

@@ -1,17 +1,17 @@
-import Glibc
+package import Glibc
 
 /// What went wrong with a file, as a diagnostic gives it.
-struct FileError: Error, Hashable, CustomStringConvertible {
-    var reason: String
+package struct FileError: Error, Hashable, CustomStringConvertible {
+    package var reason: String
 
-    var description: String { reason }
+    package var description: String { reason }
 
-    init(_ reason: String) {
+    package init(_ reason: String) {
         self.reason = reason
     }
 
     /// The reason for which a system call failed.
-    init(code: Int32) {
+    package init(code: Int32) {
         switch code {
         case ENOENT: reason = "does not exist"
         case ELOOP: reason = "is part of a cycle of links"
@@ -21,28 +21,8 @@ struct FileError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// When a handler was registered: the time of its entry in the directory, in nanoseconds since 1970.
-public struct RegistrationDate: Sendable, Hashable, Comparable {
-    /// Nanoseconds since 1970-01-01 00:00 UTC.
-    public let nanoseconds: Int64
-
-    /// A date so many nanoseconds after 1970-01-01 00:00 UTC.
-    public init(nanoseconds: Int64) {
-        self.nanoseconds = nanoseconds
-    }
-
-    init(modificationOf status: stat) {
-        let (seconds, overflow) = Int64(status.st_mtim.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, carried) = seconds.addingReportingOverflow(Int64(status.st_mtim.tv_nsec))
-        nanoseconds = overflow || carried ? .max : sum
-    }
-
-    /// Whether the left date is the earlier one.
-    public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
-}
-
 /// The status of a directory's entry itself, or of what it leads to if it is a link.
-func status(of path: String, followingLinks: Bool) throws(FileError) -> stat {
+package func status(of path: String, followingLinks: Bool) throws(FileError) -> stat {
     var status = stat()
     let result = followingLinks ? stat(path, &status) : lstat(path, &status)
     guard result == 0 else { throw FileError(code: errno) }
@@ -50,7 +30,7 @@ func status(of path: String, followingLinks: Bool) throws(FileError) -> stat {
 }
 
 /// What kind of file a mode stands for, as a message names it.
-func fileTypeName(_ status: stat) -> String {
+package func fileTypeName(_ status: stat) -> String {
     switch status.st_mode & S_IFMT {
     case S_IFREG: "a file"
     case S_IFDIR: "a directory"
@@ -62,7 +42,7 @@ func fileTypeName(_ status: stat) -> String {
 }
 
 /// The path with every link resolved.
-func resolvedPath(_ path: String) throws(FileError) -> String {
+package func resolvedPath(_ path: String) throws(FileError) -> String {
     guard let resolved = realpath(path, nil) else { throw FileError(code: errno) }
     defer { free(resolved) }
     guard let text = String(validatingCString: resolved) else { throw FileError("leads to a path that is not UTF-8") }
@@ -70,7 +50,7 @@ func resolvedPath(_ path: String) throws(FileError) -> String {
 }
 
 /// Whether a resolved path is below a resolved directory.
-func isBelow(_ path: String, _ directory: String) -> Bool {
+package func isBelow(_ path: String, _ directory: String) -> Bool {
     path.hasPrefix(directory == "/" ? "/" : directory + "/")
 }
 
@@ -78,7 +58,7 @@ func isBelow(_ path: String, _ directory: String) -> Bool {
 ///
 /// Opened without blocking, so that a FIFO that takes the file's place between two calls holds nobody up; the type and
 /// the size are those of the open file. The path has to be a resolved one: a link is refused.
-func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
+package func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY)
     guard descriptor >= 0 else { throw FileError(code: errno) }
     defer { close(descriptor) }
@@ -106,7 +86,7 @@ func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
 /// The names in a directory, without those that start with a dot, as the bytes that they are made of, in byte order.
 ///
 /// - Returns: `nil` if there is no such directory.
-func names(inDirectory path: String) throws(FileError) -> [[UInt8]]? {
+package func names(inDirectory path: String) throws(FileError) -> [[UInt8]]? {
     guard let stream = opendir(path) else {
         if errno == ENOENT { return nil }
         throw FileError(code: errno)

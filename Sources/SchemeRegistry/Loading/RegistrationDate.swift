@@ -1,0 +1,21 @@
+import Glibc
+
+/// When a handler was registered: the time of its entry in the directory, in nanoseconds since 1970.
+public struct RegistrationDate: Sendable, Hashable, Comparable {
+    /// Nanoseconds since 1970-01-01 00:00 UTC.
+    public let nanoseconds: Int64
+
+    /// A date so many nanoseconds after 1970-01-01 00:00 UTC.
+    public init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    init(modificationOf status: stat) {
+        let (seconds, overflow) = Int64(status.st_mtim.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+        let (sum, carried) = seconds.addingReportingOverflow(Int64(status.st_mtim.tv_nsec))
+        nanoseconds = overflow || carried ? .max : sum
+    }
+
+    /// Whether the left date is the earlier one.
+    public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
+}
