@@ -16,13 +16,18 @@ extension ResolvedParts {
         to output: inout OutputSpan<UInt8>
     ) -> Layout {
         var layout = Layout()
-        layout.schemeEnd = (scheme == .base ? base : reference).schemeEnd
-        output.append(copying: (scheme == .base ? baseBytes : bytes).extracting(first: layout.hierarchyStart))
-        if let networkLocation {
-            let source = networkLocation == .base ? base : reference
-            layout.copyNetworkLocation(of: source, to: output.count)
-            let location = source.hierarchyStart..<source.pathStart
-            output.append(copying: (networkLocation == .base ? baseBytes : bytes).extracting(location))
+        if scheme == .base, networkLocation == .base {
+            layout = base
+            output.append(copying: baseBytes.extracting(first: base.pathStart))
+        } else {
+            layout.schemeEnd = (scheme == .base ? base : reference).schemeEnd
+            output.append(copying: (scheme == .base ? baseBytes : bytes).extracting(first: layout.hierarchyStart))
+            if let networkLocation {
+                let source = networkLocation == .base ? base : reference
+                layout.copyNetworkLocation(of: source, to: output.count)
+                let location = source.hierarchyStart..<source.pathStart
+                output.append(copying: (networkLocation == .base ? baseBytes : bytes).extracting(location))
+            }
         }
 
         let tailStart =
