@@ -1,0 +1,308 @@
+import Foundation
+import Glibc
+import SystemPackage
+import Testing
+
+@testable import Reactor
+
+/// A directory that goes away with it, and a watch of paths in it, on a loop of its own.
+private actor WatchedDirectory {
+    nonisolated let loop: EventLoop
+    nonisolated let root: String
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    private var watch: PathWatch?
+    private var reports = 0
+
+    init(_ names: [String]) async throws {
+        root = FileManager.default.temporaryDirectory.appending(path: "path-watch-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: false)
+        loop = try EventLoop()
+        try start()
+        set(names)
+    }
+
+    deinit {
+        loop.stop()
+        unlinkTree(root)
+    }
+
+    private func start() throws {
+        watch = try PathWatch(on: loop) { [weak self] in self?.assumeIsolated { $0.reports += 1 } }
+    }
+
+    func set(_ names: [String]) {
+        watch?.paths = Set(names.map { $0.hasPrefix("/") ? $0 : path($0) })
+    }
+
+    func cancel() {
+        watch?.cancel()
+    }
+
+    func forget() {
+        watch = nil
+    }
+
+    nonisolated func path(_ name: String) -> String { "\(root)/\(name)" }
+
+    /// Does something and has all that the kernel says about it read: it says so before a call returns.
+    ///
+    /// - Returns: how many times a change was reported.
+    @discardableResult
+    func reports(after body: @Sendable (WatchedDirectory) throws -> Void) async throws -> Int {
+        await settle()
+        let before = reports
+        try body(self)
+        await settle()
+        return reports - before
+    }
+
+    /// Waits for a look at the descriptors, which comes before timers.
+    private func settle() async {
+        await withCheckedContinuation { continuation in loop.schedule(at: .now) { continuation.resume() } }
+    }
+
+    var failures: [Errno] { watch?.failures.map(\.error) ?? [] }
+
+    var descriptor: CInt { watch?.descriptor ?? -1 }
+
+    /// How many watches the kernel holds.
+    func watchCount() throws -> Int {
+        try String(contentsOfFile: "/proc/self/fdinfo/\(descriptor)", encoding: .utf8)
+            .split(separator: "\n").count { $0.hasPrefix("inotify ") }
+    }
+
+    // MARK: Files
+
+    nonisolated func makeDirectory(_ name: String) throws {
+        try FileManager.default.createDirectory(atPath: path(name), withIntermediateDirectories: true)
+    }
+
+    nonisolated func write(_ text: String, to name: String) throws {
+        let file = try FileDescriptor.open(
+            FilePath(path(name)),
+            .writeOnly,
+            options: [.create, .truncate],
+            permissions: .ownerReadWrite
+        )
+        try file.closeAfter { _ = try file.writeAll(text.utf8) }
+    }
+
+    nonisolated func move(_ name: String, to other: String) throws {
+        guard rename(path(name), path(other)) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    nonisolated func link(_ name: String, to target: String) throws {
+        guard symlink(target, path(name)) == 0 else { throw Errno(rawValue: errno) }
+    }
+
+    nonisolated func remove(_ name: String) throws {
+        try FileManager.default.removeItem(atPath: path(name))
+    }
+}
+
+private func unlinkTree(_ path: String) {
+    do {
+        try FileManager.default.removeItem(atPath: path)
+    } catch {
+        Issue.record(error)
+    }
+}
+
+@Suite struct PathWatchTests {
+    @Test func whatHappensInADirectoryIsReported() async throws {
+        let directory = try await WatchedDirectory(["d"])
+        try directory.makeDirectory("d")
+        #expect(try await directory.reports { try $0.write("a", to: "d/file") } == 1)
+        #expect(try await directory.reports { try $0.write("b", to: "d/file") } == 1)
+        #expect(try await directory.reports { try $0.move("d/file", to: "d/other") } == 1)
+        #expect(try await directory.reports { chmod($0.path("d/other"), 0o400) } == 1)
+        #expect(try await directory.reports { try $0.move("d/other", to: "away") } == 1)
+        #expect(try await directory.reports { try $0.move("away", to: "d/back") } == 1)
+        #expect(try await directory.reports { try $0.remove("d/back") } == 1)
+        #expect(try await directory.reports { try $0.link("d/link", to: "/nowhere") } == 1)
+        #expect(try await directory.reports { try $0.makeDirectory("d/sub") } == 1)
+        // Neither what is below a subdirectory nor reading is a change.
+        #expect(try await directory.reports { try $0.write("a", to: "d/sub/file") } == 0)
+        #expect(
+            try await directory.reports { _ = try FileManager.default.subpathsOfDirectory(atPath: $0.path("d")) } == 0
+        )
+        #expect(await directory.failures == [])
+    }
+
+    @Test func manyChangesAreOneReport() async throws {
+        let directory = try await WatchedDirectory(["."])
+        let reports = try await directory.reports { directory in
+            for number in 0..<200 { try directory.write("x", to: "file\(number)") }
+        }
+        #expect(reports == 1)
+    }
+
+    @Test func aDirectoryMayAppearLater() async throws {
+        let directory = try await WatchedDirectory(["a/b/c"])
+        #expect(try await directory.reports { try $0.makeDirectory("x") } == 0)
+        #expect(try await directory.reports { try $0.makeDirectory("a") } == 1)
+        #expect(try await directory.reports { try $0.makeDirectory("a/x") } == 0)
+        #expect(try await directory.reports { try $0.makeDirectory("a/b/c") } == 1)
+        #expect(try await directory.reports { try $0.write("x", to: "a/b/c/file") } == 1)
+        // Where it was awaited nothing is of interest any more.
+        #expect(try await directory.reports { try $0.makeDirectory("a/b/other") } == 0)
+    }
+
+    @Test func aDirectoryThatGoesIsAwaitedAgain() async throws {
+        let directory = try await WatchedDirectory(["a/b"])
+        try directory.makeDirectory("a/b")
+        for step in ["a/b", "a"] {
+            #expect(try await directory.reports { try $0.remove(step) } > 0)
+            #expect(try await directory.reports { try $0.makeDirectory("a/b") } > 0)
+            #expect(try await directory.reports { try $0.write("x", to: "a/b/file") } == 1)
+
+            #expect(try await directory.reports { try $0.move(step, to: "moved") } > 0)
+            #expect(
+                try await directory.reports { try $0.write("x", to: step == "a" ? "moved/b/file" : "moved/file") } == 0
+            )
+            #expect(try await directory.reports { try $0.makeDirectory("a/b") } > 0)
+            #expect(try await directory.reports { try $0.write("x", to: "a/b/file") } == 1)
+            try directory.remove("moved")
+        }
+    }
+
+    @Test func aRemovedDirectoryThatSomebodyHasOpenIsNoticed() async throws {
+        let directory = try await WatchedDirectory(["a/b/c"])
+        try directory.makeDirectory("a/b/c")
+        let open = try FileDescriptor.open(FilePath(directory.path("a/b/c")), .readOnly)
+        #expect(try await directory.reports { try $0.remove("a") } > 0)
+        #expect(try await directory.reports { try $0.makeDirectory("a/b/c") } > 0)
+        #expect(try await directory.reports { try $0.write("x", to: "a/b/c/file") } == 1)
+        try open.close()
+    }
+
+    @Test func aDirectoryMayBeReplacedByALinkAndBack() async throws {
+        let directory = try await WatchedDirectory(["a/b"])
+        try directory.makeDirectory("a/b")
+        try directory.makeDirectory("elsewhere/b")
+        #expect(
+            try await directory.reports {
+                try $0.remove("a")
+                try $0.link("a", to: "elsewhere")
+            } > 0
+        )
+        #expect(try await directory.reports { try $0.write("x", to: "elsewhere/b/file") } == 1)
+        #expect(try await directory.reports { try $0.move("elsewhere", to: "third") } > 0)
+        #expect(try await directory.reports { try $0.write("x", to: "third/b/file") } == 0)
+        #expect(try await directory.reports { try $0.makeDirectory("elsewhere/b") } > 0)
+        #expect(try await directory.reports { try $0.write("x", to: "elsewhere/b/file") } == 1)
+
+        // A link is led elsewhere in one step.
+        #expect(
+            try await directory.reports {
+                try $0.link("new", to: $0.path("third/../third"))
+                try $0.move("new", to: "a")
+            } > 0
+        )
+        #expect(try await directory.reports { try $0.write("x", to: "elsewhere/b/file") } == 0)
+        #expect(try await directory.reports { try $0.write("y", to: "third/b/file") } == 1)
+        #expect(
+            try await directory.reports {
+                try $0.remove("a")
+                try $0.makeDirectory("a/b")
+            } > 0
+        )
+        #expect(try await directory.reports { try $0.write("x", to: "a/b/file") } == 1)
+    }
+
+    @Test func aFileIsWatchedAsADirectoryIs() async throws {
+        let directory = try await WatchedDirectory(["config/list", "config/link"])
+        #expect(try await directory.reports { try $0.makeDirectory("config") } == 1)
+        #expect(try await directory.reports { try $0.write("a", to: "config/other") } == 0)
+        #expect(try await directory.reports { try $0.write("a", to: "config/list") } > 0)
+        #expect(try await directory.reports { try $0.write("b", to: "config/list") } > 0)
+        #expect(try await directory.reports { try $0.write("b", to: "config/other") } == 0)
+        #expect(try await directory.reports { try $0.move("config/other", to: "config/list") } > 0)
+        #expect(try await directory.reports { try $0.write("c", to: "config/list") } > 0)
+        #expect(try await directory.reports { try $0.remove("config/list") } > 0)
+        #expect(try await directory.reports { try $0.link("config/link", to: "../target") } > 0)
+        #expect(try await directory.reports { try $0.write("c", to: "target") } > 0)
+        #expect(try await directory.reports { try $0.write("d", to: "target") } > 0)
+    }
+
+    @Test func lostEventsCountAsAChange() async throws {
+        let directory = try await WatchedDirectory(["d", "e"])
+        try await directory.reports {
+            for name in ["d", "e"] { try $0.makeDirectory(name) }
+            for name in ["d/a", "d/b"] { try $0.write("x", to: name) }
+        }
+        let limit = try #require(
+            Int(
+                String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
+                    .trimmingCharacters(in: .whitespacesAndNewlines)
+            )
+        )
+        // The same event twice in a row is one, so two files take turns; what follows them is what is lost.
+        let reports = try await directory.reports { directory in
+            for _ in 0...limit / 2 {
+                chmod(directory.path("d/a"), 0o600)
+                chmod(directory.path("d/b"), 0o600)
+            }
+            try directory.move("e", to: "f")
+            try directory.makeDirectory("e")
+        }
+        #expect(reports == 1)
+        #expect(try await directory.reports { try $0.write("x", to: "e/file") } == 1)
+        #expect(try await directory.reports { try $0.write("x", to: "f/file") } == 0)
+    }
+
+    @Test func twoWaysToOneDirectoryAreBothFollowed() async throws {
+        let directory = try await WatchedDirectory(["one", "two", "one/sub/file"])
+        try directory.makeDirectory("real/sub")
+        try directory.link("one", to: "real")
+        try directory.link("two", to: "./real/../real/.")
+        #expect(try await directory.reports { try $0.write("x", to: "real/file") } == 1)
+        #expect(try await directory.reports { try $0.write("x", to: "real/sub/file") } == 1)
+        #expect(try await directory.reports { try $0.remove("one") } > 0)
+        #expect(try await directory.reports { try $0.write("y", to: "real/file") } == 1)
+        #expect(try await directory.reports { try $0.write("y", to: "real/sub/file") } == 0)
+    }
+
+    @Test func whatCannotBeWatchedIsSaid() async throws {
+        let directory = try await WatchedDirectory([])
+        try directory.link("loop", to: "loop/x")
+        let long = String(repeating: "x", count: 300)
+        await directory.set(["loop/y", long, "fine"])
+        #expect(await Set(directory.failures) == [.tooManySymbolicLinkLevels, .fileNameTooLong])
+        #expect(try await directory.reports { try $0.makeDirectory("fine") } == 1)
+        // Once it can be, it is.
+        #expect(
+            try await directory.reports {
+                try $0.remove("loop")
+                try $0.makeDirectory("loop/y")
+            } > 0
+        )
+        #expect(await directory.failures == [.fileNameTooLong])
+        #expect(try await directory.reports { try $0.write("x", to: "loop/y/file") } == 1)
+        #expect(PathWatch.Failure(path: "/x", error: .noSpace).description == "/x: No space left on device")
+    }
+
+    @Test func nothingIsLeftBehind() async throws {
+        let directory = try await WatchedDirectory(["a/b", "c"])
+        let count = try await directory.watchCount()
+        for _ in 0..<5 {
+            try await directory.reports { try $0.makeDirectory("a/b") }
+            try await directory.reports { try $0.link("c", to: "a") }
+            try await directory.reports { try $0.move("a", to: "moved") }
+            try await directory.reports { try $0.remove("moved") }
+            try await directory.reports { try $0.remove("c") }
+            await directory.set(["c", "d"])
+            await directory.set(["a/b", "c"])
+        }
+        #expect(try await directory.watchCount() == count)
+        await directory.cancel()
+        #expect(try await directory.watchCount() == 0)
+        #expect(try await directory.reports { try $0.makeDirectory("a/b") } == 0)
+        let descriptor = await directory.descriptor
+        let link = "/proc/self/fd/\(descriptor)"
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "anon_inode:inotify")
+        await directory.cancel()
+        await directory.forget()
+        #expect(fcntl(descriptor, F_GETFD) == -1)
+    }
+}
