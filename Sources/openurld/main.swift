@@ -46,10 +46,9 @@ func installedHandlers() -> String? {
 @Sendable func serve(on loop: EventLoop) async -> CInt {
     let environment = environment()
     let directories = RegistryDirectories(environment: environment, additional: installedHandlers())
-    let registry = Registry(loading: directories)
-    for diagnostic in registry.diagnostics { log.warning("\(diagnostic)") }
     do {
-        let store = RegistryStore(directories, registry, on: try EventLoop())
+        let store = RegistryStore(directories, on: try EventLoop(), log: log)
+        let registry = await store.load()
         let connection = try await Connection.open(on: loop)
         let router = URLRouter(registry: registry, connection: connection, environment: environment, log: log)
         try await loop.run {
@@ -64,6 +63,7 @@ func installedHandlers() -> String? {
             log.error("another process is \(RouterService.name) already")
             return 1
         }
+        await store.keepCurrent(router, announcingOn: connection)
         log.info("ready", metadata: ["handlers": "\(registry.handlers.count)"])
         await connection.waitUntilClosed()
         if isEnding.load(ordering: .relaxed) { return 0 }

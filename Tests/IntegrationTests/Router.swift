@@ -20,7 +20,10 @@ final class Router: Sendable {
     ///
     /// - Parameter handlers: bundle identifiers with the arguments of the test handler; each claims the scheme that is the
     ///   last element of its identifier.
-    init(_ handlers: [String: [String]] = [:], prepare: (URL) throws -> Void = { _ in }) async throws {
+    /// - Parameter wrapper: a program, by its path, that runs the router, with the arguments before the router's own path.
+    init(_ handlers: [String: [String]] = [:], wrapper: [String] = [], prepare: (URL) throws -> Void = { _ in })
+        async throws
+    {
         bus = try PrivateBus { directory in
             let schemes = directory.appending(path: "XDG_DATA_DIRS/openurl")
             try FileManager.default.createDirectory(at: schemes, withIntermediateDirectories: true)
@@ -31,7 +34,9 @@ final class Router: Sendable {
         let connection = try await Connection.open(.address(bus.address), on: try EventLoop())
         self.connection = connection
         process = Process()
-        process.executableURL = Self.products.appending(path: "openurld")
+        let command = wrapper + [Self.products.appending(path: "openurld").path]
+        process.executableURL = URL(filePath: command[0])
+        process.arguments = Array(command.dropFirst())
         process.environment = bus.environment
         // Handlers inherit it, and none may keep the test's own output open.
         let log = bus.directory.appending(path: "openurld.log")

@@ -11,9 +11,7 @@ public struct RegistrationDate: Sendable, Hashable, Comparable {
     }
 
     init(modificationOf status: stat) {
-        let (seconds, overflow) = Int64(status.st_mtim.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, carried) = seconds.addingReportingOverflow(Int64(status.st_mtim.tv_nsec))
-        nanoseconds = overflow || carried ? .max : sum
+        nanoseconds = SchemeRegistry.nanoseconds(status.st_mtim)
     }
 
     /// Whether the left date is the earlier one.

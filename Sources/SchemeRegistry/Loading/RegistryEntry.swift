@@ -10,9 +10,27 @@ struct InvalidEntry: Error, Hashable {
 struct RegistryEntry {
     let path: String
     let form: HandlerForm
+    private let status: Result<stat, FileError>
+    private let directory: ResolvedDirectory?
 
-    /// The largest manifest, in bytes.
-    static let manifestLimit = 1 << 20
+    /// Looks at an entry.
+    ///
+    /// - Parameter directory: the one that it stands in, if that has been resolved already.
+    init(path: String, form: HandlerForm, in directory: ResolvedDirectory? = nil) {
+        self.path = path
+        self.form = form
+        self.directory = directory
+        status = Result { () throws(FileError) in try Desktop.status(of: path, followingLinks: false) }
+    }
+
+    /// The property list, as a path that leads through the entry.
+    var manifestFile: String { form == .bundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
+
+    /// Whether the property list is another file than the entry, so that it changes without its directory's knowledge.
+    var leadsElsewhere: Bool {
+        guard form == .manifest, case .success(let status) = status else { return form == .bundle }
+        return status.st_mode & S_IFMT == S_IFLNK
+    }
 
     /// Reads the handler that the entry declares, with warnings about what it asks for and does not get.
     ///
@@ -20,10 +38,12 @@ struct RegistryEntry {
     func handler(
         scope: RegistryDirectories.Scope,
         precedence: Int,
-        named name: String? = nil
+        named name: String? = nil,
+        from files: inout ManifestFiles,
+        now: Int64 = currentTime()
     ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
         let (resolved, date) = try locate()
-        let manifest = try manifest(resolved: resolved)
+        let manifest = try manifest(resolved: resolved, from: &files, now: now)
         if let name, form == .manifest, name != form.entryName(of: manifest.identifier) {
             throw invalid(
                 key: "CFBundleIdentifier",
@@ -53,12 +73,15 @@ struct RegistryEntry {
     /// Finds out what the entry leads to, and when it was made.
     private func locate() throws(InvalidEntry) -> (resolved: String, date: RegistrationDate) {
         do throws(FileError) {
-            let date = RegistrationDate(modificationOf: try status(of: path, followingLinks: false))
-            let target = try status(of: path, followingLinks: true)
+            let status = try status.get()
+            let date = RegistrationDate(modificationOf: status)
+            let isLink = status.st_mode & S_IFMT == S_IFLNK
+            let target = isLink ? try Desktop.status(of: path, followingLinks: true) : status
             let expected = form == .bundle ? S_IFDIR : S_IFREG
             guard target.st_mode & S_IFMT == expected else {
                 throw FileError("is \(fileTypeName(target)), not \(form == .bundle ? "a directory" : "a file")")
             }
+            if !isLink, let directory { return (directory.path(of: path), date) }
             return (try resolvedPath(path), date)
         } catch {
             throw InvalidEntry(diagnostics: [Diagnostic(severity: .error, file: path, reason: error.reason)])
@@ -66,23 +89,27 @@ struct RegistryEntry {
     }
 
     /// Reads and checks the property list.
-    private func manifest(resolved: String) throws(InvalidEntry) -> HandlerManifest {
-        let list: PropertyListValue
-        do {
+    private func manifest(
+        resolved: String,
+        from files: inout ManifestFiles,
+        now: Int64
+    ) throws(InvalidEntry) -> HandlerManifest {
+        let reading: ManifestReading
+        do throws(FileError) {
             var file = resolved
             if form == .bundle {
                 file = try resolvedPath("\(resolved)/\(HandlerForm.bundleManifest)")
                 guard isBelow(file, resolved) else { throw FileError("is a link that leads out of the bundle") }
             }
-            list = try PropertyListValue(bytes: try contents(ofFile: file, limit: Self.manifestLimit))
+            reading = try files.read(file, now: now)
         } catch {
-            throw invalid("\(error)")
+            throw invalid(error.reason)
         }
-        let (manifest, problems) = HandlerManifest.decode(list)
-        guard let manifest else {
+        switch reading {
+        case .manifest(let manifest): return manifest
+        case .invalid(let problems):
             throw InvalidEntry(diagnostics: problems.map { diagnostic(.error, key: $0.key, $0.reason) })
         }
-        return manifest
     }
 
     /// Finds the program's path, without asking whether there is such a file.
@@ -127,7 +154,22 @@ struct RegistryEntry {
 
     /// A problem of the manifest, which in a bundle is a file of its own.
     private func diagnostic(_ severity: Diagnostic.Severity, key: String?, _ reason: String) -> Diagnostic {
-        let file = form == .bundle ? "\(path)/\(HandlerForm.bundleManifest)" : path
-        return Diagnostic(severity: severity, file: file, key: key, reason: reason)
+        Diagnostic(severity: severity, file: manifestFile, key: key, reason: reason)
+    }
+}
+
+/// A directory with its links resolved, so that this is not done again for each of its entries.
+struct ResolvedDirectory {
+    private let path: String
+    private let resolved: String
+
+    init(_ path: String) throws(FileError) {
+        self.path = path
+        resolved = try resolvedPath(path)
+    }
+
+    /// The resolved path of an entry that is no link.
+    func path(of entry: String) -> String {
+        (resolved == "/" ? "" : resolved) + entry.dropFirst(path.count)
     }
 }

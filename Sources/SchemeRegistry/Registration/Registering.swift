@@ -82,7 +82,8 @@ extension RegistryDirectories {
         named name: String? = nil
     ) throws(RegistrationError) -> (handler: Handler, warnings: [Diagnostic]) {
         do {
-            return try entry.handler(scope: .user, precedence: 0, named: name)
+            var files = ManifestFiles()
+            return try entry.handler(scope: .user, precedence: 0, named: name, from: &files)
         } catch {
             throw .invalid(error.diagnostics)
         }

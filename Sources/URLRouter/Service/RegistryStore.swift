@@ -1,49 +1,117 @@
+internal import Desktop
+public import Logging
 public import Reactor
 public import SchemeRegistry
+internal import SystemPackage
 
 /// The registry as it was read at one time.
 struct RegistrySnapshot: Sendable {
-    /// Later ones have higher numbers.
+    /// Later ones have higher numbers; the same number is the same registry.
     let number: Int
     let registry: Registry
 }
 
 /// The registry's files. Reading and writing them blocks, so it has a thread of its own, which is not the router's.
 public actor RegistryStore {
+    /// A burst of changes is read when nothing has changed for so long,
+    private static let quiet = Duration.milliseconds(100)
+    /// or so long after the first of them.
+    private static let limit = Duration.milliseconds(500)
+
     private let directories: RegistryDirectories
     private let loop: EventLoop
+    private let log: Logger
+    private var loader: RegistryLoader
     private var number = 0
-    private var registry: Registry
+    private var problems: Set<String> = []
+    private var following: Following?
+
+    private struct Following {
+        let watch: PathWatch
+        let changes: Debouncer
+        let onChange: @Sendable (RegistrySnapshot) async -> Void
+    }
 
     /// The store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Takes what the directories hold.
+    /// Makes a store that has not looked at the directories yet.
     ///
-    /// - Parameters:
-    ///   - registry: what was read from the directories.
-    ///   - loop: whose thread may be blocked; nothing else waits there.
-    public init(_ directories: RegistryDirectories, _ registry: Registry, on loop: EventLoop) {
+    /// - Parameter loop: whose thread may be blocked; nothing else waits there.
+    public init(_ directories: RegistryDirectories, on loop: EventLoop, log: Logger) {
         self.directories = directories
-        self.registry = registry
         self.loop = loop
+        self.log = log
+        loader = RegistryLoader(directories)
+    }
+
+    /// Reads what the directories hold, for a router to start with.
+    public func load() -> Registry {
+        reload().registry
     }
 
     /// Reads the directories again.
     func reload() -> RegistrySnapshot {
-        registry = Registry(loading: directories)
-        number += 1
-        return RegistrySnapshot(number: number, registry: registry)
+        if loader.update() || number == 0 {
+            number += 1
+            log.info("registry read", metadata: ["handlers": "\(loader.registry.handlers.count)"])
+        }
+        followPaths()
+        warn(loader.registry.diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
+        return RegistrySnapshot(number: number, registry: loader.registry)
     }
 
     /// Registers a bundle or a manifest and reads the directories again.
     func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
-        (try directories.register(path, in: registry), reload())
+        (try directories.register(path, in: loader.registry), reload())
     }
 
     /// Takes a registration back and reads the directories again.
     func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
-        try directories.unregister(id, from: registry)
+        try directories.unregister(id, from: loader.registry)
         return reload()
     }
+
+    // MARK: Following changes
+
+    /// Reads the directories again whenever something in them, or what their entries lead to, changes.
+    ///
+    /// - Parameter onChange: called when the registry is another one than before.
+    func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
+        do throws(Errno) {
+            let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self] in
+                self?.assumeIsolated { $0.readChanges() }
+            }
+            let watch = try PathWatch(on: loop) { changes.signal() }
+            following = Following(watch: watch, changes: changes, onChange: onChange)
+            followPaths()
+        } catch {
+            log.warning("changes of the handlers' directories are not noticed: inotify_init1: \(error)")
+        }
+    }
+
+    private func readChanges() {
+        let before = number
+        let snapshot = reload()
+        guard number != before, let onChange = following?.onChange else { return }
+        Task(executorPreference: loop) { await onChange(snapshot) }
+    }
+
+    /// Watches what the registry depends on.
+    private func followPaths() {
+        guard let following, following.watch.paths != loader.paths else { return }
+        following.watch.paths = loader.paths
+        // What was read before it was watched may have changed in between.
+        following.changes.signal()
+    }
+
+    /// Logs the problems that there were not the last time.
+    private func warn(_ current: [String]) {
+        for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
+        problems = Set(current)
+    }
+}
+
+private func notWatched(_ failure: PathWatch.Failure) -> String {
+    "\(failure): its changes are not noticed"
 }

@@ -1,0 +1,48 @@
+import Glibc
+
+/// Which file it is and in which state: two reads of the same version give the same bytes.
+struct FileVersion: Sendable, Hashable {
+    let device: UInt64
+    let inode: UInt64
+    let size: Int64
+    /// When its contents changed, in nanoseconds since 1970.
+    let modified: Int64
+    /// When anything about it changed, which no program can set.
+    let changed: Int64
+
+    init(_ status: stat) {
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        modified = nanoseconds(status.st_mtim)
+        changed = nanoseconds(status.st_ctim)
+    }
+
+    init(device: UInt64, inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
+        self.device = device
+        self.inode = inode
+        self.size = size
+        self.modified = modified
+        self.changed = changed
+    }
+
+    /// Whether a later change gets another time, seen at `now`.
+    ///
+    /// File systems take the time from a clock that ticks only every few milliseconds, so of two changes within one tick
+    /// the second leaves no mark.
+    func isSettled(at now: Int64) -> Bool { now - changed > 100_000_000 }
+}
+
+/// A time in nanoseconds since 1970; the last that there is for one beyond the year 2262.
+func nanoseconds(_ time: timespec) -> Int64 {
+    let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, carried) = seconds.addingReportingOverflow(Int64(time.tv_nsec))
+    return overflow || carried ? .max : sum
+}
+
+/// The time of day in nanoseconds since 1970.
+func currentTime() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return nanoseconds(time)
+}

@@ -1,0 +1,159 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Synchronization
+import Testing
+
+/// What changes in the handlers' directories while the router runs.
+@Suite(.timeLimit(.minutes(2))) struct LiveReloadTests {
+    /// Writes a manifest where no router looks for it, and returns its path.
+    private func stage(_ id: String, _ router: Router, extra: [String: Any] = [:]) throws -> URL {
+        let directory = router.bus.directory.appending(path: "staging")
+        try Router.write(id, [], in: directory, extra: extra)
+        return directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist")
+    }
+
+    private func handlersDirectory(_ router: Router) -> URL {
+        router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+    }
+
+    private func copy(_ file: URL, to directory: URL) throws {
+        let process = try Process.run(URL(filePath: "/bin/cp"), arguments: [file.path, directory.path])
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+
+    private func claiming(_ schemes: String...) -> [String: Any] {
+        ["CFBundleURLTypes": [["CFBundleURLSchemes": schemes]]]
+    }
+
+    @Test func aManifestThatIsCopiedInHasItsURLs() async throws {
+        let router = try await Router(["com.example.present": []])
+        defer { router.stop() }
+        var changes = try await router.changes().makeAsyncIterator()
+        try copy(try stage("com.example.copied", router), to: handlersDirectory(router))
+        #expect(await changes.next()?.body == ["copied"])
+        #expect(try await router.open("copied:x").handler == "com.example.copied")
+
+        try FileManager.default.removeItem(at: handlersDirectory(router).appending(path: "com.example.copied.plist"))
+        #expect(await changes.next()?.body == ["copied"])
+        #expect(try await router.failure("copied:x").code == .noHandler)
+        #expect(try await router.open("present:x").handler == "com.example.present")
+    }
+
+    @Test func directoriesMayComeAndGo() async throws {
+        let router = try await Router()
+        defer { router.stop() }
+        var changes = try await router.changes().makeAsyncIterator()
+        try Router.write("com.example.first", [], in: router.bus.directory)
+        #expect(await changes.next()?.body == ["first"])
+
+        let data = handlersDirectory(router).deletingLastPathComponent()
+        let away = router.bus.directory.appending(path: "away")
+        try FileManager.default.moveItem(at: data, to: away)
+        #expect(await changes.next()?.body == ["first"])
+        #expect(try await router.failure("first:x").code == .noHandler)
+
+        try FileManager.default.createSymbolicLink(at: data, withDestinationURL: away)
+        #expect(await changes.next()?.body == ["first"])
+        let behindTheLink = away.appending(path: "handlers")
+        try copy(try stage("com.example.second", router), to: behindTheLink)
+        #expect(await changes.next()?.body == ["second"])
+        #expect(try await router.open("second:x").handler == "com.example.second")
+    }
+
+    @Test func whatARegistrationLeadsToIsFollowed() async throws {
+        let router = try await Router()
+        defer { router.stop() }
+        var changes = try await router.changes().makeAsyncIterator()
+        let manifest = try stage("com.example.linked", router)
+        _ = try await router.register(manifest.path)
+        #expect(await changes.next()?.body == ["linked"])
+        _ = try stage("com.example.linked", router, extra: claiming("other"))
+        #expect(await changes.next()?.body == ["linked", "other"])
+        #expect(try await router.open("other:x").handler == "com.example.linked")
+
+        let bundle = router.bus.directory.appending(path: "Acme.app")
+        try FileManager.default.createDirectory(at: bundle, withIntermediateDirectories: false)
+        let inBundle = bundle.appending(path: "Info.plist")
+        try FileManager.default.copyItem(at: try stage("com.example.bundle", router), to: inBundle)
+        _ = try await router.register(bundle.path)
+        #expect(await changes.next()?.body == ["bundle"])
+        try copy(try stage("com.example.bundle", router, extra: claiming("bundle", "more")), to: inBundle)
+        #expect(await changes.next()?.body == ["more"])
+        try FileManager.default.removeItem(at: bundle)
+        #expect(await changes.next()?.body == ["bundle", "more"])
+    }
+
+    @Test func aMistakeIsRepairedInPlace() async throws {
+        let router = try await Router { directory in
+            try Router.write("com.example.bad", [], in: directory, extra: ["OULaunchTimeout": "soon"])
+        }
+        defer { router.stop() }
+        #expect(try await router.failure("bad:x").code == .noHandler)
+        var changes = try await router.changes().makeAsyncIterator()
+        try Router.write("com.example.bad", [], in: router.bus.directory)
+        #expect(await changes.next()?.body == ["bad"])
+        #expect(try await router.open("bad:x").handler == "com.example.bad")
+    }
+
+    @Test func aBurstIsReadAFewTimesAndHoldsNobodyUp() async throws {
+        let router = try await Router(["com.example.busy": []])
+        defer { router.stop() }
+        let signals = try await router.changes()
+        let files = try (0..<1000).map { try stage("com.example.burst.n\($0)", router) }
+        let isSeen = Atomic(false)
+        async let opened = {
+            var count = 0
+            while !isSeen.load(ordering: .relaxed) {
+                let result = try await router.open("busy:\(count)")
+                #expect(result.handler == "com.example.busy")
+                count += 1
+            }
+            return count
+        }()
+        let target = handlersDirectory(router)
+        for file in files {
+            try FileManager.default.moveItem(at: file, to: target.appending(path: file.lastPathComponent))
+        }
+        var seen: Set<String> = []
+        var reloads = 0
+        for await signal in signals {
+            reloads += 1
+            seen.formUnion(signal.body)
+            if seen.count == 1000 { break }
+        }
+        isSeen.store(true, ordering: .relaxed)
+        let count = try await opened
+        #expect(count > 0)
+        #expect(reloads < 20)
+        #expect(try await router.open("n999:x").handler == "com.example.burst.n999")
+    }
+
+    private static let limitingWatches = [
+        "/usr/bin/unshare", "--user", "--map-root-user", "sh", "-c",
+        "echo 3 >/proc/sys/user/max_inotify_watches && exec \"$0\"",
+    ]
+
+    private static func canLimitWatches() throws -> Bool {
+        let process = Process()
+        process.executableURL = URL(filePath: limitingWatches[0])
+        process.arguments = limitingWatches.dropFirst() + ["true"]
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }
+
+    @Test(.enabled("user namespaces are allowed") { try LiveReloadTests.canLimitWatches() })
+    func withoutWatchesTheLogSaysSoAndTheRestWorks() async throws {
+        let router = try await Router(wrapper: Self.limitingWatches)
+        defer { router.stop() }
+        try Router.write("com.example.unseen", [], in: router.bus.directory)
+        #expect(try await router.reload() == [:])
+        #expect(try await router.open("unseen:x").handler == "com.example.unseen")
+        let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
+        #expect(log.contains("No space left on device: its changes are not noticed"))
+    }
+}
