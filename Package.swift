@@ -106,7 +106,7 @@ let package = Package(
         ),
         .testTarget(name: "URLHandlerTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
-        .testTarget(name: "DesktopTests", dependencies: ["Desktop"]),
+        .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
     ],

@@ -15,6 +15,12 @@ package func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
 }
 
+/// The text with the letters A to Z in lower case, and no other character changed.
+func asciiLowercased(_ text: String) -> String {
+    guard text.utf8.contains(where: { (0x41...0x5A).contains($0) }) else { return text }
+    return String(decoding: text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+}
+
 /// A character as a message can show it: quoted if it is printable ASCII, by number otherwise, so that no control or
 /// bidirectional character from a hostile file reaches a terminal.
 package func printable(_ scalar: Unicode.Scalar) -> String {

@@ -57,9 +57,10 @@ package func isBelow(_ path: String, _ directory: String) -> Bool {
 /// Reads a regular file of limited size, and anything else not at all.
 ///
 /// Opened without blocking, so that a FIFO that takes the file's place between two calls holds nobody up; the type and
-/// the size are those of the open file. The path has to be a resolved one: a link is refused.
-package func contents(ofFile path: String, limit: Int) throws(FileError) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY)
+/// the size are those of the open file. Unless links are followed, the path has to be a resolved one: a link is refused.
+package func contents(ofFile path: String, limit: Int, followingLinks: Bool = false) throws(FileError) -> [UInt8] {
+    let links = followingLinks ? 0 : O_NOFOLLOW
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | links)
     guard descriptor >= 0 else { throw FileError(code: errno) }
     defer { close(descriptor) }
     var status = stat()

@@ -1,0 +1,68 @@
+import Glibc
+
+/// What one file of associations says.
+struct AssociationLists {
+    private(set) var defaults: [String: [DesktopFileID]] = [:]
+    private(set) var added: [String: [DesktopFileID]] = [:]
+    private(set) var removed: [String: [DesktopFileID]] = [:]
+    private(set) var diagnostics: [Diagnostic] = []
+
+    static let defaultGroup = "Default Applications"
+    static let addedGroup = "Added Associations"
+    static let removedGroup = "Removed Associations"
+
+    /// Reads a file; `nil` if there is none.
+    init?(reading place: AssociationFile) throws(FileError) {
+        let bytes: [UInt8]
+        do throws(FileError) {
+            bytes = try contents(ofFile: place.path, limit: MimeAssociations.limit, followingLinks: true)
+        } catch {
+            guard error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) else { throw error }
+            return nil
+        }
+        let file = KeyFile(bytes, groups: [Self.defaultGroup, Self.addedGroup, Self.removedGroup])
+        var problems = Problems(file: place.path)
+        for problem in file.malformed + file.repeated { problems.add(.warning, problem.key, problem.reason) }
+        defaults = Self.lists(file, Self.defaultGroup, &problems)
+        if place.onlyDefaults {
+            // "The desktop-specific files can only be used to specify the default application."
+            for group in [Self.addedGroup, Self.removedGroup] where file.groups[group] != nil {
+                problems.add(.warning, "[\(group)]", "is ignored in this file, which can only name defaults")
+            }
+        } else {
+            added = Self.lists(file, Self.addedGroup, &problems)
+            removed = Self.lists(file, Self.removedGroup, &problems)
+        }
+        diagnostics = problems.diagnostics
+    }
+
+    private static func lists(
+        _ file: KeyFile,
+        _ name: String,
+        _ problems: inout Problems
+    ) -> [String: [DesktopFileID]] {
+        guard let group = file.groups[name] else { return [:] }
+        var lists: [String: [DesktopFileID]] = [:]
+        for key in group.keys {
+            guard let value = group[key] else { continue }
+            let path = "[\(name)] \(printable(key))"
+            guard let type = validMimeType(key) else {
+                problems.add(.warning, path, "is no MIME type")
+                continue
+            }
+            do {
+                let ids = try value.strings().compactMap { text in
+                    let id = DesktopFileID(rawValue: text)
+                    if id == nil {
+                        problems.add(.warning, path, "holds '\(printable(text))', which is no desktop file ID")
+                    }
+                    return id
+                }
+                lists[type, default: []] += ids
+            } catch {
+                problems.add(.warning, path, error.reason)
+            }
+        }
+        return lists
+    }
+}
