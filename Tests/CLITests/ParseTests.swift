@@ -13,6 +13,7 @@ import Testing
                 password\t–
                 host\twww.acme.com
                 port\t–
+                opaquePart\t–
                 path\t""
                 parameters\t–
                 query\tQuarterly%20Report
@@ -24,10 +25,11 @@ import Testing
 
     @Test func alignsOnATerminal() async throws {
         let run = try await onTerminal("parse", "mailto:a@b?")
-        #expect(run.lines.first == "url          mailto:a@b?")
-        #expect(run.lines.last == "opaque part  a@b")
-        #expect(run.lines.contains("query        \"\""))
-        #expect(run.lines.contains("fragment     –"))
+        #expect(run.lines.first == "url         mailto:a@b?")
+        #expect(run.lines.contains("opaquePart  a@b"))
+        #expect(run.lines.contains("query       \"\""))
+        #expect(run.lines.contains("fragment    –"))
+        #expect(try await openurl("parse", "a:").lines.contains("opaquePart\t\"\""))
     }
 
     @Test func separatesTheURLs() async throws {
@@ -41,9 +43,9 @@ import Testing
         #expect(run.status == 0)
         #expect(
             run.lines == [
-                #"{"url":"http://u:p@h:80/a;p?#","scheme":"http","user":"u","password":"p","host":"h","port":80,"path":"/a","parameters":"p","query":"","fragment":""}"#,
-                #"{"url":"//h:","scheme":null,"user":null,"password":null,"host":"h","port":null,"path":"","parameters":null,"query":null,"fragment":null}"#,
-                #"{"url":"a:b","scheme":"a","user":null,"password":null,"host":null,"port":null,"path":"","parameters":null,"query":null,"fragment":null}"#,
+                #"{"url":"http://u:p@h:80/a;p?#","scheme":"http","user":"u","password":"p","host":"h","port":80,"opaquePart":null,"path":"/a","parameters":"p","query":"","fragment":""}"#,
+                #"{"url":"//h:","scheme":null,"user":null,"password":null,"host":"h","port":null,"opaquePart":null,"path":"","parameters":null,"query":null,"fragment":null}"#,
+                #"{"url":"a:b","scheme":"a","user":null,"password":null,"host":null,"port":null,"opaquePart":"b","path":"","parameters":null,"query":null,"fragment":null}"#,
             ]
         )
     }

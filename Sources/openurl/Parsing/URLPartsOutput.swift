@@ -9,6 +9,7 @@ extension GenericURL {
             ("password", password.map(String.init)),
             ("host", host.map(String.init)),
             ("port", port.map { String($0) }),
+            ("opaquePart", opaquePart.map(String.init)),
             ("path", String(path)),
             ("parameters", parameters.map(String.init)),
             ("query", query.map(String.init)),
@@ -18,9 +19,8 @@ extension GenericURL {
 
     /// A row for each part; one that is absent and one that is empty look different.
     var table: Table {
-        let opaque = opaquePart.map { [["opaque part", String($0)]] } ?? []
         let rows = parts.map { [$0.name, $0.text.map { $0.isEmpty ? "\"\"" : $0 } ?? Table.absent] }
-        return Table(rows: [["url", description]] + rows + opaque)
+        return Table(rows: [["url", description]] + rows)
     }
 
     /// The parts as an object; the port is a number.
