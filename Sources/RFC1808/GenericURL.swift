@@ -2,15 +2,23 @@
 ///
 /// ```swift
 /// let url = try GenericURL("todolist://www.acme.com?Quarterly%20Report#200806231300")
-/// url.scheme                  // "todolist"
+/// url.lowercasedScheme        // "todolist"
 /// url.host                    // "www.acme.com"
 /// try url.decoded(.query)     // "Quarterly Report"
 /// url.fragment                // "200806231300"
 /// ```
 ///
 /// Parsing never repairs and never decodes: a string is either refused with a ``ParseError`` or printed back byte for
-/// byte by ``description``. The components are raw views of the one stored string and cost no allocation; escapes are
-/// decoded only when asked for, by ``decoded(_:)``, ``pathSegments`` and ``queryItems``.
+/// byte by ``description``. The components are raw views of the one stored string and cost no allocation, but for a
+/// ``scheme`` of more than 15 bytes. Escapes are decoded only when asked for, by ``decoded(_:)``, ``pathSegments`` and
+/// ``queryItems``; a `+` is a plus.
+///
+/// A component that is absent is `nil`, one that is present and empty is `""`: `foo:/a?` has the empty query, `foo:/a` has
+/// none (decision D2). Only ``path`` is never absent.
+///
+/// A limit to the length holds where there is a parameter for it: in the initialisers that throw, in
+/// ``resolving(reference:mode:maximumLength:)`` and in ``Builder/build(maximumLength:)``. A URL can be longer, and
+/// everything else takes it: it can be decoded from what it was encoded to, and converted from what it was converted to.
 ///
 /// Equality and hashing compare the bytes. ``isEquivalent(to:)`` compares what RFC 1808 says is the same.
 public struct GenericURL: Sendable {
@@ -30,7 +38,8 @@ public struct GenericURL: Sendable {
 
     /// Parses a URL or a relative reference (RFC 1808 section 2.4).
     ///
-    /// The empty reference has a meaning only beside a base, so it is refused here; see ``resolving(_:mode:maximumLength:)``.
+    /// The empty reference has a meaning only beside a base, so it is refused here; see
+    /// ``resolving(reference:mode:maximumLength:)``.
     ///
     /// - Parameters:
     ///   - string: What to parse. It is stored as it is.
@@ -57,14 +66,15 @@ extension GenericURL: LosslessStringConvertible {
     /// The URL as it was written, with its password if it has one; for logs there is ``debugDescription``.
     public var description: String { string }
 
-    /// Parses a URL where the reason for a refusal does not matter.
+    /// Parses a URL of any length where the reason for a refusal does not matter.
     ///
-    /// Plain calls choose the initialiser that throws; this one serves code that is generic over
-    /// `LosslessStringConvertible`.
+    /// It serves code that is generic over `LosslessStringConvertible`. Elsewhere the context chooses: this one where only an
+    /// optional fits, as in `GenericURL(text)?.scheme` and `if let url = GenericURL(text)`, the one that throws, and
+    /// has a limit to the length, after `try`.
     @_disfavoredOverload
     public init?(_ description: String) {
         do {
-            try self.init(description, maximumLength: Self.defaultMaximumLength)
+            try self.init(description, maximumLength: .max)
         } catch {
             return nil
         }
@@ -73,6 +83,8 @@ extension GenericURL: LosslessStringConvertible {
 
 extension GenericURL: CustomDebugStringConvertible, CustomReflectable {
     /// The URL for logs and debuggers, its password replaced by `***`.
+    ///
+    /// Only that: a token in the place of the user, in an opaque part, a path or a query stays.
     public var debugDescription: String {
         guard let password else { return string }
         return String(string[..<password.startIndex]) + "***" + string[password.endIndex...]
@@ -97,14 +109,14 @@ extension GenericURL: Hashable {
 }
 
 extension GenericURL: Codable {
-    /// Decodes a string and parses it, with the default limit.
+    /// Decodes a string and parses it, however long it is: the decoder holds it already, and every URL can be encoded.
     ///
     /// - Throws: `DecodingError.dataCorrupted`, with the ``ParseError`` underneath, if the string is refused.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let string = try container.decode(String.self)
         do {
-            try self.init(string)
+            try self.init(string, maximumLength: .max)
         } catch {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: decoder.codingPath, debugDescription: error.description, underlyingError: error)

@@ -49,7 +49,7 @@ import Testing
     ])
     func `D2: an empty component replaces that of the base`(reference: String, expected: String) throws {
         let base = try GenericURL("http://a/b;p?q#f")
-        #expect(try base.resolving(reference).description == expected)
+        #expect(try base.resolving(reference: reference).description == expected)
     }
 
     @Test(arguments: [
@@ -76,8 +76,8 @@ import Testing
 
     @Test func `D4: the empty reference is the base with its fragment, but no URL`() throws {
         let base = try GenericURL("http://a/b/c/d;p?q#f")
-        #expect(try base.resolving("") == base)
-        #expect(try base.resolving("", mode: .rfc3986).description == "http://a/b/c/d;p?q")
+        #expect(try base.resolving(reference: "") == base)
+        #expect(try base.resolving(reference: "", mode: .rfc3986).description == "http://a/b/c/d;p?q")
         #expect { try GenericURL("") } throws: { ($0 as? GenericURL.ParseError)?.reason == .emptyInput }
     }
 

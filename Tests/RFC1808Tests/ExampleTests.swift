@@ -5,7 +5,7 @@ import Testing
     @Test(arguments: RFCExample.all)
     func `RFC 1808 section 5`(example: RFCExample) throws {
         let base = try GenericURL(example.base)
-        #expect(try base.resolving(example.relative).description == example.expected)
+        #expect(try base.resolving(reference: example.relative).description == example.expected)
     }
 
     @Test func `There are 39 RFC examples and 60 of NSURL`() {

@@ -12,7 +12,7 @@ import Testing
     ])
     func `The result reads as what it is`(base: String, reference: String, expected: String) throws {
         guard !base.isEmpty else { return }
-        let result = try GenericURL(base).resolving(reference)
+        let result = try GenericURL(base).resolving(reference: reference)
         #expect(result.description == expected)
         #expect(try GenericURL(expected).networkLocation == result.networkLocation)
     }
@@ -24,7 +24,7 @@ import Testing
         ("foo:/a", "mailto:x/../y", "mailto:x/../y"), ("#f", "//", "//"), ("?q", "#f", "?q#f"), ("a?q", "b", "b"),
     ])
     func `The base may be opaque or relative`(base: String, reference: String, expected: String) throws {
-        #expect(try GenericURL(base).resolving(reference).description == expected)
+        #expect(try GenericURL(base).resolving(reference: reference).description == expected)
     }
 
     /// The examples of RFC 3986 section 5.4.
@@ -48,11 +48,11 @@ import Testing
     ])
     func `RFC 3986 section 5.4`(reference: String, expected: String) throws {
         let base = try GenericURL("http://a/b/c/d;p?q")
-        #expect(try base.resolving(reference, mode: .rfc3986).description == expected)
+        #expect(try base.resolving(reference: reference, mode: .rfc3986).description == expected)
     }
 
     @Test func `The components of the result are those of its text`() throws {
-        let result = try GenericURL("x://u:p@h:1/a/b;c?d#e").resolving("../f;g?h#i")
+        let result = try GenericURL("x://u:p@h:1/a/b;c?d#e").resolving(reference: "../f;g?h#i")
         #expect(result.user == "u")
         #expect(result.password == "p")
         #expect(result.host == "h")
@@ -65,11 +65,48 @@ import Testing
 
     @Test func `A reference that is refused is refused with its own offset`() throws {
         let base = try GenericURL("http://a/b")
-        let error = try #require(throws: GenericURL.ParseError.self) { try base.resolving("c d") }
+        let error = try #require(throws: GenericURL.ParseError.self) { try base.resolving(reference: "c d") }
         #expect(error.offset == 1)
     }
 
+    @Test func `A limit holds for the reference and for the result`() throws {
+        let base = try GenericURL("http://a/b")
+        #expect(try base.resolving(reference: "c", maximumLength: 10).description == "http://a/c")
+        for (reference, limit) in [("c", 9), ("", 9), ("/ccccc", 5)] {
+            let error = try #require(throws: GenericURL.ParseError.self) {
+                try base.resolving(reference: reference, maximumLength: limit)
+            }
+            #expect(error.reason == .tooLong)
+            #expect(error.offset == limit)
+        }
+        let long = String(repeating: "a", count: GenericURL.defaultMaximumLength - 1)
+        let directory = try GenericURL("/" + long.dropLast() + "/", maximumLength: .max)
+        #expect { try directory.resolving(reference: long) } throws: {
+            ($0 as? GenericURL.ParseError)?.reason == .tooLong
+        }
+        let result = try GenericURL(long).resolved(against: directory)
+        #expect(result.description.utf8.count == 2 * long.utf8.count + 1)
+    }
+
+    @Test(arguments: [
+        ("?", "http://a/b/c/d;p?"), (";", "http://a/b/c/;"), ("../../../g", "http://a/g"), ("/./g", "http://a/g"),
+        ("g;x=1/../y", "http://a/b/c/y"), (";x", "http://a/b/c/;x"), ("", "http://a/b/c/d;p?q"), ("///g", "http:///g"),
+        ("http:g", "http:g"),
+    ])
+    func `The table of decisions holds for RFC 3986`(reference: String, expected: String) throws {
+        let base = try GenericURL("http://a/b/c/d;p?q#f")
+        #expect(try base.resolving(reference: reference, mode: .rfc3986).description == expected)
+    }
+
+    @Test(arguments: [
+        ("todolist:/a/b", "..//evil/x", "todolist:/.//evil/x"), ("http://a", ";x", "http://a/;x"),
+        ("x", "./c:d", "./c:d"),
+    ])
+    func `So does what follows the table`(base: String, reference: String, expected: String) throws {
+        #expect(try GenericURL(base).resolving(reference: reference, mode: .rfc3986).description == expected)
+    }
+
     @Test func `The empty reference keeps a base of nothing but a fragment`() throws {
-        #expect(try GenericURL("#f").resolving("", mode: .rfc3986).description == "#f")
+        #expect(try GenericURL("#f").resolving(reference: "", mode: .rfc3986).description == "#f")
     }
 }

@@ -17,6 +17,7 @@ import Testing
         ("foo://U@h", "foo://u@h", false), ("foo://h:80", "foo://h", false), ("foo:/%41", "foo:/A", false),
         ("foo:A", "foo:a", false), ("foo:%aa%bb", "foo:%AA%BB", true), ("A", "a", false), ("foo:/[", "foo:/{", false),
         ("foo:/@", "foo:/`", false), ("foo://h%4A", "foo://H%4a", true), ("foo://h?Q", "foo://h?q", false),
+        ("foo://[fe80::1%25EN0]", "foo://[fe80::1%25en0]", true),
     ])
     func `Equivalence overlooks the case of scheme, host and escapes`(a: String, b: String, expected: Bool) throws {
         guard let a = try? GenericURL(a), let b = try? GenericURL(b) else {
@@ -35,6 +36,14 @@ import Testing
         }
     }
 
+    @Test func `A URL of any length is what it was encoded and converted to`() throws {
+        let long = "foo:" + String(repeating: "a", count: GenericURL.defaultMaximumLength)
+        let url = try GenericURL(long, maximumLength: .max)
+        #expect(try JSONDecoder().decode([GenericURL].self, from: JSONEncoder().encode([url])) == [url])
+        #expect(GenericURL(long)?.description == long)
+        #expect(throws: GenericURL.ParseError.self) { try GenericURL(long) }
+    }
+
     @Test func `Lossless conversion has no reason to give`() {
         func convert<Value: LosslessStringConvertible>(_ text: String) -> Value? { Value(text) }
         let url: GenericURL? = convert("foo:a")
@@ -46,7 +55,7 @@ import Testing
     @Test(arguments: [
         ("foo://u:secret@h/p", "foo://u:***@h/p"), ("foo://u@h/secret", "foo://u@h/secret"),
         ("foo://u:@h", "foo://u:***@h"),
-        ("foo://:secret@", "foo://:***@"), ("secret", "secret"),
+        ("foo://:secret@", "foo://:***@"), ("secret", "secret"), ("foo:token@h", "foo:token@h"),
     ])
     func `Debugging output has no password`(input: String, expected: String) throws {
         let url = try GenericURL(input)
@@ -67,11 +76,11 @@ import Testing
 
     @Test func `The example of the documentation`() throws {
         let url = try GenericURL("todolist://www.acme.com/lists;draft?title=Quarterly%20Report#200806231300")
-        #expect(url.scheme == "todolist")
+        #expect(url.lowercasedScheme == "todolist")
         #expect(url.host == "www.acme.com")
         #expect(url.path == "/lists")
         #expect(url.parameters == "draft")
         #expect(try url.queryItems.first(named: "title")?.value?.decoded() == "Quarterly Report")
-        #expect(try url.resolving("archive?all").description == "todolist://www.acme.com/archive?all")
+        #expect(try url.resolving(reference: "archive?all").description == "todolist://www.acme.com/archive?all")
     }
 }

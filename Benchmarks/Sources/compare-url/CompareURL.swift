@@ -70,7 +70,7 @@ struct CompareURL {
             subject("parse+components: URL", urls) { URL(string: $0).map(size) ?? 0 },
             subject("parse+components: URLComponents", urls) { URLComponents(string: $0).map(size) ?? 0 },
             subject("resolve: GenericURL", references) {
-                try base.resolving($0).description.utf8.count
+                try base.resolving(reference: $0).description.utf8.count
             },
             Subject(name: "resolve: GenericURL, parsed before", inputs: references.count) {
                 var sum = 0

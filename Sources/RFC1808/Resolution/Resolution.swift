@@ -1,9 +1,10 @@
 extension GenericURL {
     /// The URL that this reference means beside `base` (RFC 1808 section 4, or RFC 3986 section 5.2).
     ///
-    /// The base may itself be relative or opaque; what it lacks, the result lacks. The result can be longer than the
-    /// limit that either was parsed with. Parsing its text gives the same components; where the plain concatenation of
-    /// the parts would mean something else, the path gets a prefix:
+    /// The base may itself be relative or opaque; what it lacks, the result lacks. The result has at most the length of both
+    /// and three bytes, so it can be longer than the limit that either was parsed with;
+    /// ``resolving(reference:mode:maximumLength:)`` keeps to a limit. Parsing its text gives the same components; where the
+    /// plain concatenation of the parts would mean something else, the path gets a prefix:
     ///
     /// - `..//evil/x` beside `todolist:/a/b` is `todolist:/.//evil/x`, not the host `evil`;
     /// - `;x` or `g` beside `http://a` gets a `/`, else it would be part of the host;
@@ -15,16 +16,18 @@ extension GenericURL {
 
     /// Parses a reference that may be empty and resolves it against this URL.
     ///
-    /// The empty reference means this URL, with its fragment by RFC 1808 (decision D4) and without it by RFC 3986.
+    /// The empty reference means this URL, with its fragment by RFC 1808 (decision D4) and without it by RFC 3986; a URL that
+    /// is only a fragment keeps it, since none is empty.
     ///
     /// - Parameters:
     ///   - reference: What to parse.
     ///   - mode: The algorithm that resolves it.
-    ///   - maximumLength: The longest accepted reference, in bytes.
+    ///   - maximumLength: The longest accepted reference, and the longest result, in bytes.
     /// - Returns: What the reference means beside this URL.
-    /// - Throws: ``ParseError`` with the offset in the reference of the byte that is wrong.
+    /// - Throws: ``ParseError`` with the offset in the reference of the byte that is wrong, or with
+    ///   ``ParseError/Reason/tooLong`` if the reference or the result is.
     public func resolving(
-        _ reference: String,
+        reference: String,
         mode: ResolutionMode = .rfc1808,
         maximumLength: Int = defaultMaximumLength
     ) throws(ParseError) -> GenericURL {
@@ -32,13 +35,21 @@ extension GenericURL {
             let bytes = reference.utf8.span
             let layout = try Layout(parsing: bytes, maximumLength: maximumLength)
             if layout.schemeEnd > 0 {
-                return GenericURL(string: reference, layout: layout).resolved(against: self, mode: mode)
+                let url = GenericURL(string: reference, layout: layout)
+                return try url.resolved(against: self, mode: mode).within(maximumLength)
             }
-            return GenericURL(layout, bytes, against: self, mode)
+            return try GenericURL(layout, bytes, against: self, mode).within(maximumLength)
         }
         // Without its fragment, `#top` would be the empty reference again.
-        guard mode == .rfc3986, layout.queryEnd > 0 else { return self }
-        return GenericURL(string: String(view(0..<layout.queryEnd)), layout: layout)
+        guard mode == .rfc3986, layout.queryEnd > 0 else { return try within(maximumLength) }
+        return try GenericURL(string: String(view(0..<layout.queryEnd)), layout: layout).within(maximumLength)
+    }
+
+    private consuming func within(_ maximumLength: Int) throws(ParseError) -> GenericURL {
+        guard string.utf8.count <= maximumLength else {
+            throw ParseError(.tooLong, at: max(maximumLength, 0), in: string.utf8.span)
+        }
+        return self
     }
 
     private init(_ layout: Layout, _ bytes: Span<UInt8>, against base: GenericURL, _ mode: ResolutionMode) {

@@ -109,6 +109,7 @@ private struct Parsing {
     private func url(_ input: [UInt8]) throws(GenericURL.ParseError) -> GenericURL {
         guard let base else { return try GenericURL(utf8: input.span) }
         // The empty reference is the base, and no URL by itself.
-        return input.isEmpty ? try base.resolving("") : try GenericURL(utf8: input.span).resolved(against: base)
+        return input.isEmpty
+            ? try base.resolving(reference: "") : try GenericURL(utf8: input.span).resolved(against: base)
     }
 }
