@@ -1,5 +1,3 @@
-/// The raw components. What is absent is `nil`, what is present and empty is `""`: `foo:/a?` has the empty query, `foo:/a`
-/// has none (decision D2).
 extension GenericURL {
     /// The scheme as it was written, without its colon; `nil` for a relative reference (RFC 1808 section 2.4.2).
     ///
@@ -34,8 +32,9 @@ extension GenericURL {
 
     /// The host: a name, or an IPv6 address in its brackets.
     ///
-    /// `nil` without a network location and where that is empty, as `NSURL` had it; empty where only a user or a port
-    /// is given. An IPv4 address is a name like any other: nothing is ever converted.
+    /// `nil` without a network location and where that is empty, as `NSURL` had it, so for `file:///etc`; empty where only a
+    /// user or a port is given. ``decoded(_:)`` has it without brackets, as ``Builder`` and `getaddrinfo` take it. An IPv4
+    /// address is a name like any other: nothing is ever converted.
     public var host: Substring? {
         layout.host.map(view)
     }
@@ -51,6 +50,8 @@ extension GenericURL {
     }
 
     /// The parameters: what follows the first `;` of the path, further `;` and `/` included (decision D9).
+    ///
+    /// An opaque URL has none: there a `;` is part of ``opaquePart``.
     public var parameters: Substring? {
         layout.parameters.map(view)
     }

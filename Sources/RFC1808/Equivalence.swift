@@ -3,7 +3,10 @@ extension GenericURL {
     /// do not matter (RFC 1808 section 2.1, RFC 1738 section 3.1), nor do those of the digits of an escape (RFC 1738
     /// section 2.2).
     ///
-    /// Nothing else is overlooked: `%41` is not `A`, and a default port is not an absent one.
+    /// Nothing else is overlooked: `%41` is not `A`, and a default port is not an absent one. A zone is part of its host, so
+    /// its case does not matter here, although it does to systems that name interfaces.
+    ///
+    /// Equivalent URLs are not equal and have no common key: a set or dictionary keeps both.
     public func isEquivalent(to other: GenericURL) -> Bool {
         let a = string.utf8.span
         let b = other.string.utf8.span

@@ -56,7 +56,7 @@ import Testing
         #expect(run.lines.count == 3)
         #expect(
             run.lines.first
-                == #"{"url":"a b","error":"forbiddenByte","offset":1,"message":"byte 1: a space is not allowed in a URL; write it as %20"}"#
+                == #"{"url":"a b","error":"forbiddenByte","offset":1,"message":"at byte offset 1: a space is not allowed in a URL; write it as %20"}"#
         )
         #expect(run.lines.last?.hasPrefix(#"{"url":"\"\\\u202e\u009b\n","error":"forbiddenByte","offset":0,"#) == true)
         #expect(run.errors == "")
@@ -65,10 +65,10 @@ import Testing
     @Test func saysWhichOneIsBad() async throws {
         let one = try await openurl("parse", "a b")
         #expect(one.status == 65)
-        #expect(one.errors == "openurl: byte 1: a space is not allowed in a URL; write it as %20\n")
+        #expect(one.errors == "openurl: at byte offset 1: a space is not allowed in a URL; write it as %20\n")
         let two = try await openurl("parse", "\u{1B}[31m", "a:b")
         #expect(two.status == 65)
-        #expect(two.errors.hasPrefix(#"openurl: \u{1B}[31m: byte 0: "#))
+        #expect(two.errors.hasPrefix(#"openurl: \u{1B}[31m: at byte offset 0: "#))
         #expect(two.lines.first == "url\ta:b")
     }
 
@@ -88,7 +88,7 @@ import Testing
         )
         let bad = try await openurl("parse", "--base", "a b", "g")
         #expect(bad.status == 65)
-        #expect(bad.errors == "openurl: --base: byte 1: a space is not allowed in a URL; write it as %20\n")
+        #expect(bad.errors == "openurl: --base: at byte offset 1: a space is not allowed in a URL; write it as %20\n")
     }
 
     @Test func readsLines() async throws {
@@ -103,7 +103,7 @@ import Testing
         #expect(run.lines.count == starts.count)
         for (line, start) in zip(run.lines, starts) { #expect(line.hasPrefix(start)) }
         let human = try await openurl("parse", "-", input: Array("a:b\nc d\n".utf8))
-        #expect(human.errors == "openurl: line 2: byte 1: a space is not allowed in a URL; write it as %20\n")
+        #expect(human.errors == "openurl: line 2: at byte offset 1: a space is not allowed in a URL; write it as %20\n")
     }
 
     @Test(arguments: [["-0"], ["-0", "-"]])
@@ -133,7 +133,7 @@ import Testing
         let url = String(decoding: longest, as: UTF8.self)
         #expect(
             run.lines.dropFirst().first
-                == #"{"url":"\#(url)","error":"tooLong","offset":65536,"message":"byte 65536: the URL is longer than 65536 bytes"}"#
+                == #"{"url":"\#(url)","error":"tooLong","offset":65536,"message":"at byte offset 65536: the URL is longer than 65536 bytes"}"#
         )
         #expect(run.lines.last?.hasPrefix(#"{"url":"b:c","scheme":"b""#) == true)
     }

@@ -80,7 +80,7 @@ actor StandInRouter {
                     try await self.open(input.values.0, input.values.1)
                 },
                 .method(RouterInterface.canOpenURL) { _, url in
-                    if url.hasPrefix("error:") { throw OpenURLError(.malformedURL, "byte 3: told") }
+                    if url.hasPrefix("error:") { throw OpenURLError(.malformedURL, "at byte offset 3: told") }
                     return url.hasPrefix("ok:")
                 },
                 .property(RouterInterface.version) { "1.2.3" },

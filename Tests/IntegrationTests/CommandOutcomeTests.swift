@@ -56,7 +56,7 @@ import Testing
             if let message { #expect(run.errors == "openurl: \(message)\n") }
             #expect(run.errors.hasPrefix("openurl: ") && run.errors.hasSuffix("\n"))
         }
-        #expect(try await router.openurl("no:a b").errors.hasPrefix("openurl: byte 4: "))
+        #expect(try await router.openurl("no:a b").errors.hasPrefix("openurl: at byte offset 4: "))
     }
 
     @Test func aTimeLimitThatRunsOutSaysWhichAndWhere() async throws {

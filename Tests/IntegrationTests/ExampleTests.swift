@@ -94,9 +94,10 @@ import Testing
             "todolist://www.acme.com#today": "the URL names no task: it has no query",
             "todolist:?": "the task is blank",
             "todolist:?%20%C2%A0": "the task is blank",
-            "todolist:?a%0Ab": "the query is not text: byte 11: the decoded text would hold a control character",
-            "todolist:?%FF": "the query is not text: byte 10: the escapes do not decode to UTF-8 text",
-            "todolist:?x#%FF": "the fragment is not text: byte 12: the escapes do not decode to UTF-8 text",
+            "todolist:?a%0Ab":
+                "the query is not text: at byte offset 11: the decoded text would hold a control character",
+            "todolist:?%FF": "the query is not text: at byte offset 10: the escapes do not decode to UTF-8 text",
+            "todolist:?x#%FF": "the fragment is not text: at byte offset 12: the escapes do not decode to UTF-8 text",
             "other:?x": "a to-do has the scheme todolist, not other",
         ] {
             #expect(try await router.failure(url) == OpenURLError(.declined, reason), "\(url)")
@@ -207,7 +208,7 @@ import Testing
             contentsOf: Self.root.appending(path: "examples/todolist/todolist/main.swift"),
             encoding: .utf8
         )
-        #expect(try readme("swift") == [source])
+        #expect(try readme("swift").contains(source))
     }
 
     @Test func theHandlerInPythonAndTheSendersOfTheReadmeWork() async throws {

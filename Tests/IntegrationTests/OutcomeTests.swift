@@ -86,7 +86,7 @@ import Testing
         #expect(try await router.failure("relative").code == .malformedURL)
         let space = try await router.failure("unclaimed: x")
         #expect(space.code == .malformedURL)
-        #expect(space.message.hasPrefix("byte 10:"))
+        #expect(space.message.hasPrefix("at byte offset 10:"))
         #expect(try await router.failure("unclaimed:" + String(repeating: "x", count: 70_000)).code == .limitsExceeded)
     }
 

@@ -36,7 +36,9 @@ import Testing
         let error = try #require(throws: GenericURL.PercentDecodingError.self) { try url.decoded(.query) }
         #expect(error.name == name)
         #expect(error.offset == offset)
-        #expect(error.description.hasPrefix("byte \(offset): the decoded text") == (name == "controlCharacter"))
+        #expect(
+            error.description.hasPrefix("at byte offset \(offset): the decoded text") == (name == "controlCharacter")
+        )
         #expect(url.decodedBytes(.query)?.isEmpty == false)
         #expect(throws: error) { try url.queryItems.map { try $0.name.decoded() } }
         #expect(url.queryItems.map { $0.name.decodedBytes() } == [url.decodedBytes(.query)])
@@ -52,13 +54,14 @@ import Testing
         let error = try #require(throws: GenericURL.PercentDecodingError.self) { try url.decoded(.host) }
         #expect(error.reason == .separatorInHost)
         #expect(error.offset == 11)
-        #expect(error.description == "byte 11: the decoded host would hold a separator")
+        #expect(error.description == "at byte offset 11: the decoded host would hold a separator")
         #expect(url.decodedBytes(.host)?.count == 9)
     }
 
     @Test func `An IPv6 host comes without brackets, its zone decoded`() throws {
         #expect(try GenericURL("http://[::1]:80/").decoded(.host) == "::1")
         #expect(try GenericURL("http://[fe80::1%25en%2D0]/").decoded(.host) == "fe80::1%en-0")
+        #expect(try GenericURL("http://[::1]:80/").decodedBytes(.host) == Array("::1".utf8))
         #expect(throws: GenericURL.PercentDecodingError.self) {
             try GenericURL("http://[fe80::1%25a%2Fb]/").decoded(.host)
         }
@@ -95,6 +98,49 @@ import Testing
         #expect(url.queryItems.count == 3)
         #expect(url.queryItems.dropFirst().first?.value?.raw == "e")
         #expect(try GenericURL("foo:").pathSegments.isEmpty)
+    }
+
+    @Test(arguments: ["foo:/a//b/", "foo:/", "a", "foo:", "/a/b", "//h"])
+    func `Segments can be walked from their end`(input: String) throws {
+        let segments = try GenericURL(input).pathSegments
+        #expect(segments.reversed().map(\.raw) == segments.map(\.raw).reversed())
+        #expect(segments.last?.raw == Array(segments).last?.raw)
+        #expect(Array(segments.indices.reversed()) == Array(segments.indices).reversed())
+    }
+
+    @Test(arguments: ["foo:?a=b&&c", "foo:?", "foo:?&", "foo:", "foo:?a"])
+    func `Items can be walked from their end`(input: String) throws {
+        let items = try GenericURL(input).queryItems
+        #expect(Array(items.reversed()) == Array(items).reversed())
+        #expect(items.last == Array(items).last)
+        #expect(items.endIndex >= items.startIndex)
+    }
+
+    @Test func `Segments and items are described as they were written`() throws {
+        let url = try GenericURL("foo:/a%2F/?b=%26&c")
+        #expect(url.pathSegments.description == #"["a%2F", ""]"#)
+        #expect(url.queryItems.description == #"["b=%26", "c"]"#)
+        #expect(url.queryItems.first?.description == "b=%26")
+        #expect(url.queryItems.last?.description == "c")
+    }
+
+    @Test func `An item made from text is escaped once`() throws {
+        let item = GenericURL.QueryItem(name: "a=&+%41", value: "b=&+ é")
+        #expect(item.description == "a%3D%26%2B%2541=b=%26%2B%20%C3%A9")
+        #expect(try item.name.decoded() == "a=&+%41")
+        #expect(try item.value?.decoded() == "b=&+ é")
+        #expect(GenericURL.QueryItem(name: "").description == "")
+        #expect(GenericURL.QueryItem(name: "", value: "").description == "=")
+        let error = try #require(throws: GenericURL.PercentDecodingError.self) {
+            try GenericURL.QueryItem(name: "a\0").name.decoded()
+        }
+        #expect(error.offset == 1)
+        #expect(error.message == "the decoded text would hold a control character")
+    }
+
+    @Test func `Text that is none of a path's business decodes all the same`() throws {
+        let segments = try GenericURL("foo:/%2E%2E/a%2Fb/%E2%80%AE").pathSegments
+        #expect(try segments.map { try $0.decoded() } == ["..", "a/b", "\u{202E}"])
     }
 
     @Test func `Without a query there are no items, in an empty one is one`() throws {

@@ -120,19 +120,27 @@ import Testing
     }
 
     @Test(arguments: [
-        ("foo:/a b/c", "byte 6: a space is not allowed in a URL; write it as %20"),
-        ("foo:/\"", "byte 5: '\"' is not allowed in a URL; write it as %22"),
-        ("foo:/[", "byte 5: '[' may only enclose an IPv6 host; write it as %5B"),
-        ("foo:/\n", "byte 5: a control character (%0A) is not allowed in a URL"),
-        ("foo:/\u{7F}", "byte 5: a control character (%7F) is not allowed in a URL"),
-        ("foo:#a#", "byte 6: a second '#' is not allowed in a URL; write it as %23"),
-        ("foo:/é", "byte 5: only ASCII is allowed in a URL; write other text as escaped UTF-8, this byte as %C3"),
-        ("", "byte 0: the URL is empty"),
-        ("http://u:secret@@", "byte 16: a second '@' before the path; write it as %40 in a user name or password"),
-        ("foo:/%4", "byte 5: '%' must be followed by two hexadecimal digits; write a percent sign as %25"),
+        ("foo:/a b/c", "at byte offset 6: a space is not allowed in a URL; write it as %20"),
+        ("foo:/\"", "at byte offset 5: '\"' is not allowed in a URL; write it as %22"),
+        ("foo:/[", "at byte offset 5: '[' may only enclose an IPv6 host; write it as %5B"),
+        ("foo:/\n", "at byte offset 5: a control character (%0A) is not allowed in a URL"),
+        ("foo:/\u{7F}", "at byte offset 5: a control character (%7F) is not allowed in a URL"),
+        ("foo:#a#", "at byte offset 6: a '#' may only start the fragment; write it as %23"),
+        (
+            "foo:/é",
+            "at byte offset 5: only ASCII is allowed in a URL; write other text as escaped UTF-8, this byte as %C3"
+        ),
+        ("", "at byte offset 0: the URL is empty"),
+        (
+            "http://u:secret@@",
+            "at byte offset 16: a second '@' before the path; write it as %40 in a user name or password"
+        ),
+        ("foo:/%4", "at byte offset 5: '%' must be followed by two hexadecimal digits; write a percent sign as %25"),
     ])
     func `The description tells a person what to do, without the input`(input: String, description: String) throws {
-        #expect(try #require(refusal(of: input)).description == description)
+        let error = try #require(refusal(of: input))
+        #expect(error.description == description)
+        #expect(error.description == "at byte offset \(error.offset): \(error.message)")
     }
 
     @Test func `Every reason has a sentence`() throws {
@@ -141,7 +149,13 @@ import Testing
         ]
         var reasons = Set(try inputs.map { try #require(refusal(of: $0)) }.map(\.reason))
         reasons.insert(try #require(refusal(of: "foo:", maximumLength: 1)).reason)
+        let url = try GenericURL("foo:/a")
+        let misplaced = try #require(throws: GenericURL.ParseError.self) { try url.replacing(.user, with: "u") }
+        #expect(misplaced.message == "this component cannot have this text without a change to another one")
+        reasons.insert(misplaced.reason)
         #expect(reasons == Set(GenericURL.ParseError.Reason.allCases))
-        #expect(refusal(of: "foo:", maximumLength: 1)?.description == "byte 1: the URL is longer than 1 bytes")
+        #expect(
+            refusal(of: "foo:", maximumLength: 1)?.description == "at byte offset 1: the URL is longer than 1 bytes"
+        )
     }
 }

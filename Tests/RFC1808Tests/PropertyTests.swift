@@ -104,7 +104,6 @@ import Testing
             guard let url = parse(string), let builder = builder(url) else { continue }
             for component in GenericURL.Component.allCases {
                 guard let bytes = url.decodedBytes(component) else { continue }
-                guard component != .host || bytes.first != UInt8(ascii: "[") else { continue }
                 #expect(try url.decoded(component).map { Array($0.utf8) } == bytes)
             }
             let again = try builder.build()
@@ -115,6 +114,63 @@ import Testing
             rebuilt += 1
         }
         #expect(rebuilt > RandomURLs.count / 3)
+    }
+
+    @Test func `A component is replaced without a change to any other`() throws {
+        var random = RandomURLs("replacing")
+        var (replaced, refused) = (0, 0)
+        for _ in 0..<RandomURLs.count {
+            guard let url = parse(random.url()), let other = parse(random.url()) else { continue }
+            let before = raw(url)
+            for (component, own) in before {
+                #expect(try url.replacing(component, with: own.map(String.init)) == url)
+                for new in [raw(other)[component] ?? nil, nil, random.url()[...], random.string()[...]] {
+                    guard let result = try? url.replacing(component, with: new.map(String.init)) else {
+                        refused += 1
+                        continue
+                    }
+                    replaced += 1
+                    var expected = before
+                    expected[component] = .some(component == .path ? new ?? "" : new)
+                    guard raw(result) == expected, result.scheme == url.scheme, result.port == url.port,
+                        parse(result.description).map(Components.init) == Components(result)
+                    else {
+                        Issue.record("\(url) became \(result) with \(component) \(new ?? "nil")")
+                        return
+                    }
+                }
+            }
+        }
+        #expect(replaced > RandomURLs.count)
+        #expect(refused > RandomURLs.count)
+    }
+
+    @Test func `An item is appended without a change to anything else`() throws {
+        var random = RandomURLs("appending")
+        for _ in 0..<RandomURLs.count {
+            guard let url = parse(random.url()) else { continue }
+            let (name, value) = (random.string(), Bool.random() ? random.string() : nil)
+            let result = url.appending(queryItem: .init(name: name, value: value))
+            let items = url.query == "" ? [] : Array(url.queryItems)
+            guard Array(result.queryItems.dropLast()) == items,
+                let item = result.queryItems.last,
+                item.name.decodedBytes() == Array(name.utf8),
+                item.value?.decodedBytes() == value.map({ Array($0.utf8) }),
+                try result.replacing(.query, with: url.query.map(String.init)) == url,
+                parse(result.description).map(Components.init) == Components(result)
+            else {
+                Issue.record("\(url) became \(result) with \(name) and \(value ?? "nil")")
+                return
+            }
+        }
+    }
+
+    /// The components that can be replaced.
+    private func raw(_ url: GenericURL) -> [GenericURL.Component: Substring?] {
+        [
+            .user: url.user, .password: url.password, .host: url.host, .path: url.path, .parameters: url.parameters,
+            .query: url.query, .fragment: url.fragment, .opaquePart: url.opaquePart,
+        ]
     }
 
     @Test func `A URL in other cases is equivalent where case does not matter`() throws {

@@ -74,6 +74,20 @@ import Testing
         #expect(try GenericURL("a").resourceSpecifier == "a")
     }
 
+    @Test func `The example of the README`() throws {
+        let url = try GenericURL("todolist://www.acme.com/lists?title=Quarterly%20Report#200806231300")
+        #expect(try url.pathSegments.first?.decoded() == "lists")
+        #expect(try url.queryItems.first(named: "title")?.value?.decoded() == "Quarterly Report")
+        let appended = url.appending(queryItem: .init(name: "owner", value: "R&D"))
+        #expect(appended.description.hasSuffix("?title=Quarterly%20Report&owner=R%26D#200806231300"))
+
+        var builder = GenericURL.Builder()
+        builder.scheme = "mailto"
+        builder.opaquePart = "jane@example.com"
+        builder.queryItems = [.init(name: "subject", value: "1 + 1")]
+        #expect(try builder.build().description == "mailto:jane@example.com?subject=1%20%2B%201")
+    }
+
     @Test func `The example of the documentation`() throws {
         let url = try GenericURL("todolist://www.acme.com/lists;draft?title=Quarterly%20Report#200806231300")
         #expect(url.lowercasedScheme == "todolist")

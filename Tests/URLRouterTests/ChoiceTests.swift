@@ -27,14 +27,14 @@ import Testing
         let router = URLRouter([], on: try FakeHandlers([:]))
         for (url, message) in [
             ("//host/path", "byte 0: the URL has no scheme; it has to start with one, as in todolist:"),
-            ("", "byte 0: the URL is empty"),
+            ("", "at byte offset 0: the URL is empty"),
         ] {
             let error = await failure { () throws(OpenURLError) in try await router.open(url) }
             #expect(error == OpenURLError(.malformedURL, message))
         }
         let space = await failure { () throws(OpenURLError) in try await router.open("app:a b") }
         #expect(space?.code == .malformedURL)
-        #expect(space?.message.hasPrefix("byte 5:") == true)
+        #expect(space?.message.hasPrefix("at byte offset 5:") == true)
         let long = "app:" + String(repeating: "x", count: 65_536)
         #expect(await failure { () throws(OpenURLError) in try await router.open(long) }?.code == .limitsExceeded)
     }

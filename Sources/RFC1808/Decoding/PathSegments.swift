@@ -18,19 +18,33 @@ extension GenericURL {
     }
 
     /// The segments of a path, in order; counting and indexing take as long as the path is.
-    public struct PathSegments: Collection, Sendable {
+    public struct PathSegments: BidirectionalCollection, Sendable, CustomStringConvertible {
         let pieces: Pieces
 
         /// Where the first segment starts.
-        public var startIndex: PieceIndex { pieces.startIndex }
+        public var startIndex: Index { Index(piece: pieces.startIndex) }
 
         /// The position past the last segment.
-        public var endIndex: PieceIndex { pieces.endIndex }
+        public var endIndex: Index { Index(piece: pieces.endIndex) }
 
         /// The segment that starts at a position.
-        public subscript(position: PieceIndex) -> EscapedText { EscapedText(raw: pieces[position]) }
+        public subscript(position: Index) -> EscapedText { EscapedText(raw: pieces[position.piece]) }
 
         /// Where the segment after the one at a position starts.
-        public func index(after position: PieceIndex) -> PieceIndex { pieces.index(after: position) }
+        public func index(after position: Index) -> Index { Index(piece: pieces.index(after: position.piece)) }
+
+        /// Where the segment before the one at a position starts.
+        public func index(before position: Index) -> Index { Index(piece: pieces.index(before: position.piece)) }
+
+        /// The segments as they were written, in the form of an array.
+        public var description: String { pieces.description }
+
+        /// Where a segment starts.
+        public struct Index: Comparable, Hashable, Sendable {
+            let piece: Pieces.Index
+
+            /// Whether `a` comes before `b`.
+            public static func < (a: Index, b: Index) -> Bool { a.piece < b.piece }
+        }
     }
 }

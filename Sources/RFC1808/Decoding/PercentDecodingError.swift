@@ -2,6 +2,8 @@ extension GenericURL {
     /// Why a component has no decoded text, although it is a valid part of a URL.
     public struct PercentDecodingError: Error, Hashable, Sendable, CustomStringConvertible {
         /// What is wrong; the raw values are stable names for scripts.
+        ///
+        /// A later version may add reasons: a `switch` needs a `default`.
         public enum Reason: String, Sendable, CaseIterable {
             /// The decoded bytes are not UTF-8.
             case invalidUTF8
@@ -13,21 +15,22 @@ extension GenericURL {
 
         /// What is wrong.
         public let reason: Reason
-        /// The offset in the whole URL of the escape that is wrong, in bytes from 0.
+        /// The offset in the whole URL of the escape that is wrong, in bytes counted from 0.
         public let offset: Int
 
         /// The stable name of the reason, such as `invalidUTF8`.
         public var name: String { reason.rawValue }
 
-        /// One sentence in plain English.
-        public var description: String {
-            let explanation =
-                switch reason {
-                case .invalidUTF8: "the escapes do not decode to UTF-8 text"
-                case .controlCharacter: "the decoded text would hold a control character"
-                case .separatorInHost: "the decoded host would hold a separator"
-                }
-            return "byte \(offset): \(explanation)"
+        /// What is wrong in plain English, without the offset.
+        public var message: String {
+            switch reason {
+            case .invalidUTF8: "the escapes do not decode to UTF-8 text"
+            case .controlCharacter: "the decoded text would hold a control character"
+            case .separatorInHost: "the decoded host would hold a separator"
+            }
         }
+
+        /// The offset and the message.
+        public var description: String { "at byte offset \(offset): \(message)" }
     }
 }

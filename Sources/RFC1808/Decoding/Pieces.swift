@@ -1,7 +1,5 @@
 /// The pieces of a component between separators, found one by one.
-struct Pieces: Collection, Sendable {
-    typealias Index = GenericURL.PieceIndex
-
+struct Pieces: BidirectionalCollection, Sendable, CustomStringConvertible {
     /// What is split; `nil` has no pieces, the empty text has an empty one.
     let component: Substring?
     let separator: UInt8
@@ -22,20 +20,27 @@ struct Pieces: Collection, Sendable {
         Index(start: split(from: position).rest?.startIndex)
     }
 
+    func index(before position: Index) -> Index {
+        guard let component, position != startIndex else { preconditionFailure("index out of range") }
+        var before = component[..<(position.start ?? component.endIndex)].utf8
+        if position.start != nil { before.removeLast() }
+        let separator = before.lastIndex(of: separator)
+        return Index(start: separator.map(before.index(after:)) ?? before.startIndex)
+    }
+
     private func split(from position: Index) -> (piece: Substring, rest: Substring?) {
         guard let component, let start = position.start else { preconditionFailure("index out of range") }
         return component[start...].split(atFirst: separator)
     }
-}
 
-extension GenericURL {
-    /// Where a path segment or a query item starts.
-    public struct PieceIndex: Comparable, Hashable, Sendable {
+    var description: String { Array(self).description }
+
+    /// Where a piece starts.
+    struct Index: Comparable, Hashable {
         /// `nil` past the last piece.
         let start: String.Index?
 
-        /// Whether `a` comes before `b`.
-        public static func < (a: PieceIndex, b: PieceIndex) -> Bool {
+        static func < (a: Index, b: Index) -> Bool {
             guard let start = a.start else { return false }
             return b.start.map { start < $0 } ?? true
         }

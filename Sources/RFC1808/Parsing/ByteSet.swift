@@ -38,6 +38,9 @@ struct ByteSet: Sendable {
     /// What a name, a password or a host may hold as it is.
     static let networkLocation = plain.with(";")
 
+    /// A password, which goes on after a further `:`.
+    static let password = networkLocation.with(":")
+
     /// The first segment of a relative path, in which a colon would end a scheme.
     static let firstRelativeSegment = plain.with("@")
 

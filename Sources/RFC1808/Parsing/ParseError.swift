@@ -2,15 +2,18 @@ extension GenericURL {
     /// Why a string is not a URL, and where.
     public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
         /// What is wrong; the raw values are stable names for scripts.
+        ///
+        /// A later version may add reasons: a `switch` needs a `default`.
         public enum Reason: String, Sendable, CaseIterable {
             /// There is nothing to parse.
             case emptyInput
-            /// The input is longer than the limit; the offset is the limit.
+            /// The input, or what ``GenericURL/resolving(reference:mode:maximumLength:)`` made of it, is longer than the limit;
+            /// the offset is the limit.
             case tooLong
             /// A byte that may stand only as an escape, or not here.
             ///
-            /// That is all but printable ASCII, and in it `"`, `<`, `>`, `\`, `^`, `{`, `}`, `|` and the backtick, a bracket
-            /// outside an IPv6 host, and a second `#`.
+            /// That is all but printable ASCII, and in it the space, `"`, `<`, `>`, `\`, `^`, `{`, `}`, `|` and the backtick, a
+            /// bracket that does not enclose an IPv6 host, and a second `#`; also a separator in a component that is replaced.
             case forbiddenByte
             /// A `%` that two hexadecimal digits do not follow.
             case badEscape
@@ -26,11 +29,15 @@ extension GenericURL {
             case textAfterBracket
             /// A port that is not a number up to 65535.
             case badPort
+            /// Text that ``GenericURL/replacing(_:with:)`` cannot give to the component without a change to another one;
+            /// parsing has no such reason.
+            case misplacedComponent
         }
 
         /// What is wrong.
         public let reason: Reason
-        /// The offset of the byte that is wrong, from 0; the length of the input where something is missing at its end.
+        /// The offset of the byte that is wrong, counted from 0; the length of the input where something is missing at its
+        /// end.
         public let offset: Int
         /// The byte at the offset; `nil` at the end of the input.
         public let byte: UInt8?
@@ -44,17 +51,18 @@ extension GenericURL {
         /// The stable name of the reason, such as `forbiddenByte`.
         public var name: String { reason.rawValue }
 
-        /// One sentence in plain English, without the input itself: that may hold a password.
-        public var description: String { "byte \(offset): \(explanation)" }
+        /// The offset and the message.
+        public var description: String { "at byte offset \(offset): \(message)" }
 
-        private var explanation: String {
+        /// What is wrong in plain English, without the offset and without the input itself: that may hold a password.
+        public var message: String {
             switch reason {
             case .emptyInput:
                 "the URL is empty"
             case .tooLong:
                 "the URL is longer than \(offset) bytes"
             case .forbiddenByte:
-                forbiddenByteExplanation
+                forbiddenByteMessage
             case .badEscape:
                 "'%' must be followed by two hexadecimal digits; write a percent sign as %25"
             case .badScheme:
@@ -70,10 +78,12 @@ extension GenericURL {
                 "only a ':' and a port may follow the ']' of an IPv6 address"
             case .badPort:
                 "a port is a decimal number up to 65535"
+            case .misplacedComponent:
+                "this component cannot have this text without a change to another one"
             }
         }
 
-        private var forbiddenByteExplanation: String {
+        private var forbiddenByteMessage: String {
             guard let byte else { return "this byte is not allowed in a URL" }
             let escape = "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
             return switch byte {
@@ -82,7 +92,9 @@ extension GenericURL {
             case UInt8(ascii: "["), UInt8(ascii: "]"):
                 "'\(Unicode.Scalar(byte))' may only enclose an IPv6 host; write it as \(escape)"
             case UInt8(ascii: "#"):
-                "a second '#' is not allowed in a URL; write it as \(escape)"
+                "a '#' may only start the fragment; write it as \(escape)"
+            case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: ";"), UInt8(ascii: ":"), UInt8(ascii: "@"):
+                "'\(Unicode.Scalar(byte))' separates components and is not allowed in this one; write it as \(escape)"
             case 0x21..<0x7F:
                 "'\(Unicode.Scalar(byte))' is not allowed in a URL; write it as \(escape)"
             case 0x80...:
