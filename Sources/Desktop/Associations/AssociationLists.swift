@@ -26,7 +26,7 @@ struct AssociationLists {
         defaults = Self.lists(file, Self.defaultGroup, &problems)
         if place.onlyDefaults {
             // "The desktop-specific files can only be used to specify the default application."
-            for group in [Self.addedGroup, Self.removedGroup] where file.groups[group] != nil {
+            for group in [Self.addedGroup, Self.removedGroup] where file.hasGroup(group) {
                 problems.add(.warning, "[\(group)]", "is ignored in this file, which can only name defaults")
             }
         } else {
@@ -41,26 +41,26 @@ struct AssociationLists {
         _ name: String,
         _ problems: inout Problems
     ) -> [String: [DesktopFileID]] {
-        guard let group = file.groups[name] else { return [:] }
+        let entries = file.entries(of: name)
         var lists: [String: [DesktopFileID]] = [:]
-        for key in group.keys {
-            guard let value = group[key] else { continue }
-            let path = "[\(name)] \(printable(key))"
-            guard let type = validMimeType(key) else {
-                problems.add(.warning, path, "is no MIME type")
+        lists.reserveCapacity(entries.count)
+        for (key, value) in entries {
+            func problem(_ reason: String) {
+                problems.add(.warning, "[\(name)] \(printable(String(decoding: key, as: UTF8.self)))", reason)
+            }
+            guard let type = validMimeType(String(decoding: key, as: UTF8.self)) else {
+                problem("is no MIME type")
                 continue
             }
             do {
                 let ids = try value.strings().compactMap { text in
                     let id = DesktopFileID(rawValue: text)
-                    if id == nil {
-                        problems.add(.warning, path, "holds '\(printable(text))', which is no desktop file ID")
-                    }
+                    if id == nil { problem("holds '\(printable(text))', which is no desktop file ID") }
                     return id
                 }
-                lists[type, default: []] += ids
+                if lists.updateValue(ids, forKey: type) != nil { problem("is there twice") }
             } catch {
-                problems.add(.warning, path, error.reason)
+                problem(error.reason)
             }
         }
         return lists

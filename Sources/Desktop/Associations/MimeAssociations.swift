@@ -11,12 +11,12 @@
 ///
 /// Types are compared without case (RFC 2045 section 5.1). Aliases and parents of MIME types do not count: the types of
 /// schemes have none.
-public struct MimeAssociations: Sendable {
+public struct MimeAssociations: Sendable, Hashable {
     /// What is wrong with the files. A line that cannot be used costs that line.
     public let diagnostics: [Diagnostic]
 
     /// What the files of one directory add and remove.
-    private struct Directory: Sendable {
+    private struct Directory: Sendable, Hashable {
         /// The place among the directories of entries; `nil` for one of configuration.
         var precedence: Int?
         var added: [String: [DesktopFileID]] = [:]
@@ -29,6 +29,13 @@ public struct MimeAssociations: Sendable {
 
     /// The largest file of associations that is read, in bytes.
     public static let limit = 16 << 20
+
+    /// Says nothing of anything.
+    public init() {
+        diagnostics = []
+        defaults = [:]
+        directories = []
+    }
 
     /// Reads all files, in one pass that blocks on them. One that does not exist says nothing.
     public init(loading directories: DesktopDirectories) {
@@ -45,7 +52,7 @@ public struct MimeAssociations: Sendable {
                 continue
             }
             diagnostics += file.diagnostics
-            for (type, ids) in file.defaults { defaults[type, default: []] += ids }
+            if defaults.isEmpty { defaults = file.defaults } else { defaults.merge(file.defaults) { $0 + $1 } }
             guard !file.added.isEmpty || !file.removed.isEmpty else { continue }
             // At most one file in each directory says anything.
             associations.append(Directory(precedence: place.precedence, added: file.added, removed: file.removed))
@@ -53,6 +60,17 @@ public struct MimeAssociations: Sendable {
         self.defaults = defaults
         self.directories = associations
         self.diagnostics = diagnostics
+    }
+
+    /// The schemes that any of the files speaks of, in lower case.
+    public var urlSchemes: Set<String> {
+        var types = Set(defaults.keys)
+        for directory in directories {
+            types.formUnion(directory.added.keys)
+            types.formUnion(directory.removed.keys)
+        }
+        let schemes = types.lazy.filter { $0.hasPrefix(schemeHandlerPrefix) }
+        return Set(schemes.map { String($0.dropFirst(schemeHandlerPrefix.count)) })
     }
 
     /// The IDs that are named as defaults, in order of precedence, whether or not there are such applications.

@@ -51,6 +51,10 @@ public struct DesktopDirectories: Sendable, Hashable {
     /// The user's own directory of desktop entries.
     public var userApplicationDirectory: String? { dataHome.map { "\($0)/applications" } }
 
+    /// The user's own directory of services that the session bus can start (D-Bus Specification, "Message Bus Starting
+    /// Services").
+    public var userServiceDirectory: String? { dataHome.map { "\($0)/dbus-1/services" } }
+
     /// Every file of associations that counts, in order of precedence (MIME Applications Associations, "File name and
     /// location").
     ///

@@ -1,7 +1,7 @@
 import Glibc
 
 /// The applications of a machine, as its desktop entries declare them: all that one look at the directories found.
-public struct DesktopEntries: Sendable {
+public struct DesktopEntries: Sendable, Hashable {
     /// The applications that are installed.
     ///
     /// Of entries with one ID it is the first, in order of precedence, that is valid and whose programs are there; none
@@ -17,9 +17,17 @@ public struct DesktopEntries: Sendable {
     private let claims: [String: [Claim]]
 
     /// That an application opens a type, according to a file in some directory.
-    struct Claim: Sendable {
+    struct Claim: Sendable, Hashable {
         var precedence: Int
         var id: DesktopFileID
+    }
+
+    /// No application at all.
+    public init() {
+        entries = [:]
+        diagnostics = []
+        firstDirectory = [:]
+        claims = [:]
     }
 
     /// Loads all entries, in one pass that blocks on files.

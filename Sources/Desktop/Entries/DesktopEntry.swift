@@ -76,18 +76,33 @@ func isBusName(_ name: some StringProtocol) -> Bool {
 /// Type and subtype are restricted names of RFC 6838 section 4.2. What follows `x-scheme-handler/` has to be a scheme of
 /// RFC 3986 section 3.1, of 64 bytes at most.
 func validMimeType(_ text: String) -> String? {
+    let bytes = text.utf8
+    guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")), isRestrictedName(bytes[..<slash]) else { return nil }
+    let subtype = bytes[bytes.index(after: slash)...]
+    guard isRestrictedName(subtype) else { return nil }
     let type = asciiLowercased(text)
-    let parts = type.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-    guard parts.count == 2, parts.allSatisfy(isRestrictedName) else { return nil }
     if type.hasPrefix(schemeHandlerPrefix) {
-        guard let first = parts[1].first, isLetter(first), parts[1].count <= 64,
-            parts[1].allSatisfy({ isLetter($0) || isDigit($0) || "+-.".utf8.contains($0) })
+        guard let first = subtype.first, isLetter(first), subtype.count <= 64, subtype.allSatisfy(isSchemeByte)
         else { return nil }
     }
     return type
 }
 
-private func isRestrictedName(_ name: some Collection<UInt8>) -> Bool {
+private func isRestrictedName(_ name: Substring.UTF8View) -> Bool {
     guard let first = name.first, isLetter(first) || isDigit(first), name.count <= 127 else { return false }
-    return name.allSatisfy { isLetter($0) || isDigit($0) || "!#$&-^_.+".utf8.contains($0) }
+    return name.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "^"),
+            UInt8(ascii: "_"):
+            true
+        default: isSchemeByte(byte)
+        }
+    }
+}
+
+private func isSchemeByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): true
+    default: isLetter(byte) || isDigit(byte)
+    }
 }

@@ -64,7 +64,6 @@ private struct DesktopFileReader {
     private let location: DesktopFile.Location
     private let languages: [String]
     private let file: KeyFile
-    private let group: KeyFile.Group?
     private(set) var problems: Problems
 
     /// A key's value is unusable, which has been reported.
@@ -76,7 +75,6 @@ private struct DesktopFileReader {
         self.location = location
         self.languages = languages
         file = KeyFile(bytes, groups: [Self.groupName])
-        group = file.groups[Self.groupName]
         problems = Problems(file: location.file)
     }
 
@@ -86,7 +84,7 @@ private struct DesktopFileReader {
             if let problem = file.malformed.first {
                 return invalid(problem.key, problem.reason)
             }
-            guard let group else { return invalid("[\(Self.groupName)]", "is missing") }
+            guard file.hasGroup(Self.groupName) else { return invalid("[\(Self.groupName)]", "is missing") }
             // "There should be nothing preceding this group in the desktop entry file but possibly one or more comments."
             guard file.firstGroup == Self.groupName else {
                 return invalid("[\(Self.groupName)]", "is not the first group")
@@ -98,13 +96,13 @@ private struct DesktopFileReader {
             guard let type = try string("Type") else { return invalid("Type", "is missing") }
             // "Implementations should ignore desktop entries with an unknown or missing type."
             guard type == "Application" else { return .other }
-            return .application(try application(group))
+            return .application(try application())
         } catch {
             return .invalid
         }
     }
 
-    private mutating func application(_ group: KeyFile.Group) throws(Unusable) -> DesktopEntry {
+    private mutating func application() throws(Unusable) -> DesktopEntry {
         let busName = try busName()
         let command = try command(isNeeded: busName == nil)
         // Only what it is called: GLib does without.
@@ -190,7 +188,9 @@ private struct DesktopFileReader {
         _ key: String,
         _ read: (KeyFileValue) throws(KeyFileValue.Invalid) -> Value
     ) throws(Unusable) -> Value? {
-        guard let value = group?[key] else { return nil }
+        let values = file.values(of: key, in: Self.groupName)
+        guard let value = values.last else { return nil }
+        if values.count > 1 { problems.add(.warning, key, "is there twice") }
         do {
             return try read(value)
         } catch {

@@ -15,8 +15,8 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
     /// An ID; `nil` unless it ends in `.desktop`, says something before it, and holds neither `/` nor control characters.
     public init?(rawValue: String) {
         guard rawValue.hasSuffix(Self.suffix), rawValue.utf8.count > Self.suffix.utf8.count,
-            rawValue.utf8.count <= Self.limit,
-            rawValue.unicodeScalars.allSatisfy({ $0 != "/" && !isControl($0) })
+            rawValue.utf8.count <= Self.limit, !rawValue.utf8.contains(UInt8(ascii: "/")),
+            !rawValue.unicodeScalars.contains(where: isControl)
         else { return nil }
         self.rawValue = rawValue
     }

@@ -73,15 +73,23 @@ package func contents(ofFile path: String, limit: Int, followingLinks: Bool = fa
 
     // One byte more than the size, so that the end of the file is seen; a file that grows is read on up to the limit.
     var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: Int(status.st_size) + 1)
     while true {
-        let count = read(descriptor, &chunk, chunk.count)
-        if count < 0, errno == EINTR { continue }
-        guard count >= 0 else { throw FileError(code: errno) }
-        if count == 0 { return bytes }
-        bytes += chunk[..<count]
+        let chunk = try read(from: descriptor, atMost: max(Int(status.st_size) - bytes.count, 0) + 1)
+        if chunk.isEmpty { return bytes }
+        if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
         guard bytes.count <= limit else { throw tooLarge }
     }
+}
+
+private func read(from descriptor: Int32, atMost count: Int) throws(FileError) -> [UInt8] {
+    var failure: Int32 = 0
+    let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+        var result = -1
+        repeat { result = Glibc.read(descriptor, buffer.baseAddress, count) } while result < 0 && errno == EINTR
+        if result < 0 { failure = errno } else { initialized = result }
+    }
+    guard failure == 0 else { throw FileError(code: failure) }
+    return bytes
 }
 
 /// The names in a directory, without those that start with a dot, as the bytes that they are made of, in byte order.

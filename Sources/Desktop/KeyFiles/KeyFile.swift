@@ -1,77 +1,80 @@
 /// The groups of a key file that somebody asked for, with their values still as they were written.
 struct KeyFile {
-    /// Keys and values of one group, in the order of their first appearance.
-    struct Group {
-        fileprivate(set) var keys: [String] = []
-        fileprivate var values: [String: [UInt8]] = [:]
-
-        subscript(key: String) -> KeyFileValue? { values[key].map(KeyFileValue.init) }
-    }
-
     /// What is wrong with a line, or with a key.
     struct Problem: Error, Hashable {
         var key: String?
         var reason: String
     }
 
-    private(set) var groups: [String: Group] = [:]
+    /// A line that gives a key a value.
+    private struct Entry {
+        var key: Range<Int>
+        var value: Range<Int>
+    }
+
     /// The name of the group that comes first.
     private(set) var firstGroup: String?
     /// Lines that are no lines of a key file. They are left out.
     private(set) var malformed: [Problem] = []
-    /// What is there twice, against the specification; of two values the later one counts, as with GLib.
+    /// Groups that are there twice, against the specification. They count as one, as with GLib.
     private(set) var repeated: [Problem] = []
+
+    private let bytes: [UInt8]
+    private var groups: [String: [Entry]] = [:]
 
     /// Reads the groups with these names, in linear time.
     init(_ bytes: [UInt8], groups wanted: Set<String>) {
+        self.bytes = bytes
         bytes.withUnsafeBufferPointer { read($0, wanted) }
     }
 
     private mutating func read(_ bytes: UnsafeBufferPointer<UInt8>, _ wanted: Set<String>) {
-        func text(_ range: Range<Int>) -> String? { String(validating: bytes[range], as: UTF8.self) }
         var name: String?
-        var group: Group?
+        var entries: [Entry] = []
         var number = 0
         for line in KeyFileLines(bytes) {
             number += 1
             switch line.content {
             case .nothing: break
             case .malformed(let reason): malformed.append(Problem(key: "line \(number)", reason: reason))
+            case .entry where firstGroup == nil:
+                malformed.append(Problem(key: "line \(number)", reason: "is a key before the first group"))
+            case .entry(let key, let value):
+                if name != nil { entries.append(Entry(key: key, value: value)) }
             case .group(let range):
-                if let name { groups[name] = group }
+                if let name { groups[name] = entries }
                 let found = String(decoding: bytes[range], as: UTF8.self)
                 if firstGroup == nil { firstGroup = found }
                 name = wanted.contains(found) ? found : nil
-                // Taken out while it is filled, so that it is not copied with every line.
-                group = name.map { groups.removeValue(forKey: $0) ?? Group() }
-                if group?.keys.isEmpty == false {
+                if name != nil, groups[found] != nil {
                     repeated.append(Problem(key: "[\(found)]", reason: "is there twice"))
                 }
-            case .entry(let keyRange, let value):
-                guard firstGroup != nil else {
-                    malformed.append(Problem(key: "line \(number)", reason: "is a key before the first group"))
-                    continue
-                }
-                guard group != nil else { continue }
-                guard let key = text(keyRange) else {
-                    malformed.append(Problem(key: "line \(number)", reason: "has a key that is not UTF-8"))
-                    continue
-                }
-                if group?.values.updateValue(Array(bytes[value]), forKey: key) == nil {
-                    group?.keys.append(key)
-                } else {
-                    repeated.append(Problem(key: printable(key), reason: "is there twice"))
-                }
+                // Taken out while it is filled, so that it is not copied.
+                entries = groups.removeValue(forKey: found) ?? []
             }
         }
-        if let name { groups[name] = group }
+        if let name { groups[name] = entries }
+    }
+
+    /// Whether there is such a group.
+    func hasGroup(_ name: String) -> Bool { groups[name] != nil }
+
+    /// The values that a group gives a key, in order. Of several the last one counts, as with GLib.
+    func values(of key: String, in group: String) -> [KeyFileValue] {
+        (groups[group] ?? []).filter { bytes[$0.key].elementsEqual(key.utf8) }
+            .map { KeyFileValue(bytes: bytes[$0.value]) }
+    }
+
+    /// All keys of a group with their values, in order.
+    func entries(of group: String) -> [(key: ArraySlice<UInt8>, value: KeyFileValue)] {
+        (groups[group] ?? []).map { (bytes[$0.key], KeyFileValue(bytes: bytes[$0.value])) }
     }
 }
 
 /// A value as it stands in a key file, and what it means as one of the types of the Desktop Entry Specification,
 /// "Possible value types".
 struct KeyFileValue {
-    let bytes: [UInt8]
+    let bytes: ArraySlice<UInt8>
 
     /// Why a value is not one of its type.
     struct Invalid: Error, Hashable {
@@ -80,7 +83,7 @@ struct KeyFileValue {
 
     /// A `string` or `localestring`.
     func string() throws(Invalid) -> String {
-        try unescaped(bytes[...])
+        try unescaped(bytes)
     }
 
     /// The elements of a list of strings, without the empty ones.
@@ -112,29 +115,31 @@ struct KeyFileValue {
 
     /// Undoes `\s`, `\n`, `\t`, `\r`, `\\`, and `\;` in an element of a list.
     private func unescaped(_ bytes: ArraySlice<UInt8>, separator: Bool = false) throws(Invalid) -> String {
-        var result = Array(bytes)
-        if bytes.contains(UInt8(ascii: "\\")) {
-            result = []
-            var rest = bytes
-            while let byte = rest.popFirst() {
-                guard byte == UInt8(ascii: "\\") else {
-                    result.append(byte)
-                    continue
-                }
-                switch rest.popFirst() {
-                case UInt8(ascii: "s"): result.append(UInt8(ascii: " "))
-                case UInt8(ascii: "n"): result.append(UInt8(ascii: "\n"))
-                case UInt8(ascii: "t"): result.append(UInt8(ascii: "\t"))
-                case UInt8(ascii: "r"): result.append(UInt8(ascii: "\r"))
-                case UInt8(ascii: "\\"): result.append(UInt8(ascii: "\\"))
-                case UInt8(ascii: ";") where separator: result.append(UInt8(ascii: ";"))
-                case nil: throw Invalid(reason: "ends with a lone '\\'")
-                default: throw Invalid(reason: "holds an escape sequence other than \\s, \\n, \\t, \\r and \\\\")
-                }
+        guard !bytes.contains(0) else { throw Invalid(reason: "holds U+0000") }
+        guard bytes.contains(UInt8(ascii: "\\")) else { return try text(bytes) }
+        var result: [UInt8] = []
+        var rest = bytes
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\") else {
+                result.append(byte)
+                continue
+            }
+            switch rest.popFirst() {
+            case UInt8(ascii: "s"): result.append(UInt8(ascii: " "))
+            case UInt8(ascii: "n"): result.append(UInt8(ascii: "\n"))
+            case UInt8(ascii: "t"): result.append(UInt8(ascii: "\t"))
+            case UInt8(ascii: "r"): result.append(UInt8(ascii: "\r"))
+            case UInt8(ascii: "\\"): result.append(UInt8(ascii: "\\"))
+            case UInt8(ascii: ";") where separator: result.append(UInt8(ascii: ";"))
+            case nil: throw Invalid(reason: "ends with a lone '\\'")
+            default: throw Invalid(reason: "holds an escape sequence other than \\s, \\n, \\t, \\r and \\\\")
             }
         }
-        guard let text = String(validating: result, as: UTF8.self) else { throw Invalid(reason: "is not UTF-8") }
-        guard !result.contains(0) else { throw Invalid(reason: "holds U+0000") }
+        return try text(result[...])
+    }
+
+    private func text(_ bytes: ArraySlice<UInt8>) throws(Invalid) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw Invalid(reason: "is not UTF-8") }
         return text
     }
 }

@@ -1,0 +1,129 @@
+import Glibc
+
+/// Why a file of the desktop was not written: it is as it was before.
+public struct DesktopWriteError: Error, Hashable, CustomStringConvertible {
+    /// The file or directory.
+    public let file: String
+    /// The reason, to be read after the file.
+    public let reason: String
+
+    /// `file: reason` in printable ASCII.
+    public var description: String { "\(printable(file)): \(reason)" }
+
+    init(_ file: String, _ reason: String) {
+        self.file = file
+        self.reason = reason
+    }
+}
+
+/// Puts a file with new contents in the place of an old one, or where there was none, in one step: whoever reads it, and
+/// whoever comes after a crash, finds the old contents or the new.
+///
+/// The mode of the old file is kept. A link is followed, as GLib does it, and stays: configuration that lives elsewhere
+/// goes on living there. A file that holds these contents already is not touched. Missing directories are made, with
+/// the mode that the XDG Base Directory Specification gives them.
+func replaceFile(_ path: String, with bytes: [UInt8]) throws(DesktopWriteError) {
+    let (target, old) = try replacedFile(path)
+    if let old, old.st_size == bytes.count, isUnchanged(target, bytes) { return }
+    let directory = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
+    let name = target.dropFirst(directory.count + 1)
+    try makeDirectory(directory)
+
+    let (temporary, descriptor) = try temporaryFile(in: directory, for: name)
+    do throws(FileError) {
+        defer { close(descriptor) }
+        if let old, fchmod(descriptor, old.st_mode & 0o7777) != 0 { throw FileError(code: errno) }
+        try write(bytes, to: descriptor)
+        guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
+    } catch {
+        unlink(temporary)
+        throw DesktopWriteError(target, "cannot be written: \(error.reason)")
+    }
+    guard rename(temporary, target) == 0 else {
+        let error = FileError(code: errno)
+        unlink(temporary)
+        throw DesktopWriteError(target, "cannot be replaced: \(error.reason)")
+    }
+}
+
+/// Removes a file or a link, if there is one.
+func removeFile(_ path: String) throws(DesktopWriteError) {
+    guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
+        throw DesktopWriteError(path, "cannot be removed: \(FileError(code: errno).reason)")
+    }
+}
+
+/// The contents of a file that is to be changed; `nil` if there is none.
+func contents(ofChangedFile path: String, limit: Int) throws(DesktopWriteError) -> [UInt8]? {
+    do throws(FileError) {
+        return try contents(ofFile: path, limit: limit, followingLinks: true)
+    } catch {
+        if error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) { return nil }
+        throw DesktopWriteError(path, error.reason)
+    }
+}
+
+/// The file that is to be replaced, with links resolved, and its status if it exists.
+private func replacedFile(_ path: String) throws(DesktopWriteError) -> (path: String, status: stat?) {
+    do throws(FileError) {
+        let found = try status(of: path, followingLinks: false)
+        let target = found.st_mode & S_IFMT == S_IFLNK ? try resolvedPath(path) : path
+        let targetStatus = try status(of: target, followingLinks: true)
+        guard targetStatus.st_mode & S_IFMT == S_IFREG else {
+            throw FileError("is \(fileTypeName(targetStatus)), not a file")
+        }
+        return (target, targetStatus)
+    } catch {
+        var status = stat()
+        if error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) {
+            guard lstat(path, &status) == 0 else { return (path, nil) }
+            throw DesktopWriteError(path, "is a link to something that does not exist")
+        }
+        throw DesktopWriteError(path, error.reason)
+    }
+}
+
+private func isUnchanged(_ path: String, _ bytes: [UInt8]) -> Bool {
+    do throws(FileError) {
+        return try contents(ofFile: path, limit: bytes.count, followingLinks: true) == bytes
+    } catch {
+        // It cannot be read, or has grown: what is to be written differs from it as far as anybody can tell.
+        return false
+    }
+}
+
+private func makeDirectory(_ path: String) throws(DesktopWriteError) {
+    if path.isEmpty || mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+    guard errno == ENOENT, let slash = path.lastIndex(of: "/") else {
+        throw DesktopWriteError(path, "cannot be made: \(FileError(code: errno).reason)")
+    }
+    try makeDirectory(String(path[..<slash]))
+    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+        throw DesktopWriteError(path, "cannot be made: \(FileError(code: errno).reason)")
+    }
+}
+
+/// Makes a file that nobody takes for an entry. The mode is the usual one, which the process's mask applies to.
+private func temporaryFile(
+    in directory: String,
+    for name: some StringProtocol
+) throws(DesktopWriteError) -> (path: String, descriptor: Int32) {
+    while true {
+        let path = "\(directory)/.\(name.prefix(100)).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        if descriptor >= 0 { return (path, descriptor) }
+        guard errno == EEXIST else {
+            throw DesktopWriteError(directory, "cannot be written to: \(FileError(code: errno).reason)")
+        }
+    }
+}
+
+private func write(_ bytes: [UInt8], to descriptor: Int32) throws(FileError) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { throw FileError(code: errno) }
+        rest = rest.dropFirst(count)
+    }
+}

@@ -1,0 +1,209 @@
+import Testing
+
+@testable import Desktop
+
+@Suite struct DesktopFileTests {
+    private let tree: TemporaryTree
+
+    init() throws {
+        tree = try TemporaryTree()
+    }
+
+    private func read(_ text: String, as name: String = "org.x.App.desktop", languages: [String] = []) throws
+        -> DesktopFile
+    {
+        let file = try tree.write(text, to: name)
+        let id = try #require(DesktopFileID(rawValue: name))
+        return DesktopFile(reading: .init(id: id, file: file, precedence: 3), languages: languages)
+    }
+
+    private func entry(_ text: String, languages: [String] = []) throws -> DesktopEntry {
+        let file = try read("[Desktop Entry]\nType=Application\n\(text)", languages: languages)
+        guard case .application(let entry) = file.content else {
+            throw Unexpected(content: file.content, diagnostics: file.diagnostics)
+        }
+        return entry
+    }
+
+    struct Unexpected: Error {
+        var content: DesktopFile.Content
+        var diagnostics: [Diagnostic]
+    }
+
+    @Test func allKeys() throws {
+        let entry = try entry(
+            """
+            # A comment, a blank line, and another group are nothing to us.
+
+            Name=Foo\\sBar
+            Name[de]=Fu
+            Exec=foo --x %U
+            TryExec=/opt/foo
+            Icon=pic
+            Path=/srv
+            Terminal=true
+            NoDisplay=1
+            DBusActivatable=true
+            OnlyShowIn=Other;
+            MimeType=x-scheme-handler/Foo;text/plain;x-scheme-handler/foo;x-scheme-handler/web+x;
+            X-OpenURL-Handler=com.acme.todolist
+            X-Other[x]=\u{FF}
+
+            [Desktop Action New]
+            Name=Other
+            Exec=other
+            """
+        )
+        #expect(entry.id.rawValue == "org.x.App.desktop" && entry.precedence == 3)
+        #expect(entry.name == "Foo Bar")
+        #expect(entry.command == (try ExecCommand(parsing: "foo --x %U")))
+        #expect(entry.tryProgram == "/opt/foo")
+        #expect(entry.icon == "pic" && entry.workingDirectory == "/srv")
+        #expect(entry.runsInTerminal && entry.isHiddenFromMenus)
+        #expect(entry.isDBusActivatable && entry.busName == "org.x.App" && entry.objectPath == "/org/x/App")
+        #expect(entry.mimeTypes == ["x-scheme-handler/foo", "text/plain", "x-scheme-handler/web+x"])
+        #expect(entry.urlSchemes == ["foo", "web+x"])
+        #expect(entry.handler == "com.acme.todolist")
+    }
+
+    @Test func whatIsNotSaidIsFalseOrNothing() throws {
+        let entry = try entry("Exec=foo\nTryExec=\nIcon=\nPath=\n")
+        #expect(entry.name == "org.x.App")
+        #expect(entry.tryProgram == nil && entry.icon == nil && entry.workingDirectory == nil && entry.handler == nil)
+        #expect(!entry.runsInTerminal && !entry.isHiddenFromMenus && !entry.isDBusActivatable)
+        #expect(entry.mimeTypes.isEmpty && entry.objectPath == nil)
+    }
+
+    /// The table of the specification, "Localized values for keys".
+    @Test func theBestTranslationIsTaken() throws {
+        let text = "Exec=foo\nName=d\nName[sr_YU]=c\nName[sr@Latn]=b\nName[sr]=a\n"
+        func name(_ locale: String) throws -> String {
+            try entry(text, languages: DesktopDirectories(environment: ["LANG": locale]).languages).name
+        }
+        #expect(try name("sr_YU@Latn") == "c")
+        #expect(try name("sr@Latn") == "b")
+        #expect(try name("sr_RS") == "a")
+        #expect(try name("de") == "d")
+    }
+
+    @Test func linesOfOtherSystems() throws {
+        let entry = try entry("  Name =  x y \r\nExec\t=\tfoo\r\nTerminal=true \r\n")
+        #expect(entry.name == "x y ")
+        #expect(entry.command?.program == "foo" && entry.runsInTerminal)
+    }
+
+    @Test func hiddenIsHiddenWhateverElseThereIs() throws {
+        #expect(try read("[Desktop Entry]\nHidden=true\n").content == .hidden)
+        #expect(try read("[Desktop Entry]\nType=Application\nExec=foo\nHidden=true\n").content == .hidden)
+        #expect(try read("[Desktop Entry]\nType=Link\nHidden=true").content == .hidden)
+    }
+
+    @Test func otherTypesAreIgnored() throws {
+        for type in ["Link", "Directory", "application", "", "Service"] {
+            let file = try read("[Desktop Entry]\nType=\(type)\n")
+            #expect(file.content == .other && file.diagnostics.isEmpty)
+        }
+    }
+
+    private static let start = "[Desktop Entry]\nType=Application\n"
+
+    private static let uselessEntries: [(String, String)] = [
+        ("", "[Desktop Entry]: is missing"),
+        ("\n# only a comment", "[Desktop Entry]: is missing"),
+        ("[Other]\n[Desktop Entry]\nType=Application\nExec=foo", "[Desktop Entry]: is not the first group"),
+        ("Type=Application\n[Desktop Entry]", "line 1: is a key before the first group"),
+        ("[Desktop Entry]\nExec=foo", "Type: is missing"),
+        (start, "Exec: is missing, and DBusActivatable is not true"),
+        (start + "Exec=\n", "Exec: is missing, and DBusActivatable is not true"),
+        (start + "Exec=foo\nTermin", "line 4: is neither a comment nor a group nor a key with its value"),
+        (start + "Exec=foo\n[", "line 4: is the start of a group without its end"),
+        (start + "Exec=foo\n[x", "line 4: is the start of a group without its end"),
+        (start + "Exec=foo\n[]", "line 4: names a group with characters that are not allowed"),
+        (start + "Exec=foo\n[a[b]", "line 4: names a group with characters that are not allowed"),
+        (start + "Exec=foo\n=x", "line 4: has no key before '='"),
+        (start + "Exec=foo\na b=x", "line 4: has a key with blanks or control characters"),
+        (start + "Exec=foo\na\0b=x", "line 4: has a key with blanks or control characters"),
+        (start + "Exec=foo\nTerminal=yes", "Terminal: is neither true nor false"),
+        (start + "Exec=foo \\x", #"Exec: holds an escape sequence other than \s, \n, \t, \r and \\"#),
+        (start + "Exec=foo\\", #"Exec: ends with a lone '\'"#),
+        (start + "Exec=fo\0o", "Exec: holds U+0000"),
+        (start + "Exec=foo %u %f", "Exec: holds %f after another of %f, %u, %F and %U"),
+        (start + "Exec=sh -c \"rm %u\"", "Exec: holds %u within quotes"),
+    ]
+
+    @Test(arguments: uselessEntries)
+    func anEntryOfNoUseIsOneError(_ text: String, _ problem: String) throws {
+        let file = try read(text)
+        #expect(file.content == .invalid)
+        #expect(file.diagnostics.map(tree.text) == ["org.x.App.desktop: \(problem)"])
+        #expect(file.diagnostics.map(\.severity) == [.error])
+    }
+
+    private static let mistakes: [(String, String)] = [
+        ("Exec=foo\nPath=x/y", "Path: is a relative path, so it is ignored"),
+        ("Exec=foo\nExec=foo", "Exec: is there twice"),
+        ("Exec=foo\n[Desktop Entry]\nName=x", "[Desktop Entry]: is there twice"),
+        ("Exec=foo\nMimeType=x-scheme-handler/;", "MimeType: holds 'x-scheme-handler/', which is no MIME type"),
+        ("Exec=foo\nMimeType=x-scheme-handler/1a", "MimeType: holds 'x-scheme-handler/1a', which is no MIME type"),
+        ("Exec=foo\nMimeType=x-scheme-handler/a/b", "MimeType: holds 'x-scheme-handler/a/b', which is no MIME type"),
+        ("Exec=foo\nMimeType=x-scheme-handler/a_b", "MimeType: holds 'x-scheme-handler/a_b', which is no MIME type"),
+        // The Kelvin sign, which is a k in lower case elsewhere.
+        (
+            "Exec=foo\nMimeType=x-scheme-handler/\u{212A}",
+            #"MimeType: holds 'x-scheme-handler/\u{212A}', which is no MIME type"#
+        ),
+        ("Exec=foo\nMimeType=text", "MimeType: holds 'text', which is no MIME type"),
+        (
+            "Exec=foo %x\nDBusActivatable=true",
+            "Exec: holds '%' before 'x', which is no field code, so only D-Bus activation is left"
+        ),
+    ]
+
+    @Test(arguments: mistakes)
+    func aMistakeThatCostsLittleIsAWarning(_ text: String, _ problem: String) throws {
+        let file = try read(Self.start + text)
+        guard case .application = file.content else {
+            Issue.record("\(file.content)")
+            return
+        }
+        #expect(file.diagnostics.map(tree.text) == ["org.x.App.desktop: \(problem)"])
+        #expect(file.diagnostics.map(\.severity) == [.warning])
+    }
+
+    @Test func aSchemeHas64BytesAtMost() throws {
+        let longest = "x" + String(repeating: "+", count: 63)
+        let file = try entry("Exec=foo\nMimeType=x-scheme-handler/\(longest);x-scheme-handler/\(longest)+;")
+        #expect(file.urlSchemes == [longest])
+    }
+
+    @Test func ofTwoValuesTheLaterCounts() throws {
+        #expect(try entry("Exec=foo\nName=a\nName=b\n[Other]\nName=c\n[Desktop Entry]\nName=d\n").name == "d")
+    }
+
+    @Test func onlyAFileThatIsCalledByABusNameIsActivated() throws {
+        for name in ["app.desktop", "1.b.desktop", "a..b.desktop", "a.b c.desktop", "a.é.desktop"] {
+            let file = try read(Self.start + "DBusActivatable=true\nExec=foo\n", as: name)
+            guard case .application(let entry) = file.content else {
+                Issue.record("\(file.content)")
+                continue
+            }
+            #expect(!entry.isDBusActivatable)
+            #expect(
+                file.diagnostics.map(\.reason) == ["is ignored: the file's name without .desktop is no bus name"]
+            )
+        }
+        let file = try read(Self.start + "DBusActivatable=true\n", as: "a.b-c.desktop")
+        guard case .application(let entry) = file.content else {
+            Issue.record("\(file.content)")
+            return
+        }
+        #expect(entry.command == nil && entry.objectPath == "/a/b_c")
+    }
+
+    @Test func aFileOfMistakesReportsSomeAndCountsTheRest() throws {
+        let types = (0..<1000).map { "\($0)" }.joined(separator: ";")
+        let file = try read(Self.start + "Exec=foo\nMimeType=\(types)\n")
+        #expect(file.diagnostics.count == Problems.limit + 1)
+        #expect(file.diagnostics.last?.reason == "has 980 more problems")
+    }
+}

@@ -1,0 +1,189 @@
+import Testing
+
+@testable import Desktop
+
+@Suite struct ExecTests {
+    private func expanded(_ exec: String, _ urls: [String], icon: String? = nil) throws -> [[String]] {
+        try ExecCommand(parsing: exec).arguments(opening: urls, name: "The Name", icon: icon, file: "/e/x.desktop")
+    }
+
+    private static let commandLines: [(String, [String])] = [
+        ("foo", ["foo"]),
+        (" /bin/foo  a\tb\nc ", ["/bin/foo", "a", "b", "c"]),
+        (#"foo "" 'x y' a"b c"d"#, ["foo", "", "x y", "ab cd"]),
+        (#""/opt/my app/foo" "a\"b\`c\$d\\e\f""#, ["/opt/my app/foo", #"a"b`c$d\e\f"#]),
+        (#"foo a\ b \"c"#, ["foo", "a b", #""c"#]),
+        ("foo 'a\\b' #comment\nd e#f", ["foo", "a\\b", "d", "e#f"]),
+        (#"foo %% "100%%" '%%'"#, ["foo", "%", "100%", "%"]),
+        // Deprecated codes are dropped, alone and within an argument.
+        ("foo %d %D %n %N %v %m a%mb", ["foo", "ab"]),
+        ("env A=1 foo", ["env", "A=1", "foo"]),
+        // Neither a variable nor a command nor a pattern is anything to us.
+        ("foo $HOME `id` $(id) * ; | >x", ["foo", "$HOME", "`id`", "$(id)", "*", ";", "|", ">x"]),
+    ]
+
+    @Test(arguments: commandLines)
+    func argumentsWithoutURLs(_ exec: String, _ arguments: [String]) throws {
+        #expect(try expanded(exec, []) == [arguments])
+    }
+
+    private static let mistakes: [(String, ExecCommand.ParseError)] = [
+        ("", .empty), ("  # foo", .empty), ("%m", .empty),
+        ("foo \"a", .unterminatedQuote("\"")), ("foo 'a", .unterminatedQuote("'")),
+        ("foo \"a\\", .unterminatedQuote("\"")),
+        ("foo \\", .trailingBackslash), ("foo %", .trailingPercent), ("foo '%", .trailingPercent),
+        ("foo %x", .unknownFieldCode("x")), ("foo % u", .unknownFieldCode(" ")),
+        ("foo %\u{202E}", .unknownFieldCode("\u{202E}")),
+        ("sh -c \"foo %u\"", .quotedFieldCode("u")), ("foo '%f'", .quotedFieldCode("f")),
+        ("foo \"\\%f\"", .quotedFieldCode("f")),
+        ("foo %u %U", .secondURLCode("U")), ("foo %u%u", .secondURLCode("u")),
+        ("foo %F --x=%f", .secondURLCode("f")),
+        ("foo --x=%U", .embeddedFieldCode("U")), ("foo %Fx", .embeddedFieldCode("F")),
+        ("foo ''%i", .embeddedFieldCode("i")),
+        ("foo %U%i", .embeddedFieldCode("i")),
+        ("%u", .program("is a field code")), ("%F foo", .program("is a field code")),
+        ("a%k", .program("is a field code")),
+        ("'' foo", .program("has no name")), ("A=1 foo", .program("holds '='")),
+        ("./foo", .program("is a relative path")),
+    ]
+
+    @Test(arguments: mistakes)
+    func refuses(_ exec: String, _ error: ExecCommand.ParseError) {
+        #expect(throws: error) { try ExecCommand(parsing: exec) }
+        #expect(error.description.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 })
+    }
+
+    @Test func oneProcessPerURLOrOneForAll() throws {
+        let urls = ["a:1", "b:2"]
+        #expect(try expanded("foo %u x", urls) == [["foo", "a:1", "x"], ["foo", "b:2", "x"]])
+        #expect(try expanded("foo --u=%u", urls) == [["foo", "--u=a:1"], ["foo", "--u=b:2"]])
+        #expect(try expanded("foo -- %U x", urls) == [["foo", "--", "a:1", "b:2", "x"]])
+        #expect(try expanded("foo %F", urls) == [["foo", "a:1", "b:2"]])
+        // Without a code the URL comes last, or it would be lost.
+        #expect(try expanded("foo x", urls) == [["foo", "x", "a:1"], ["foo", "x", "b:2"]])
+    }
+
+    @Test func withoutURLsTheirCodesAreNothing() throws {
+        #expect(try expanded("foo %u x", []) == [["foo", "x"]])
+        #expect(try expanded("foo %U", []) == [["foo"]])
+        #expect(try expanded("foo --u=%u", []) == [["foo", "--u="]])
+    }
+
+    @Test func nameIconAndFile() throws {
+        #expect(try expanded("foo %c %k %i -n%c", []) == [["foo", "The Name", "/e/x.desktop", "-nThe Name"]])
+        #expect(try expanded("foo %i x", [], icon: "pic ture") == [["foo", "--icon", "pic ture", "x"]])
+        #expect(try expanded("foo %i", [], icon: "") == [["foo"]])
+    }
+
+    /// What a URL holds is one argument, whatever a shell would make of it.
+    @Test func aURLIsNeverTakenApart() throws {
+        let url = "x:a b\"'`$(id)`;|&\n%u%U"
+        #expect(try expanded("foo %u", [url]) == [["foo", url]])
+        #expect(try expanded("foo -%u-", [url]) == [["foo", "-\(url)-"]])
+        #expect(try expanded("foo", [url]) == [["foo", url]])
+    }
+
+    private static let fileURLs: [(String, String?)] = [
+        ("file:///a%20b/c", "/a b/c"), ("FILE://LocalHost/a", "/a"), ("file:/a", "/a"), ("file:///%C3%A4", "/ä"),
+        ("file://host/a", nil), ("file:a", nil), ("file:///a?b", nil), ("file:///a#b", nil), ("file:///%00", nil),
+        ("file:///%F", nil), ("file:///%zz", nil), ("file:///%FF", nil), ("file:", nil), ("files:///a", nil),
+        ("x:/a", nil),
+    ]
+
+    @Test(arguments: fileURLs)
+    func pathsOfLocalFiles(_ url: String, _ path: String?) throws {
+        #expect(try expanded("foo %f", [url]) == [["foo", path ?? url]])
+        #expect(try expanded("foo", [url]) == [["foo", path ?? url]])
+        #expect(try expanded("foo %u", [url]) == [["foo", url]])
+    }
+
+    /// 3,000 random command lines are split as GLib splits them, or refused where it refuses them.
+    @Test func splitsLikeGLib() throws {
+        let tree = try TemporaryTree()
+        var generator = SeededGenerator(seed: 0xE8EC)
+        let alphabet = Array(" \t\n\"'\\#$`ab;\u{E9}")
+        let lines = (0..<3000).map { _ in
+            let line = "p" + Self.random(0...12, of: alphabet, &generator)
+            // GLib takes a comment without anything in it for a quotation that does not end.
+            return line.hasSuffix("#") ? line + "x" : line
+        }
+        try tree.write(lines.joined(separator: "\0"), to: "lines")
+        let script = """
+            import sys
+            from gi.repository import GLib
+            out = []
+            for line in open(sys.argv[1], newline='').read().split('\\0'):
+                try:
+                    out.append('\\x01'.join(GLib.shell_parse_argv(line)[1]))
+                except GLib.Error:
+                    out.append('\\x02')
+            sys.stdout.write('\\0'.join(out))
+            """
+        let output = try run(["LC_ALL=C.UTF-8", "/usr/bin/python3", "-c", script, "\(tree.path)/lines"])
+        let answers = output.split(separator: "\0", omittingEmptySubsequences: false).map(String.init)
+        try #require(answers.count == lines.count)
+        var refused = 0
+        for (line, answer) in zip(lines, answers) {
+            do {
+                let command = try ExecCommand(parsing: line)
+                let ours = command.arguments(opening: [], name: "", icon: nil, file: "")[0]
+                #expect(ours.joined(separator: "\u{1}") == answer, "\(line.debugDescription)")
+            } catch {
+                refused += 1
+                #expect(answer == "\u{2}", "\(line.debugDescription): \(error)")
+            }
+        }
+        #expect((300..<2000).contains(refused))
+    }
+
+    /// What is written comes back, from our own reader and from GLib's.
+    @Test func writtenCommandsAreReadBackAsTheyWere() throws {
+        let tree = try TemporaryTree()
+        var generator = SeededGenerator(seed: 0x0E5C)
+        let alphabet = Array(" \t\n\r\"'\\><~|&;$*?#()`%=ab\u{E9}-")
+        let directory = "\(tree.path)/home/applications"
+        var commands: [[String]] = []
+        for number in 0..<300 {
+            let arguments = (0..<Int.random(in: 0...4, using: &generator)).map { _ in
+                Self.random(0...8, of: alphabet, &generator)
+            }
+            let command = ["installed"] + arguments
+            commands.append(command)
+            let id = try #require(DesktopFileID(rawValue: "e\(number).desktop"))
+            try DesktopEntryFile(name: "n", command: command).write(as: id, in: directory)
+
+            let file = DesktopFile(reading: .init(id: id, file: "\(directory)/\(id)", precedence: 0), languages: [])
+            guard case .application(let entry) = file.content else {
+                Issue.record("\(file.diagnostics)")
+                continue
+            }
+            let ours = entry.command?.arguments(opening: ["a:b"], name: "", icon: nil, file: "")
+            #expect(ours == [command + ["a:b"]])
+        }
+        let script = """
+            import sys
+            from gi.repository import Gio, GLib
+            out = []
+            for number in range(300):
+                info = Gio.DesktopAppInfo.new_from_filename(f'{sys.argv[1]}/e{number}.desktop')
+                line = info.get_commandline().replace('%%', '%')
+                out.append('\\x01'.join(GLib.shell_parse_argv(line)[1]))
+            sys.stdout.write('\\0'.join(out))
+            """
+        let path = try #require(tree.environment["PATH"])
+        let output = try run(
+            ["LC_ALL=C.UTF-8", "/usr/bin/python3", "-c", script, directory],
+            environment: ["PATH": path]
+        )
+        let answers = output.split(separator: "\0", omittingEmptySubsequences: false).map(String.init)
+        #expect(answers == commands.map { ($0 + ["%u"]).joined(separator: "\u{1}") })
+    }
+
+    private static func random(
+        _ length: ClosedRange<Int>,
+        of alphabet: [Character],
+        _ generator: inout SeededGenerator
+    ) -> String {
+        String((0..<Int.random(in: length, using: &generator)).map { _ in alphabet.randomElement(using: &generator)! })
+    }
+}
