@@ -61,7 +61,7 @@ let package = Package(
         // Programs.
         .executableTarget(
             name: "openurld",
-            dependencies: ["DBus", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
+            dependencies: ["DBus", "Desktop", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
         ),
         .executableTarget(
             name: "openurl",

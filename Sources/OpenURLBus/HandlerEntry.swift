@@ -2,17 +2,22 @@ public import DBus
 
 /// One handler as the registry's interface lists it.
 public struct HandlerEntry: Sendable, Hashable {
-    /// The bundle identifier.
+    /// The bundle identifier, or the name of the desktop file.
     public var id: String
     /// What to call it in front of a person.
     public var name: String
-    /// The bundle or the manifest.
+    /// The bundle, the manifest or the desktop file.
     public var path: String
     /// The program, as the manifest names it; empty where the desktop's default application stands behind the entry.
     public var executable: String
     /// The schemes that it claims.
     public var schemes: [String]
-    /// How it is reached: `native` over ``HandlerInterface``, `freedesktop` through the desktop.
+    /// The names of its schemes in the user's language, by their abstract names (`CFBundleURLName`).
+    public var urlNames: [String: String] = [:]
+    /// The image to show while it is launched; empty where there is none.
+    public var launchImage = ""
+    /// How it is reached: `native` over ``HandlerInterface``, `freedesktop` over `org.freedesktop.Application` or, for a
+    /// handler of the system's, through the desktop's default application, `exec` as a command.
     public var kind: String
     /// Whether its schemes cannot be taken over.
     public var isFixed: Bool
@@ -64,6 +69,8 @@ extension HandlerEntry: DBusType {
             state: try options.string("state") ?? "",
             warnings: try options.strings("warnings") ?? []
         )
+        urlNames = try options.stringDictionary("url-names") ?? [:]
+        launchImage = try options.string("launch-image") ?? ""
     }
 
     /// Appends the entry.
@@ -74,6 +81,12 @@ extension HandlerEntry: DBusType {
             "path": .string(path),
             "executable": .string(executable),
             "schemes": .array(schemes.map(Value.string), of: "s"),
+            "url-names": .dictionary(
+                Dictionary(uniqueKeysWithValues: urlNames.map { (Value.string($0), Value.string($1)) }),
+                key: "s",
+                value: "s"
+            ),
+            "launch-image": .string(launchImage),
             "kind": .string(kind),
             "fixed": .boolean(isFixed),
             "state": .string(state),

@@ -36,6 +36,13 @@ public enum RouterInterface {
         inputs: ["url"],
         outputs: ["can_open"]
     )
+    /// What ``openURL`` would do for this caller, and why; launches nothing.
+    public static let explain = Method<Arguments<String, OpenOptions>, Explanation>(
+        name,
+        "Explain",
+        inputs: ["url", "options"],
+        outputs: ["explanation"]
+    )
     /// The router's version.
     public static let version = Property<String>(name, "Version")
 }
@@ -66,6 +73,12 @@ public enum RegistryInterface {
         "ListSchemes",
         outputs: ["schemes"]
     )
+    /// Makes a handler or an application the user's default for a scheme; an empty id takes the user's choice back.
+    public static let setDefault = Method<Arguments<String, String>, Empty>(
+        name,
+        "SetDefault",
+        inputs: ["scheme", "id"]
+    )
     /// Reads the manifests again; returns what is wrong with each file that has a problem.
     public static let reload = Method<Empty, [String: String]>(name, "Reload", outputs: ["problems"])
     /// The handlers of these schemes are others than before.
@@ -79,6 +92,8 @@ public enum LifecycleInterface {
 
     /// Every registered handler with its state.
     public static let list = Method<Empty, [HandlerStatus]>(name, "List", outputs: ["handlers"])
+    /// Starts a handler without a URL if it does not run, and brings it to the foreground; returns when it is ready.
+    public static let activate = Method<String, Empty>(name, "Activate", inputs: ["id"])
 }
 
 /// `org.openurl.Handler1`: what a handler exports, at the object that its bundle identifier names.

@@ -35,10 +35,26 @@ struct OptionReader {
         }
     }
 
+    func stringDictionary(_ key: String) throws(DecodingError) -> [String: String]? {
+        try value(key, "a{ss}") { value in
+            guard case .dictionary(let entries, "s", "s") = value else { return nil }
+            var strings: [String: String] = [:]
+            for (key, value) in entries { if let key = key.string { strings[key] = value.string } }
+            return strings
+        }
+    }
+
     func dictionary(_ key: String) throws(DecodingError) -> [String: Value]? {
         try value(key, "a{sv}") { value in
             guard case .dictionary(_, "s", "v") = value else { return nil }
             return value.options
+        }
+    }
+
+    func dictionaries(_ key: String) throws(DecodingError) -> [[String: Value]]? {
+        try value(key, "aa{sv}") { value in
+            guard case .array(let elements, "a{sv}") = value else { return nil }
+            return elements.compactMap(\.options)
         }
     }
 

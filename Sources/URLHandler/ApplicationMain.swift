@@ -137,9 +137,10 @@ private enum HandlerObject {
                         return Empty()
                     },
                     .method(FreedesktopApplication.open) { call, input in
+                        let options = FreedesktopApplication.options(input.values.1)
                         var context = OpenContext()
-                        context.activationToken = input.values.1["activation-token"]?.string
-                        context.desktopStartupID = input.values.1["desktop-startup-id"]?.string
+                        context.activationToken = options.activationToken
+                        context.desktopStartupID = options.desktopStartupID
                         // All are tried; the first failure is the answer.
                         var failure: (any Error)?
                         for url in input.values.0 {

@@ -1,5 +1,6 @@
 public import DBus
 internal import DequeModule
+internal import Desktop
 internal import Glibc
 public import Logging
 internal import OpenURLBus
@@ -31,6 +32,10 @@ public actor URLRouter {
         public var openTimeout = Duration.seconds(20)
         /// How long a launch may take ("What to Do at Launch Time": five seconds).
         public var launchTimeout = Duration.seconds(5)
+        /// How long the command of an application is watched for an end that says no.
+        public var settleTime = Duration.seconds(1)
+        /// How many commands of one application may be in that time at once.
+        public var commandsPerApplication = 64
         /// How long a handler may take to end after it gave its name back ("App Termination": five seconds).
         public var endTimeout = Duration.seconds(5)
 
@@ -53,6 +58,7 @@ public actor URLRouter {
     var senders = Senders()
     var lastNumber: UInt64 = 0
     var requestsByCaller: [BusName?: Int] = [:]
+    var startingCommands: [DesktopFileID: [StartingCommand]] = [:]
 
     /// Makes a router.
     ///
@@ -119,11 +125,32 @@ public actor URLRouter {
         caller: BusName?
     ) async throws(OpenURLError) -> OpenResult {
         let url = try parse(text)
-        let handler = try handler(for: url, options)
+        let scheme = try scheme(of: url)
+        let claimant = try claimant(for: scheme, host: url.host.map(String.init), options)
         let count = requestsByCaller[caller, default: 0]
         guard count < limits.requestsPerCaller else {
             throw OpenURLError(.limitsExceeded, "\(count) URLs of this caller have no answer yet")
         }
+        requestsByCaller[caller] = count + 1
+        defer {
+            let count = requestsByCaller[caller, default: 1]
+            requestsByCaller[caller] = count > 1 ? count - 1 : nil
+        }
+        switch claimant {
+        case .handler(let handler):
+            return try await open(text, with: handler, options, caller: caller)
+        case .application(let application):
+            let timeout = options.timeout ?? limits.openTimeout
+            return try await open(ApplicationRequest(text, application, options, timeout: timeout))
+        }
+    }
+
+    func open(
+        _ text: String,
+        with handler: Handler,
+        _ options: OpenOptions,
+        caller: BusName?
+    ) async throws(OpenURLError) -> OpenResult {
         let session = session(for: handler)
         guard session.waiting.count < limits.waitingPerHandler else {
             throw OpenURLError(.limitsExceeded, "\(session.waiting.count) URLs wait for \(session.id) already")
@@ -132,7 +159,6 @@ public actor URLRouter {
         lastNumber += 1
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? limits.openTimeout
         let request = OpenRequest(number: lastNumber, url: text, caller: caller, timeout: timeout, options: options)
-        requestsByCaller[caller] = count + 1
         defer { end(request, session) }
         // Its place in the queue is its place of arrival, even while the bus is asked who sent it.
         session.enqueue(request)
@@ -155,48 +181,48 @@ public actor URLRouter {
         }
     }
 
-    func handler(for url: GenericURL, _ options: OpenOptions) throws(OpenURLError) -> Handler {
+    func scheme(of url: GenericURL) throws(OpenURLError) -> Scheme {
         guard let text = url.lowercasedScheme else {
             throw OpenURLError(
                 .malformedURL,
                 "byte 0: the URL has no scheme; it has to start with one, as in todolist:"
             )
         }
-        let scheme: Scheme
         do throws(Scheme.ParseError) {
-            scheme = try Scheme(text)
+            return try Scheme(text)
         } catch {
             throw OpenURLError(.noHandler, "no handler can claim the scheme: it \(error)")
         }
-        let host = url.host.map(String.init)
-        let handler: Handler
+    }
+
+    /// What gets the URL: a handler with a program, or an application.
+    func claimant(for scheme: Scheme, host: String?, _ options: OpenOptions) throws(OpenURLError) -> Claimant {
+        let winner: Claimant
         if let wanted = options.handler {
             let candidates = registry.candidates(for: scheme, host: host)
-            guard let candidate = candidates.first(where: { $0.handler.id.rawValue == wanted }) else {
+            guard let candidate = candidates.first(where: { $0.claimant.id == wanted }) else {
                 throw OpenURLError(
                     .noHandler,
                     "\(wanted) does not claim \(scheme): here; 'openurl list' shows who does"
                 )
             }
-            handler = candidate.handler
+            winner = candidate.claimant
         } else {
-            guard let winner = registry.handler(for: scheme, host: host) else {
+            guard let first = registry.winner(for: scheme, host: host) else {
                 throw OpenURLError(.noHandler, noHandlerMessage(scheme, host))
             }
-            handler = winner
+            winner = first
         }
-        guard handler.program != nil else {
-            throw OpenURLError(
-                .noHandler,
-                "\(scheme): belongs to the system and goes to the desktop's default application, "
-                    + "which this version does not start"
-            )
+        guard case .handler(let handler) = winner, handler.program == nil else { return winner }
+        do throws(NoApplication) {
+            return .application(try registry.application(for: scheme))
+        } catch {
+            throw OpenURLError(.noHandler, error.description)
         }
-        return handler
     }
 
     func noHandlerMessage(_ scheme: Scheme, _ host: String?) -> String {
-        guard registry.handlers(claiming: scheme).isEmpty else {
+        guard registry.claimants(of: scheme).isEmpty else {
             return "no handler claims \(scheme): for the host '\(host ?? "")'; 'openurl list' shows the handlers"
         }
         return "no handler claims the scheme \(scheme):; register one with 'openurl register PATH'"
@@ -217,9 +243,6 @@ public actor URLRouter {
     }
 
     func end(_ request: OpenRequest, _ session: HandlerSession) {
-        if let count = requestsByCaller[request.caller] {
-            requestsByCaller[request.caller] = count > 1 ? count - 1 : nil
-        }
         request.cause = nil
         // What followed from this request has waited for its end.
         if !session.waiting.isEmpty { perform(.deliver, session) }
@@ -236,7 +259,7 @@ public actor URLRouter {
         let old = registry
         registry = snapshot.registry
         let changed = Set(old.schemes).union(registry.schemes).filter {
-            old.handlers(claiming: $0).first?.id != registry.handlers(claiming: $0).first?.id
+            old.claimants(of: $0).first != registry.claimants(of: $0).first
         }
         return changed.map(\.rawValue).sorted()
     }
@@ -247,20 +270,25 @@ public actor URLRouter {
     /// is no, so that nobody learns what is installed.
     func canOpen(_ text: String, caller: BusName?) async throws(OpenURLError) -> Bool {
         let url = try parse(text)
-        let handler: Handler
+        let claimant: Claimant
         do throws(OpenURLError) {
-            handler = try self.handler(for: url, OpenOptions())
+            claimant = try self.claimant(for: scheme(of: url), host: url.host.map(String.init), OpenOptions())
         } catch {
             guard error.code == .noHandler else { throw error }
             return false
         }
-        let sender = sendingSession(await source(of: caller))?.handler
+        let sender = sendingSession(await source(of: caller))
         if let sender {
-            let queries = sender.manifest.queriesSchemes
+            let queries = sender.handler.manifest.queriesSchemes
             guard queries.contains(where: { $0.rawValue == url.lowercasedScheme }) else { return false }
         }
-        guard let allowed = handler.manifest.allowedSources else { return true }
-        return sender.map { sender in allowed.contains { $0.matches(sender.id) } } ?? false
+        guard case .handler(let handler) = claimant else { return true }
+        do throws(OpenURLError) {
+            try checkSource(sender, mayOpen: handler)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// The state of each handler.

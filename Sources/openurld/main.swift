@@ -1,4 +1,5 @@
 internal import DBus
+internal import Desktop
 internal import Glibc
 internal import Logging
 internal import OpenURLBus
@@ -47,7 +48,8 @@ func installedHandlers() -> String? {
     let environment = environment()
     let directories = RegistryDirectories(environment: environment, additional: installedHandlers())
     do {
-        let store = RegistryStore(directories, on: try EventLoop(), log: log)
+        let desktop = DesktopDirectories(environment: environment)
+        let store = RegistryStore(directories, desktop: desktop, on: try EventLoop(), log: log)
         let registry = await store.load()
         let connection = try await Connection.open(on: loop)
         let router = URLRouter(registry: registry, connection: connection, environment: environment, log: log)

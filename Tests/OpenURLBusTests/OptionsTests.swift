@@ -234,7 +234,7 @@ import Testing
     // MARK: HandlerEntry, HandlerStatus
 
     @Test func handlerEntryComesBackAsItWas() throws {
-        let entry = HandlerEntry(
+        var entry = HandlerEntry(
             id: "com.example.app",
             name: "App",
             path: "/handlers/app.plist",
@@ -245,12 +245,15 @@ import Testing
             state: "active",
             warnings: ["odd"]
         )
+        entry.urlNames = ["com.example.app": "An app"]
+        entry.launchImage = "/handlers/Default.png"
         #expect(try recoded(entry) == entry)
         #expect(
             try recoded(entry, as: [String: Value].self) == [
                 "id": "com.example.app", "name": "App", "path": "/handlers/app.plist", "executable": "/bin/app",
                 "schemes": .array(["app", "app+x"], of: "s"), "kind": "native", "fixed": true, "state": "active",
-                "warnings": .array(["odd"], of: "s"),
+                "warnings": .array(["odd"], of: "s"), "launch-image": "/handlers/Default.png",
+                "url-names": .dictionary(["com.example.app": "An app"], key: "s", value: "s"),
             ]
         )
         let least = try recoded(["id": "a"] as [String: Value], as: HandlerEntry.self)

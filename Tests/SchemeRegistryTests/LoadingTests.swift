@@ -239,7 +239,7 @@ struct LoadingTests {
         let registry = load()
         #expect(registry.diagnostics.allSatisfy { $0.severity == .warning })
         #expect(
-            try registry.candidates(for: Scheme("mailto"), host: nil).map(\.handler.id.rawValue) == [
+            try registry.candidates(for: Scheme("mailto"), host: nil).map(\.claimant.id) == [
                 "org.openurl.system.mail"
             ]
         )

@@ -35,13 +35,13 @@ struct RegistryTests {
     private func order(_ handlers: [Handler], host: String? = nil) -> [String] {
         let registry = Registry(handlers: handlers)
         let candidates = registry.candidates(for: scheme, host: host)
-        #expect(registry.handler(for: scheme, host: host) == candidates.first?.handler)
+        #expect(registry.handler(for: scheme, host: host) == candidates.first?.claimant.handler)
         return candidates.map { candidate in
             switch candidate.outcome {
-            case .unopposed: "\(candidate.handler.id)="
-            case .won(let rule): "\(candidate.handler.id)+\(rule)"
+            case .unopposed: "\(candidate.claimant)="
+            case .won(let rule): "\(candidate.claimant)+\(rule)"
             case .lost(let winner, let rule):
-                winner == candidates[0].handler.id ? "\(candidate.handler.id)-\(rule)" : "lost to a loser"
+                winner == candidates[0].claimant.id ? "\(candidate.claimant)-\(rule)" : "lost to a loser"
             }
         }
     }
@@ -171,7 +171,7 @@ struct RegistryTests {
         )
         #expect(
             Registry(handlers: handlers).candidates(for: scheme, host: nil).map(\.description) == [
-                "a.any wins: no other handler claims this URL"
+                "a.any wins: nothing else claims this URL"
             ]
         )
     }

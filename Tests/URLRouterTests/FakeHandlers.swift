@@ -15,6 +15,8 @@ final class FakeHandlers: HandlerBus {
         case askedForOwner(BusName)
         case askedWhoIs(BusName)
         case opened(String, at: BusName)
+        case activated(BusName, at: BusName)
+        case started(BusName)
     }
 
     private typealias Answer = CheckedContinuation<Result<OpenAnswer, CallError>, Never>
@@ -22,6 +24,9 @@ final class FakeHandlers: HandlerBus {
     private struct Content {
         var owners: [BusName: BusName] = [:]
         var processes: [BusName: UInt32] = [:]
+        /// What comes of starting a service: the connection that then owns the name.
+        var services: [BusName: Result<BusName, CallError>] = [:]
+        var platformData: [String: [String: Value]] = [:]
         var watches: [BusName: NameOwnerHandler] = [:]
         var answers: [String: Answer] = [:]
         var contexts: [String: OpenContext] = [:]
@@ -78,6 +83,16 @@ final class FakeHandlers: HandlerBus {
     /// What the handler was told besides the URL.
     func context(of url: String) -> OpenContext? {
         content.withLock { $0.contexts[url] }
+    }
+
+    /// What an application was told besides the URL.
+    func platformData(of url: String) -> [String: Value]? {
+        content.withLock { $0.platformData[url] }
+    }
+
+    /// Decides what comes of starting a service.
+    func setService(_ name: BusName, _ outcome: Result<BusName, CallError>) {
+        content.withLock { $0.services[name] = outcome }
     }
 
     /// Returns when the router has asked for this, as often as the test waits for it.
@@ -168,6 +183,37 @@ final class FakeHandlers: HandlerBus {
     }
 
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String { "" }
+
+    func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        record(.activated(name, at: owner))
+    }
+
+    func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
+        record(.started(name))
+        let outcome = content.withLock { content in
+            let outcome = content.services[name] ?? .failure(.fromBus(.serviceUnknown))
+            if case .success(let owner) = outcome { content.owners[name] = owner }
+            return outcome
+        }
+        _ = try outcome.get()
+    }
+
+    func openApplication(
+        _ url: String,
+        _ platformData: [String: Value],
+        with name: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) {
+        let result: Result<OpenAnswer, CallError> = await withCheckedContinuation { answer in
+            content.withLock {
+                $0.answers[url] = answer
+                $0.platformData[url] = platformData
+            }
+            record(.opened(url, at: owner))
+        }
+        _ = try result.get()
+    }
 }
 
 extension OpenAnswer {

@@ -6,6 +6,7 @@ enum BusDriver {
     static let requestName = Method<Arguments<String, UInt32>, UInt32>(interface, "RequestName")
     static let releaseName = Method<String, UInt32>(interface, "ReleaseName")
     static let getNameOwner = Method<String, String>(interface, "GetNameOwner")
+    static let startService = Method<Arguments<String, UInt32>, UInt32>(interface, "StartServiceByName")
     static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
     static let addMatch = Method<String, Empty>(interface, "AddMatch")
     static let removeMatch = Method<String, Empty>(interface, "RemoveMatch")
@@ -103,6 +104,14 @@ extension Connection {
         } catch .remote(let error) where error.name == .nameHasNoOwner {
             return nil
         }
+    }
+
+    /// Has the bus start the service that owns a name, and returns when it owns it; at once if it does already.
+    ///
+    /// - Parameter timeout: the bus itself waits for minutes, so a shorter time is for the caller to set.
+    /// - Throws: a ``CallError/remote(_:)`` of the bus's own: no service file has the name, or its program ended.
+    public func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
+        _ = try await call(BusDriver.startService, on: BusDriver.object, Arguments(name.rawValue, 0), timeout: timeout)
     }
 
     /// Who is behind a name, from the bus and not from the caller's own words.

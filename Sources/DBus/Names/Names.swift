@@ -124,6 +124,8 @@ public struct ErrorName: ValidatedName {
     public static let invalidArguments: ErrorName = "org.freedesktop.DBus.Error.InvalidArgs"
     /// A limit was reached.
     public static let limitsExceeded: ErrorName = "org.freedesktop.DBus.Error.LimitsExceeded"
+    /// What was asked for is something that the program does not do.
+    public static let notSupported: ErrorName = "org.freedesktop.DBus.Error.NotSupported"
     /// Nobody owns the name.
     public static let nameHasNoOwner: ErrorName = "org.freedesktop.DBus.Error.NameHasNoOwner"
     /// The other end went away before it answered; also what the bus says for a call that took too long.

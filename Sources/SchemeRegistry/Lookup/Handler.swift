@@ -4,8 +4,10 @@ public struct Handler: Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable {
         /// It speaks this system's own protocol.
         case native
-        /// It is the desktop's default application for the scheme.
+        /// Over `org.freedesktop.Application`; or it is the desktop's default application for the scheme, whatever that is.
         case freedesktop
+        /// A program is started with the URL among its arguments.
+        case exec
     }
 
     /// The program that is started for a handler.
@@ -123,7 +125,7 @@ extension Handler {
         case .registrationDate: left.registrationDate < right.registrationDate
         case .identifier: left.id < right.id
         // Two entries of one directory with one id, made in the same nanosecond.
-        case .host, nil: left.entry < right.entry
+        case .userDefault, .host, .kind, .association, nil: left.entry < right.entry
         }
     }
 }

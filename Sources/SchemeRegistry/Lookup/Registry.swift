@@ -11,12 +11,18 @@ public struct Registry: Sendable {
 
     private let positions: [BundleIdentifier: Int]
     private let index: [Scheme: SchemeClaims]
+    /// What the desktop has besides.
+    public var applications: Applications
 
     /// A registry of handlers that were loaded, or made by a test.
     ///
     /// Of several with one id the first counts: a fixed one, else the one of the first directory. What is wrong with that
     /// is added to the diagnostics of before.
-    public init(handlers loaded: [Handler], diagnostics: [Diagnostic] = []) {
+    public init(
+        handlers loaded: [Handler],
+        applications: Applications = Applications(),
+        diagnostics: [Diagnostic] = []
+    ) {
         var handlers: [Handler] = []
         var positions: [BundleIdentifier: Int] = [:]
         var index: [Scheme: SchemeClaims] = [:]
@@ -41,6 +47,7 @@ public struct Registry: Sendable {
         self.handlers = handlers
         self.positions = positions
         self.index = index
+        self.applications = applications
         self.diagnostics = diagnostics
     }
 
@@ -49,8 +56,17 @@ public struct Registry: Sendable {
         positions[id].map { handlers[$0] }
     }
 
-    /// The schemes that any handler claims, in byte order.
-    public var schemes: [Scheme] { index.keys.sorted() }
+    /// The schemes that a handler or an application claims, in byte order.
+    public var schemes: [Scheme] { Set(index.keys).union(applications.schemes).sorted() }
+
+    /// The claims of the registry's handlers that apply to a URL, in their order.
+    func handlerClaims(for scheme: Scheme, host: String?) -> [(handler: Handler, host: HostPattern?)] {
+        var seen: Set<Int> = []
+        let claims = (index[scheme]?.lists(for: host) ?? []).flatMap { list in
+            list.positions.filter { seen.insert($0).inserted }.map { (handler: handlers[$0], host: list.host) }
+        }
+        return claims.filter(\.handler.isFixed) + claims.filter { !$0.handler.isFixed }
+    }
 
     /// The handlers that claim a scheme: first those of any host, the winner for a URL without a host leading, then those
     /// of certain hosts only.
@@ -58,7 +74,7 @@ public struct Registry: Sendable {
         (index[scheme]?.positions ?? []).map { handlers[$0] }
     }
 
-    /// The handler that gets a URL, or `nil` if nobody claims it.
+    /// The handler that gets a URL among those of the registry; ``winner(for:host:)`` asks the desktop's applications too.
     ///
     /// One look into a hash table, and one for each label of the host where a handler asks for certain hosts. The host is
     /// as it is written in the URL, and `nil` if that has none.
@@ -69,31 +85,6 @@ public struct Registry: Sendable {
         return (first.first { handlers[$0].isFixed } ?? first.first).map { handlers[$0] }
     }
 
-    /// Every handler that could have a URL, the one that gets it first, the others in the order of their claims.
-    ///
-    /// A handler that asks for hosts which do not match is no candidate. One that claims the URL twice is there once, by
-    /// its longest host.
-    public func candidates(for scheme: Scheme, host: String?) -> [Candidate] {
-        var seen: Set<Int> = []
-        let claims = (index[scheme]?.lists(for: host) ?? []).flatMap { list in
-            list.positions.filter { seen.insert($0).inserted }.map { (handler: handlers[$0], host: list.host) }
-        }
-        let ordered = claims.filter(\.handler.isFixed) + claims.filter { !$0.handler.isFixed }
-        guard let winner = ordered.first else { return [] }
-        return ordered.indices.map { position in
-            let (handler, host) = ordered[position]
-            let outcome: Candidate.Outcome =
-                if position > 0 {
-                    .lost(to: winner.handler.id, by: decidingRule(winner, ordered[position]))
-                } else if ordered.count > 1 {
-                    .won(by: decidingRule(winner, ordered[1]))
-                } else {
-                    .unopposed
-                }
-            return Candidate(handler: handler, host: host, outcome: outcome)
-        }
-    }
-
     /// The schemes that more than one handler claims for the same URLs, in byte order.
     public var conflicts: [Conflict] {
         index.compactMap { scheme, claims in
@@ -102,15 +93,6 @@ public struct Registry: Sendable {
             return Conflict(scheme: scheme, handlers: rivals.map { handlers[$0].id })
         }
         .sorted { $0.scheme < $1.scheme }
-    }
-
-    private func decidingRule(
-        _ left: (handler: Handler, host: HostPattern?),
-        _ right: (handler: Handler, host: HostPattern?)
-    ) -> WinningRule {
-        // Handlers of one registry differ in their ids at least.
-        let rule = Handler.decidingRule(left.handler, right.handler) ?? .identifier
-        return rule != .fixedScheme && left.host != right.host ? .host : rule
     }
 }
 

@@ -4,7 +4,7 @@ internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
 
-/// Starts handlers' processes, and watches those that somebody else started.
+/// Starts the processes of handlers and of the desktop's applications, and watches those that somebody else started.
 struct HandlerLauncher: Sendable {
     /// The variables of the session, which every handler gets.
     let environment: [String: String]
@@ -28,7 +28,7 @@ struct HandlerLauncher: Sendable {
                 try path(of: program, environment),
                 arguments: [program.description] + handler.manifest.arguments,
                 environment: environment.map { "\($0)=\($1)" },
-                directory: environment["HOME"].flatMap { access($0, X_OK) == 0 ? $0 : nil } ?? "/",
+                directory: Self.directory(environment),
                 on: loop,
                 onExit: onExit
             )
@@ -40,18 +40,62 @@ struct HandlerLauncher: Sendable {
         }
     }
 
+    /// Starts a command of the desktop's: a path or a name on `PATH`, and its arguments.
+    func launch(
+        _ arguments: [String],
+        _ additional: [String: String],
+        directory: String?,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) -> ProcessHandle {
+        guard let program = arguments.first else { throw .invalidArgument }
+        let environment = environment.merging(additional) { $1 }
+        return try ProcessHandle.spawn(
+            program.contains("/") ? program : try path(ofProgramNamed: program, environment),
+            arguments: arguments,
+            environment: environment.map { "\($0)=\($1)" },
+            directory: directory ?? Self.directory(environment),
+            on: loop,
+            onExit: onExit
+        )
+    }
+
+    /// What a command that needs a terminal is started with.
+    var terminal: [String] {
+        get throws(OpenURLError) {
+            for terminal in [["xdg-terminal-exec"], ["x-terminal-emulator", "-e"]] {
+                do throws(Errno) {
+                    _ = try path(ofProgramNamed: terminal[0], environment)
+                    return terminal
+                } catch {
+                    continue
+                }
+            }
+            throw OpenURLError(
+                .launchFailed,
+                "the application needs a terminal, and neither xdg-terminal-exec nor x-terminal-emulator is installed"
+            )
+        }
+    }
+
+    private static func directory(_ environment: [String: String]) -> String {
+        environment["HOME"].flatMap { access($0, X_OK) == 0 ? $0 : nil } ?? "/"
+    }
+
     private func path(of program: Handler.Program, _ environment: [String: String]) throws(Errno) -> String {
         switch program {
-        case .path(let path): return path
-        case .nameOnPath(let name):
-            // A directory that is relative to whatever the router was started in names nothing that anybody meant.
-            let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
-            for directory in directories where directory.hasPrefix("/") {
-                let path = "\(directory)/\(name)"
-                if access(path, X_OK) == 0 { return path }
-            }
-            throw .noSuchFileOrDirectory
+        case .path(let path): path
+        case .nameOnPath(let name): try path(ofProgramNamed: name, environment)
         }
+    }
+
+    private func path(ofProgramNamed name: String, _ environment: [String: String]) throws(Errno) -> String {
+        // A directory that is relative to whatever the router was started in names nothing that anybody meant.
+        let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
+        for directory in directories where directory.hasPrefix("/") {
+            let path = "\(directory)/\(name)"
+            if access(path, X_OK) == 0 { return path }
+        }
+        throw .noSuchFileOrDirectory
     }
 
     /// Whether a process runs the handler's own program.

@@ -36,14 +36,7 @@ extension URLRouter {
         for session: HandlerSession
     ) throws(OpenURLError) -> OpenContext {
         let sender = sendingSession(source)
-        if let allowed = session.handler.manifest.allowedSources {
-            guard let id = sender?.handler.id, allowed.contains(where: { $0.matches(id) }) else {
-                throw OpenURLError(
-                    .notAllowed,
-                    "\(session.id) takes no URLs from \(sender?.id.rawValue ?? "this program")"
-                )
-            }
-        }
+        try checkSource(sender, mayOpen: session.handler)
         var context = OpenContext()
         request.cause = sender?.inHand.values.max { ($0.context?.hops ?? 0) < ($1.context?.hops ?? 0) }
         context.hops = sender == nil ? 0 : (request.cause?.context?.hops ?? 0) + 1

@@ -1,4 +1,4 @@
-internal import Desktop
+public import Desktop
 public import Logging
 public import Reactor
 public import SchemeRegistry
@@ -22,6 +22,8 @@ public actor RegistryStore {
     private let loop: EventLoop
     private let log: Logger
     private var loader: RegistryLoader
+    private var applications: ApplicationLoader
+    private var registry = Registry(handlers: [])
     private var number = 0
     private var problems: Set<String> = []
     private var following: Following?
@@ -38,11 +40,17 @@ public actor RegistryStore {
     /// Makes a store that has not looked at the directories yet.
     ///
     /// - Parameter loop: whose thread may be blocked; nothing else waits there.
-    public init(_ directories: RegistryDirectories, on loop: EventLoop, log: Logger) {
+    public init(
+        _ directories: RegistryDirectories,
+        desktop: DesktopDirectories,
+        on loop: EventLoop,
+        log: Logger
+    ) {
         self.directories = directories
         self.loop = loop
         self.log = log
         loader = RegistryLoader(directories)
+        applications = ApplicationLoader(desktop)
     }
 
     /// Reads what the directories hold, for a router to start with.
@@ -52,23 +60,33 @@ public actor RegistryStore {
 
     /// Reads the directories again.
     func reload() -> RegistrySnapshot {
-        if loader.update() || number == 0 {
+        let handlersChanged = loader.update()
+        let applicationsChanged = applications.update()
+        if handlersChanged || applicationsChanged || number == 0 {
             number += 1
-            log.info("registry read", metadata: ["handlers": "\(loader.registry.handlers.count)"])
+            registry = loader.registry
+            registry.applications = applications.applications
+            log.info(
+                "registry read",
+                metadata: [
+                    "handlers": "\(registry.handlers.count)", "applications": "\(registry.applications.all.count)",
+                ]
+            )
         }
         followPaths()
-        warn(loader.registry.diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
-        return RegistrySnapshot(number: number, registry: loader.registry)
+        let diagnostics = registry.diagnostics + registry.applications.diagnostics
+        warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
+        return RegistrySnapshot(number: number, registry: registry)
     }
 
     /// Registers a bundle or a manifest and reads the directories again.
     func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
-        (try directories.register(path, in: loader.registry), reload())
+        (try directories.register(path, in: registry), reload())
     }
 
     /// Takes a registration back and reads the directories again.
     func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
-        try directories.unregister(id, from: loader.registry)
+        try directories.unregister(id, from: registry)
         return reload()
     }
 
@@ -99,8 +117,9 @@ public actor RegistryStore {
 
     /// Watches what the registry depends on.
     private func followPaths() {
-        guard let following, following.watch.paths != loader.paths else { return }
-        following.watch.paths = loader.paths
+        let paths = loader.paths.union(applications.paths)
+        guard let following, following.watch.paths != paths else { return }
+        following.watch.paths = paths
         // What was read before it was watched may have changed in between.
         following.changes.signal()
     }

@@ -18,11 +18,14 @@ public struct RouterObject: Sendable {
 
     /// Makes the interfaces callable; take the name after that.
     public func export() async {
-        await connection.export([opening, registering, lifecycle], at: RouterService.path)
+        await connection.export([opening, registering, lifecycle, desktop], at: RouterService.path)
     }
 
     /// How many URLs one call may hold: as many as a caller may have without an answer.
     private static let urlsPerCall = 4096
+    private static var tooManyURLs: OpenURLError {
+        OpenURLError(.limitsExceeded, "more than \(urlsPerCall) URLs in one call")
+    }
 
     private var opening: ExportedInterface {
         ExportedInterface(
@@ -31,24 +34,53 @@ public struct RouterObject: Sendable {
                 .method(RouterInterface.openURL) { [router] call, input in
                     try await router.open(input.values.0, input.values.1, caller: call.sender)
                 },
-                .method(RouterInterface.openURLs) { [router] call, input in
-                    guard input.values.0.count <= Self.urlsPerCall else {
-                        throw OpenURLError(.limitsExceeded, "more than \(Self.urlsPerCall) URLs in one call")
-                    }
-                    var outcomes: [OpenOutcome] = []
-                    for url in input.values.0 {
-                        do throws(OpenURLError) {
-                            outcomes.append(.opened(try await router.open(url, input.values.1, caller: call.sender)))
-                        } catch {
-                            outcomes.append(.failed(error.dbusError))
-                        }
-                    }
-                    return outcomes
+                .method(RouterInterface.openURLs) { call, input in
+                    guard input.values.0.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
+                    return await open(input.values.0, input.values.1, call.sender)
                 },
                 .method(RouterInterface.canOpenURL) { [router] call, url in
                     try await router.canOpen(url, caller: call.sender)
                 },
+                .method(RouterInterface.explain) { [router] call, input in
+                    try await router.explain(input.values.0, input.values.1, caller: call.sender)
+                },
                 .property(RouterInterface.version) { Version.current },
+            ]
+        )
+    }
+
+    /// Opens URLs in order, whatever becomes of the ones before.
+    private func open(_ urls: [String], _ options: OpenOptions, _ caller: BusName?) async -> [OpenOutcome] {
+        var outcomes: [OpenOutcome] = []
+        for url in urls {
+            do throws(OpenURLError) {
+                outcomes.append(.opened(try await router.open(url, options, caller: caller)))
+            } catch {
+                outcomes.append(.failed(error.dbusError))
+            }
+        }
+        return outcomes
+    }
+
+    /// What the desktop calls where an entry of its own names the router.
+    private var desktop: ExportedInterface {
+        ExportedInterface(
+            FreedesktopApplication.name,
+            [
+                // There is nothing of the router's to show.
+                .method(FreedesktopApplication.activate) { _, _ in Empty() },
+                .method(FreedesktopApplication.activateAction) { _, input in
+                    throw RemoteError(.notSupported, "the router has no action '\(input.values.0)'")
+                },
+                .method(FreedesktopApplication.open) { call, input in
+                    let (urls, platformData) = input.values
+                    guard urls.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
+                    // All are tried; the first failure is the answer.
+                    for outcome in await open(urls, FreedesktopApplication.options(platformData), call.sender) {
+                        if case .failed(let error) = outcome { throw error }
+                    }
+                    return Empty()
+                },
             ]
         )
     }
@@ -56,7 +88,13 @@ public struct RouterObject: Sendable {
     private var lifecycle: ExportedInterface {
         ExportedInterface(
             LifecycleInterface.name,
-            [.method(LifecycleInterface.list) { [router] _, _ in await router.status() }]
+            [
+                .method(LifecycleInterface.list) { [router] _, _ in await router.status() },
+                .method(LifecycleInterface.activate) { [router] call, id in
+                    try await router.activate(try identifier(id), caller: call.sender)
+                    return Empty()
+                },
+            ]
         )
     }
 
@@ -74,9 +112,12 @@ public struct RouterObject: Sendable {
                     let registry = await router.registry
                     var schemes: [String: [String]] = [:]
                     for scheme in registry.schemes {
-                        schemes[scheme.rawValue] = registry.handlers(claiming: scheme).map(\.id.rawValue)
+                        schemes[scheme.rawValue] = registry.claimants(of: scheme)
                     }
                     return schemes
+                },
+                .method(RegistryInterface.setDefault) { _, input in
+                    throw RemoteError(.notSupported, "not yet")
                 },
                 .method(RegistryInterface.reload) { _, _ in
                     let snapshot = await store.reload()
@@ -107,12 +148,7 @@ public struct RouterObject: Sendable {
     }
 
     private func unregister(_ text: String) async throws {
-        let id: BundleIdentifier
-        do throws(BundleIdentifier.ParseError) {
-            id = try BundleIdentifier(text)
-        } catch {
-            throw RemoteError(.invalidArguments, "the bundle identifier \(error)")
-        }
+        let id = try identifier(text)
         let snapshot: RegistrySnapshot
         do throws(UnregistrationError) {
             snapshot = try await store.unregister(id)
@@ -125,6 +161,14 @@ public struct RouterObject: Sendable {
     private func announce(_ schemes: [String]) async throws {
         guard !schemes.isEmpty else { return }
         try await connection.emit(RegistryInterface.changed, from: RouterService.path, schemes)
+    }
+}
+
+private func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier {
+    do throws(BundleIdentifier.ParseError) {
+        return try BundleIdentifier(text)
+    } catch {
+        throw RemoteError(.invalidArguments, "the bundle identifier \(error)")
     }
 }
 

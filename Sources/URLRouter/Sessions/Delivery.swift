@@ -83,7 +83,11 @@ extension URLRouter {
         let left = ContinuousClock.now.duration(to: request.deadline)
         guard left > .zero else { return .failure(.cancelled) }
         do throws(CallError) {
-            return .success(try await bus.open(request.url, context, with: session.id, at: owner, timeout: left))
+            guard let url = request.url else {
+                try await bus.activate(session.id, at: owner, timeout: left)
+                return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
+            }
+            return .success(try await bus.open(url, context, with: session.id, at: owner, timeout: left))
         } catch {
             return .failure(error)
         }

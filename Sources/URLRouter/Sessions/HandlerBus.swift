@@ -19,6 +19,18 @@ protocol HandlerBus: Sendable {
     ) async throws(CallError) -> OpenAnswer
     /// The delegate method that the handler is in now; empty where it is in none.
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
+    /// Has the bus start the service that owns a name.
+    func startService(_ name: BusName, timeout: Duration) async throws(CallError)
+    /// Asks the handler or application `name` at the connection `owner` to show itself.
+    func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
+    /// Hands a URL to the application `name` at the connection `owner`.
+    func openApplication(
+        _ url: String,
+        _ platformData: [String: Value],
+        with name: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError)
 }
 
 /// The handlers on a real bus.
@@ -54,5 +66,30 @@ struct ConnectedHandlers: HandlerBus {
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
         return try await connection.get(HandlerInterface.phase, on: object, timeout: timeout)
+    }
+
+    func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
+        try await connection.startService(name, timeout: timeout)
+    }
+
+    func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        let object = RemoteObject(owner, ObjectPath(for: name))
+        do throws(CallError) {
+            _ = try await connection.call(FreedesktopApplication.activate, on: object, [:], timeout: timeout)
+        } catch .remote(let error) where error.isFromMissingMethod {
+            // A handler that implements `Open` alone has nothing to show.
+        }
+    }
+
+    func openApplication(
+        _ url: String,
+        _ platformData: [String: Value],
+        with name: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) {
+        let object = RemoteObject(owner, ObjectPath(for: name))
+        let input = Arguments([url], platformData)
+        _ = try await connection.call(FreedesktopApplication.open, on: object, input, timeout: timeout)
     }
 }

@@ -2,14 +2,14 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// One URL on its way to a handler.
+/// One URL on its way to a handler, or the wish that it shows itself.
 ///
 /// All of it belongs to the router's actor.
 final class OpenRequest {
     /// Requests in the order in which they arrived.
     let number: UInt64
-    /// The URL as it arrived.
-    let url: String
+    /// The URL as it arrived; nil if the handler is only to show itself.
+    let url: String?
     /// Who sent it, as the bus knows the connection; nil on a connection without a bus.
     let caller: BusName?
     /// When the router accepted it, in microseconds of ``TracePhase/now``.
@@ -44,7 +44,7 @@ final class OpenRequest {
         case refused(OpenURLError)
     }
 
-    init(number: UInt64, url: String, caller: BusName?, timeout: Duration, options: OpenOptions) {
+    init(number: UInt64, url: String?, caller: BusName?, timeout: Duration, options: OpenOptions) {
         self.number = number
         self.url = url
         self.caller = caller

@@ -24,8 +24,8 @@ struct CommandLineInterface: ParsableCommand {
             """,
         version: ShowVersion.text,
         subcommands: [
-            Open.self, CanOpen.self, Parse.self, List.self, Register.self, Unregister.self, Status.self,
-            ShowVersion.self,
+            Open.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self, Default.self,
+            Status.self, Activate.self, ShowVersion.self,
         ]
     )
 

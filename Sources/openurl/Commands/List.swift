@@ -31,9 +31,12 @@ struct List: Command {
                 for handler in handlers { output.print(handler.json.text) }
             } else {
                 let rows = handlers.map { handler in
-                    [handler.id, handler.name, handler.schemes.joined(separator: ","), handler.state, handler.path]
+                    [
+                        handler.id, handler.name, handler.kind, handler.schemes.joined(separator: ","), handler.state,
+                        handler.path,
+                    ]
                 }
-                Table(header: ["ID", "NAME", "SCHEMES", "STATE", "PATH"], rows: rows).print(to: output)
+                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows).print(to: output)
             }
         }
         return 0
@@ -49,6 +52,8 @@ extension HandlerEntry {
             ("path", .string(path)),
             ("executable", .string(executable)),
             ("schemes", .strings(schemes)),
+            ("url-names", .object(urlNames.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })),
+            ("launch-image", .string(launchImage)),
             ("kind", .string(kind)),
             ("fixed", .boolean(isFixed)),
             ("state", .string(state)),

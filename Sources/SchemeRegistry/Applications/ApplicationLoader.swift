@@ -1,0 +1,72 @@
+public import Desktop
+
+/// Loads the desktop's applications, and loads them again reading only the entries that have changed.
+public struct ApplicationLoader: Sendable {
+    /// The applications as of the last look at the desktop's files.
+    public private(set) var applications = Applications()
+
+    private let directories: DesktopDirectories
+    private var known: [DesktopFile.Location: Known] = [:]
+    private var loaded: Loaded?
+
+    private struct Known: Sendable {
+        let version: FileVersion
+        let file: DesktopFile
+    }
+
+    private struct Loaded: Sendable, Hashable {
+        let entries: DesktopEntries
+        let associations: MimeAssociations
+    }
+
+    /// A loader that has not looked at the files yet.
+    public init(_ directories: DesktopDirectories) {
+        self.directories = directories
+    }
+
+    /// What the applications depend on: the directories of entries, and the files of associations.
+    ///
+    /// Where a program is installed or removed that an entry asks for (`TryExec`), none of these changes.
+    public var paths: Set<String> {
+        Set(directories.applicationDirectories + directories.associationFiles.map(\.path))
+    }
+
+    /// Looks at all files, in one pass that blocks on them.
+    ///
+    /// - Returns: whether the applications are others now.
+    public mutating func update() -> Bool {
+        let now = currentTime()
+        let (locations, diagnostics) = DesktopEntries.locations(in: directories)
+        var next: [DesktopFile.Location: Known] = [:]
+        let files = locations.map { location in
+            let before = version(of: location)
+            if let known = known[location], known.version == before {
+                next[location] = known
+                return known.file
+            }
+            let file = DesktopFile(reading: location, languages: directories.languages)
+            if let before, before == version(of: location), before.isSettled(at: now) {
+                next[location] = Known(version: before, file: file)
+            }
+            return file
+        }
+        known = next
+        let current = Loaded(
+            entries: DesktopEntries(of: files, in: directories, diagnostics: diagnostics),
+            associations: MimeAssociations(loading: directories)
+        )
+        guard current != loaded else { return false }
+        loaded = current
+        applications = Applications(entries: current.entries, associations: current.associations)
+        return true
+    }
+
+    /// `nil` if there is no such file any more, which reading it reports.
+    private func version(of location: DesktopFile.Location) -> FileVersion? {
+        do throws(FileError) {
+            return FileVersion(try status(of: location.file, followingLinks: true))
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Desktop
+
+/// A file of localised strings (`InfoPlist.strings`): a property list, or `"key" = "value";` line by line.
+struct StringsFile {
+    /// The strings by key.
+    private(set) var strings: [String: String] = [:]
+
+    /// The largest file, in bytes.
+    static let limit = 1 << 20
+
+    /// What is wrong with a file that cannot be read, and where.
+    struct ParseError: Error, Hashable, CustomStringConvertible {
+        let line: Int
+        let expected: String
+
+        var description: String { "line \(line): expected \(expected)" }
+    }
+
+    /// Reads a property list of either format, or the older syntax in UTF-8 or UTF-16.
+    init(_ bytes: [UInt8]) throws {
+        if bytes.starts(with: "bplist".utf8) || bytes.starts(with: "<?xml".utf8) || bytes.starts(with: "<plist".utf8) {
+            guard case .dictionary(let entries) = try PropertyListValue(bytes: bytes) else { return }
+            for (key, value) in entries {
+                if case .string(let text) = value { strings[key] = text }
+            }
+        } else {
+            var scanner = Scanner(try Self.text(bytes))
+            while try !scanner.isAtEnd() {
+                let key = try scanner.string()
+                try scanner.expect("=")
+                strings[key] = try scanner.string()
+                try scanner.expect(";")
+            }
+        }
+    }
+
+    private static func text(_ bytes: [UInt8]) throws(ParseError) -> String {
+        let isBigEndian = bytes.starts(with: [0xFE, 0xFF])
+        let text: String?
+        if isBigEndian || bytes.starts(with: [0xFF, 0xFE]) {
+            let units = stride(from: 2, to: bytes.count - 1, by: 2).map { index in
+                let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
+                return isBigEndian ? first << 8 | second : second << 8 | first
+            }
+            text = String(validating: units, as: UTF16.self)
+        } else {
+            let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+            text = String(validating: bytes.starts(with: mark) ? bytes.dropFirst(3) : bytes[...], as: UTF8.self)
+        }
+        guard let text else { throw ParseError(line: 1, expected: "UTF-8 or UTF-16") }
+        return text
+    }
+}
+
+/// The tokens of the older syntax, between which white space and the comments of C stand.
+private struct Scanner {
+    private let scalars: [Unicode.Scalar]
+    private var index = 0
+    private var line = 1
+
+    init(_ text: String) {
+        scalars = Array(text.unicodeScalars)
+    }
+
+    private var next: Unicode.Scalar? { index < scalars.count ? scalars[index] : nil }
+
+    private func error(_ expected: String) -> StringsFile.ParseError {
+        StringsFile.ParseError(line: line, expected: expected)
+    }
+
+    private mutating func advance() {
+        if scalars[index] == "\n" { line += 1 }
+        index += 1
+    }
+
+    private func stands(_ first: Unicode.Scalar, _ second: Unicode.Scalar) -> Bool {
+        index + 1 < scalars.count && scalars[index] == first && scalars[index + 1] == second
+    }
+
+    mutating func isAtEnd() throws(StringsFile.ParseError) -> Bool {
+        while let scalar = next {
+            if scalar.properties.isWhitespace {
+                advance()
+            } else if stands("/", "/") {
+                while let scalar = next, scalar != "\n" { advance() }
+            } else if stands("/", "*") {
+                index += 2
+                while !stands("*", "/") {
+                    guard next != nil else { throw error("the end of a comment") }
+                    advance()
+                }
+                index += 2
+            } else {
+                return false
+            }
+        }
+        return true
+    }
+
+    mutating func expect(_ scalar: Unicode.Scalar) throws(StringsFile.ParseError) {
+        guard try !isAtEnd(), next == scalar else { throw error("'\(scalar)'") }
+        advance()
+    }
+
+    mutating func string() throws(StringsFile.ParseError) -> String {
+        guard try !isAtEnd() else { throw error("a string") }
+        var text = String.UnicodeScalarView()
+        guard next == "\"" else {
+            while let scalar = next, isNameScalar(scalar) || "./:$".unicodeScalars.contains(scalar) {
+                text.append(scalar)
+                advance()
+            }
+            guard !text.isEmpty else { throw error("a string") }
+            return String(text)
+        }
+        advance()
+        while let scalar = next, scalar != "\"" {
+            advance()
+            text.append(scalar == "\\" ? try escaped() : scalar)
+        }
+        guard next != nil else { throw error("the end of a string") }
+        advance()
+        return String(text)
+    }
+
+    private mutating func escaped() throws(StringsFile.ParseError) -> Unicode.Scalar {
+        guard let scalar = next else { throw error("the end of a string") }
+        advance()
+        switch scalar {
+        case "n": return "\n"
+        case "t": return "\t"
+        case "r": return "\r"
+        case "U", "u":
+            var value: UInt32 = 0
+            for _ in 0..<4 {
+                guard let digit = next.flatMap({ Character($0).hexDigitValue }) else { throw error("four digits") }
+                value = value << 4 | UInt32(digit)
+                advance()
+            }
+            guard let scalar = Unicode.Scalar(value) else { throw error("a character that is no half of one") }
+            return scalar
+        default: return scalar
+        }
+    }
+}

@@ -1,0 +1,96 @@
+internal import DBus
+internal import Desktop
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SystemPackage
+
+/// Applications that are a command with the URL among its arguments (desktop entry specification, "The Exec key").
+///
+/// A command has no answer but its end. One that ends at once says how it went: 0 is a yes, any other status a no. One that
+/// still runs after ``Limits/settleTime`` has the URL and is busy with it.
+extension URLRouter {
+    func start(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
+        let starting = startingCommands[request.id, default: []].count
+        guard starting < limits.commandsPerApplication else {
+            throw OpenURLError(.limitsExceeded, "\(starting) commands of \(request.id) are being started already")
+        }
+        let command = StartingCommand()
+        startingCommands[request.id, default: []].append(command)
+        defer {
+            startingCommands[request.id]?.removeAll { $0 === command }
+            if startingCommands[request.id]?.isEmpty == true { startingCommands[request.id] = nil }
+        }
+        let process = try spawn(request) { exit in
+            self.log.info("\(request.id) \(exit)")
+            command.ended(exit)
+        }
+        log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
+        let started = request.phase("processStarted")
+        let timer = loop.schedule(at: .now + min(limits.settleTime, max(request.left, .zero))) { command.settled() }
+        let exit = await withCheckedContinuation { command.wait($0) }
+        loop.cancelTimer(timer)
+        switch exit {
+        case nil, .exited(status: 0), .unknown:
+            return request.result(.launched, [started, request.phase("open")])
+        case .exited(let status) where status == 126 || status == 127:
+            throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): its command was not found")
+        case .exited(let status):
+            throw OpenURLError(.declined, "\(request.id) exited with status \(status) when it had the URL")
+        case .signalled:
+            throw OpenURLError(.handlerCrashed, "\(request.id) \(exit ?? .unknown) when it had the URL")
+        }
+    }
+
+    private func spawn(
+        _ request: ApplicationRequest,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(OpenURLError) -> ProcessHandle {
+        let application = request.application
+        let expanded = application.command?.arguments(
+            opening: [request.url],
+            name: application.name,
+            icon: application.icon,
+            file: application.file
+        )
+        guard var arguments = expanded?.first, !arguments.isEmpty else {
+            throw OpenURLError(.launchFailed, "\(request.id) has no command; see \(application.file)")
+        }
+        if application.runsInTerminal { arguments = try launcher.terminal + arguments }
+        var environment: [String: String] = [:]
+        environment["XDG_ACTIVATION_TOKEN"] = request.options.activationToken
+        environment["DESKTOP_STARTUP_ID"] = request.options.desktopStartupID
+        do throws(Errno) {
+            return try launcher.launch(arguments, environment, directory: application.workingDirectory, onExit: onExit)
+        } catch {
+            throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(arguments[0]): \(error)")
+        }
+    }
+}
+
+/// A command from its start until it has ended, or has run for long enough.
+///
+/// All of it belongs to the router's actor.
+final class StartingCommand {
+    private var isDecided = false
+    private var exit: ProcessExit?
+    private var waiter: CheckedContinuation<ProcessExit?, Never>?
+
+    func ended(_ exit: ProcessExit) {
+        guard !isDecided else { return }
+        self.exit = exit
+        settled()
+    }
+
+    func settled() {
+        guard !isDecided else { return }
+        isDecided = true
+        waiter?.resume(returning: exit)
+        waiter = nil
+    }
+
+    /// Goes on with how it ended, or with `nil` if it runs.
+    func wait(_ continuation: CheckedContinuation<ProcessExit?, Never>) {
+        if isDecided { continuation.resume(returning: exit) } else { waiter = continuation }
+    }
+}

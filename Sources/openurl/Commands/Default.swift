@@ -1,0 +1,50 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Default: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "default",
+        abstract: "Show or choose what opens the URLs of a scheme.",
+        discussion: """
+            Without an ID it prints what opens them now. The choice is written to mimeapps.list, which the desktop and other \
+            programs read too; --reset takes it back.
+            """
+    )
+
+    @Flag(help: "Take the user's choice back.")
+    var reset = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The scheme, without a colon.", transform: CommandLineArgument.requiredText)
+    var scheme: String
+
+    @Argument(
+        help: "A handler's bundle identifier, or the name of a desktop file.",
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String?
+
+    func validate() throws {
+        if reset, id != nil { throw ValidationError("--reset takes no ID") }
+    }
+
+    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
+        let router = Router()
+        if reset || id != nil {
+            let input = Arguments(scheme, id ?? "")
+            _ = try router.call(RegistryInterface.setDefault, input, refusal: ExitStatus.failure)
+        }
+        let explanation = try router.call(RouterInterface.explain, Arguments("\(scheme):", OpenOptions()))
+        if outputOptions.json {
+            let handler = explanation.handler.map(JSON.string) ?? .null
+            output.print(JSON.object([("scheme", .string(scheme)), ("handler", handler)]).text)
+        } else if let handler = explanation.handler {
+            output.print(handler.printable)
+        }
+        guard explanation.handler == nil else { return 0 }
+        if let message = explanation.error?.message { StandardError.print(message) }
+        return reset ? 0 : OpenURLError.Code.noHandler.exitStatus
+    }
+}
