@@ -33,7 +33,8 @@ public final class ProcessHandle {
     private let descriptor: CInt
     /// Whether this process started it, and so collects it.
     public let isChild: Bool
-    private let onExit: (ProcessExit) -> Void
+    /// Nil once nobody waits any more, so that a closure that holds its own process keeps neither.
+    private var onExit: ((ProcessExit) -> Void)?
     private var watch: DescriptorWatch?
 
     /// Watches a process.
@@ -87,6 +88,7 @@ public final class ProcessHandle {
     private func endWatch() {
         watch?.cancel()
         watch = nil
+        onExit = nil
     }
 
     private func collect() {
@@ -102,8 +104,9 @@ public final class ProcessHandle {
             // Otherwise somebody else collected it: SIGCHLD is ignored, or a library waits for any child.
         }
         self.exit = exit
+        let onExit = onExit
         endWatch()
-        onExit(exit)
+        onExit?(exit)
     }
 
     /// Starts a program in a session of its own, with nothing open but standard input (empty), output and error.

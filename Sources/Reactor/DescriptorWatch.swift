@@ -23,7 +23,8 @@ public struct DescriptorEvents: OptionSet, Sendable {
 /// All of it belongs to the loop's thread. The loop keeps the watch alive, so dropping the last reference does not end it.
 public final class DescriptorWatch {
     let descriptor: CInt
-    let handler: (DescriptorEvents) -> Void
+    /// Nil once the watch has ended: a handler that holds its own watch, to cancel it, would otherwise keep both for ever.
+    private(set) var handler: ((DescriptorEvents) -> Void)?
     private unowned let loop: EventLoop?
 
     /// What the descriptor is watched for.
@@ -35,8 +36,6 @@ public final class DescriptorWatch {
     public var isEnabled = true {
         didSet { if isEnabled != oldValue { loop?.update(self) } }
     }
-
-    private(set) var isCancelled = false
 
     init(
         descriptor: CInt,
@@ -52,8 +51,8 @@ public final class DescriptorWatch {
 
     /// Ends the watch: from now on its handler is not called, even for an event that was already seen.
     public func cancel() {
-        guard !isCancelled else { return }
-        isCancelled = true
+        guard handler != nil else { return }
+        handler = nil
         loop?.remove(self)
     }
 }

@@ -35,7 +35,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// How many rounds of jobs run before descriptors get their turn: jobs that make jobs must not starve input.
     private static let roundsBeforePolling = 16
 
-    private let shared = Mutex(Shared())
+    private let shared = Lock(Shared())
     private let wakeup: CInt
     private let thread = Atomic<UInt>(0)
     private var descriptors = DescriptorSet()
@@ -99,8 +99,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             if mayEnd { return }
             // A handler may add and cancel watches and timers, so neither is being changed while one runs.
             for (watch, events) in descriptors.wait(milliseconds: hasMore ? 0 : timers.millisecondsToNext())
-            where !watch.isCancelled && watch.isEnabled {
-                watch.handler(events)
+            where watch.isEnabled {
+                watch.handler?(events)
             }
             if timers.isEmpty { continue }
             // One that a handler adds for now has its turn after the next look at the descriptors.

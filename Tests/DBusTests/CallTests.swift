@@ -1,7 +1,6 @@
 import Glibc
 import PrivateBus
 import Reactor
-import Synchronization
 import Testing
 
 @testable import DBus
@@ -147,14 +146,14 @@ import Testing
 
     @Test func answersComeBackInTheirOrderWhateverTheCallerPrefers() async throws {
         try await withPair { (pair: Pair) async throws in
-            let answers = Shared<[UInt32]>([])
+            let answers = Lock<[UInt32]>([])
             let caller = Caller(pair.client)
             let calls = await caller.inOrder(0..<300) { (number: UInt32) async throws in
                 _ = try await pair.client.call(Echo.string, on: Echo.object, "")
-                answers.value.withLock { $0.append(number) }
+                answers.withLock { $0.append(number) }
             }
             for call in calls { try await call.value }
-            #expect(answers.value.withLock { $0 } == Array(0..<300))
+            #expect(answers.withLock { $0 } == Array(0..<300))
             let preferring = Task(executorPreference: try EventLoop()) { () async throws -> Void in
                 for _ in 0..<100 { #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a") }
             }

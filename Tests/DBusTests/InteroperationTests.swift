@@ -89,6 +89,7 @@ import Testing
             // A child of Foundation's has the signals blocked that its thread has.
             kill(process.processIdentifier, SIGKILL)
             #expect(await iterator.next() == false)
+            process.waitUntilExit()
             try await pair.client.unwatchName(watch)
         }
     }

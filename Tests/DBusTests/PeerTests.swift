@@ -1,7 +1,6 @@
 import Foundation
 import Glibc
 import Reactor
-import Synchronization
 import Testing
 
 @testable import DBus
@@ -158,10 +157,10 @@ private func withPeers(
                 _ = read(gate.readEnd.rawValue, &byte, 1)
             }
             let text = String(repeating: "x", count: 500_000)
-            let order = Shared<[UInt32]>([])
+            let order = Lock<[UInt32]>([])
             let calls = await Caller(client).inOrder(0..<40) { (number: UInt32) async throws in
                 _ = try await client.call(Echo.string, on: Self.object, text, timeout: nil)
-                order.value.withLock { $0.append(number) }
+                order.withLock { $0.append(number) }
             }
             while await client.queuedMessages < 30 { await Task.yield() }
             let emitter = Task {
@@ -175,7 +174,7 @@ private func withPeers(
             #expect(write(gate.writeEnd.rawValue, "x", 1) == 1)
             for call in calls.dropLast() { try await call.value }
             try await emitter.value
-            #expect(order.value.withLock { $0 } == Array(0..<39))
+            #expect(order.withLock { $0 } == Array(0..<39))
             #expect(await client.queuedMessages == 0)
         }
     }

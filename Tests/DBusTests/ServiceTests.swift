@@ -2,7 +2,6 @@ import Foundation
 import Glibc
 import PrivateBus
 import Reactor
-import Synchronization
 import Testing
 
 @testable import DBus
@@ -120,7 +119,7 @@ import Testing
 
     @Test func callsOfOneSenderStartInTheirOrderAndASlowOneHoldsUpNobody() async throws {
         try await withPair { (pair: Pair) async throws in
-            let started = Shared<[UInt32]>([])
+            let started = Lock<[UInt32]>([])
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
             let method = Method<UInt32, UInt32>("com.example.Order1", "Start", inputs: ["number"], outputs: ["number"])
             await pair.service.export(
@@ -129,7 +128,7 @@ import Testing
                         "com.example.Order1",
                         [
                             .method(method) { _, number in
-                                started.value.withLock { $0.append(number) }
+                                started.withLock { $0.append(number) }
                                 if number == 0 { for await _ in gate {} }
                                 return number
                             }
@@ -145,7 +144,7 @@ import Testing
             for (number, call) in calls.enumerated().dropFirst() {
                 #expect(try await call.value == UInt32(number))
             }
-            #expect(started.value.withLock { $0 } == Array(0..<500))
+            #expect(started.withLock { $0 } == Array(0..<500))
             open.finish()
             #expect(try await calls[0].value == 0)
         }

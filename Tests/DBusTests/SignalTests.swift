@@ -1,7 +1,6 @@
 import Glibc
 import PrivateBus
 import Reactor
-import Synchronization
 import Testing
 
 @testable import DBus
@@ -192,16 +191,16 @@ import Testing
             let name: BusName = "com.example.Watched"
             let client = pair.client
             let (events, log) = AsyncStream.makeStream(of: Int.self)
-            let second = Shared<NameWatchID?>(nil)
+            let second = Lock<NameWatchID?>(nil)
             let first = try await client.watchName(name) { _, new in
                 log.yield(1)
-                guard new == nil, let id = second.value.withLock({ $0 }) else { return }
+                guard new == nil, let id = second.withLock({ $0 }) else { return }
                 client.assumeIsolated { connection in
                     do { try connection.unwatchName(id) } catch { log.yield(-1) }
                 }
             }
             let id = try await client.watchName(name) { _, _ in log.yield(2) }
-            second.value.withLock { $0 = id }
+            second.withLock { $0 = id }
             let last = try await client.watchName(name) { _, _ in log.yield(3) }
             #expect(try await pair.service.requestName(name) == .owned)
             try await pair.service.releaseName(name)

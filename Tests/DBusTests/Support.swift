@@ -2,7 +2,6 @@ import DBus
 import Glibc
 import PrivateBus
 import Reactor
-import Synchronization
 
 struct Pipe {
     let readEnd: UnixFD
@@ -76,7 +75,7 @@ enum Echo {
     static let played = Signal<Arguments<String, UInt32>>(interface, "Played", arguments: ["title", "seconds"])
 
     static func exported() -> ExportedInterface {
-        let current = Shared(UInt32(5))
+        let current = Lock(UInt32(5))
         return ExportedInterface(
             interface,
             [
@@ -94,23 +93,14 @@ enum Echo {
                     volume,
                     set: { volume in
                         guard volume <= 11 else { throw RemoteError(.invalidArguments, "it goes to eleven") }
-                        current.value.withLock { $0 = volume }
+                        current.withLock { $0 = volume }
                     },
-                    { current.value.withLock { $0 } }
+                    { current.withLock { $0 } }
                 ),
                 .property(version) { "1" },
                 .signal(played),
             ]
         )
-    }
-}
-
-/// A value that several closures use.
-final class Shared<Value: Sendable>: Sendable {
-    let value: Mutex<Value>
-
-    init(_ value: Value) {
-        self.value = Mutex(value)
     }
 }
 

@@ -1,4 +1,3 @@
-import CLinux
 public import Foundation
 
 /// A session bus of a test's own: a real `dbus-daemon` with directories of its own, never the user's.
@@ -69,21 +68,13 @@ public final class PrivateBus: Sendable {
 
     /// Ends the bus and removes the directory.
     public func stop() {
-        let end = pidfd_open(pid, 0)
         kill(pid, SIGKILL)
-        waitForEnd(end)
+        // Foundation's object keeps itself alive until somebody has waited.
+        process.waitUntilExit()
         do {
             try FileManager.default.removeItem(at: directory)
         } catch {
             // Whatever still ends may write there once more; the directory is in the system's temporary folder.
         }
     }
-}
-
-/// Blocks until the process behind a pidfd has ended, and closes the pidfd.
-private func waitForEnd(_ pidfd: Int32) {
-    guard pidfd >= 0 else { return }
-    var entry = pollfd(fd: pidfd, events: Int16(POLLIN), revents: 0)
-    poll(&entry, 1, 10_000)
-    close(pidfd)
 }

@@ -1,17 +1,7 @@
 import Glibc
 import Reactor
-import Synchronization
 import SystemPackage
 import Testing
-
-/// Hands a value from the loop's thread to the test, once.
-final class Box<Value: Sendable>: Sendable {
-    let value: Mutex<Value>
-
-    init(_ value: Value) {
-        self.value = Mutex(value)
-    }
-}
 
 /// Runs `body` on the loop's thread and waits until it calls `done` there.
 func onLoop<T: Sendable>(_ loop: EventLoop, _ body: @escaping @Sendable (_ done: @escaping (T) -> Void) -> Void) async
@@ -284,23 +274,22 @@ private actor Counter {
 
     @Test func theCallingThreadMayRunTheLoop() async throws {
         let loop = try EventLoop()
-        let (isOnLoop, ended) = (Box(false), Box(false))
+        let ended = Lock(false)
         let thread = Task.detached {
             await withCheckedContinuation { continuation in
                 runOnThread {
                     loop.run()
-                    ended.value.withLock { $0 = true }
+                    ended.withLock { $0 = true }
                     continuation.resume()
                 }
             }
         }
         // Whoever comes first starts the loop; the other is run by it or returns at once.
-        isOnLoop.value.withLock { $0 = false }
         let result = await loop.run { loop.isIsolatingCurrentContext() == true }
         loop.stop()
         await thread.value
         #expect(result)
-        #expect(ended.value.withLock { $0 })
+        #expect(ended.withLock { $0 })
     }
 
     @Test func anInterruptedWaitGoesOn() async throws {
@@ -316,13 +305,13 @@ private actor Counter {
 
 private func runOnThread(_ body: @escaping @Sendable () -> Void) {
     var id = pthread_t()
-    let box = Unmanaged.passRetained(Box(body))
+    let box = Unmanaged.passRetained(Lock(body))
     pthread_create(
         &id,
         nil,
         { argument in
-            let body = argument.map { Unmanaged<Box<@Sendable () -> Void>>.fromOpaque($0).takeRetainedValue() }
-            body?.value.withLock { $0 }()
+            let body = argument.map { Unmanaged<Lock<@Sendable () -> Void>>.fromOpaque($0).takeRetainedValue() }
+            body?.withLock { $0 }()
             return nil
         },
         box.toOpaque()

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Reactor
 
 /// The signals of one subscription that nobody has taken yet: the event loop puts them in, the subscriber takes them out.
 final class SignalBuffer<Body: MessageBody>: Sendable {
@@ -18,7 +18,7 @@ final class SignalBuffer<Body: MessageBody>: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state = Lock(State())
     private let capacity: Int
 
     init(capacity: Int) {
