@@ -152,14 +152,19 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     public func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         let result: Result<T, E> = await withCheckedContinuation { continuation in
             execute {
-                do throws(E) {
-                    continuation.resume(returning: .success(try body()))
-                } catch {
-                    continuation.resume(returning: .failure(error))
-                }
+                let result = Result(catching: body)
+                self.synchronize()
+                continuation.resume(returning: result)
             }
         }
+        synchronize()
         return try result.get()
+    }
+
+    /// Tells ThreadSanitizer that one thread's work comes before another's: of a continuation that is resumed before its task
+    /// waits, it sees nothing that orders the two.
+    private func synchronize() {
+        shared.withLock { _ in }
     }
 
     private func add(_ job: Job) {

@@ -22,8 +22,13 @@ import Testing
         defer { loop.stop() }
         let signals: Int = await onLoop(loop) { done in
             var signals = 0
-            let debouncer = Debouncer(on: loop, quiet: .seconds(600), limit: .milliseconds(10)) { done(signals) }
+            var isDone = false
+            let debouncer = Debouncer(on: loop, quiet: .seconds(600), limit: .milliseconds(10)) {
+                isDone = true
+                done(signals)
+            }
             func goOn() {
+                if isDone { return }
                 signals += 1
                 debouncer.signal()
                 loop.schedule(at: .now + .milliseconds(1)) { goOn() }
