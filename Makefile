@@ -10,7 +10,7 @@ PROGRAMS = openurl openurld todolist
 HANDLERS = $(wildcard Schemes/*.plist)
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources
 
-BUILD_PACKAGES = dbus libdbus-1-dev pkg-config
+BUILD_PACKAGES = dbus libdbus-1-dev libsqlite3-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) desktop-file-utils libglib2.0-bin python3-dbus python3-gi systemd util-linux xdg-utils
 

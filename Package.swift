@@ -29,6 +29,7 @@ let package = Package(
         // C interfaces.
         .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Libraries, from the bottom up. `import` follows these arrows and no others.
         .target(name: "RFC1808"),
@@ -42,7 +43,8 @@ let package = Package(
         ),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
         .target(name: "Desktop", dependencies: ["CLinux"]),
-        .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808"]),
+        .target(name: "SQLite", dependencies: ["CSQLite"]),
+        .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808", "SQLite"]),
         .target(
             name: "URLRouter",
             dependencies: [
@@ -107,7 +109,8 @@ let package = Package(
         .testTarget(name: "URLHandlerTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
-        .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SchemeRegistry"]),
+        .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
+        .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SQLite", "SchemeRegistry"]),
         .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
     ],
     swiftLanguageModes: [.v6]

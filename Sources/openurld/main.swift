@@ -49,7 +49,8 @@ func installedHandlers() -> String? {
     let directories = RegistryDirectories(environment: environment, additional: installedHandlers())
     do {
         let desktop = DesktopDirectories(environment: environment)
-        let store = RegistryStore(directories, desktop: desktop, on: try EventLoop(), log: log)
+        let cache = ManifestCache(environment: environment)
+        let store = RegistryStore(directories, desktop: desktop, cache: cache, on: try EventLoop(), log: log)
         let registry = await store.load()
         let connection = try await Connection.open(on: loop)
         let router = URLRouter(registry: registry, connection: connection, environment: environment, log: log)

@@ -131,6 +131,21 @@ import Testing
         #expect(try await router.open("n999:x").handler == "com.example.burst.n999")
     }
 
+    @Test func aDamagedCacheIsOnlyALineInTheLog() async throws {
+        let router = try await Router(["com.example.app": []]) { directory in
+            let cache = directory.appending(path: "XDG_CACHE_HOME/openurl")
+            try FileManager.default.createDirectory(at: cache, withIntermediateDirectories: true)
+            try Data("no database at all".utf8).write(to: cache.appending(path: "registry.sqlite"))
+        }
+        defer { router.stop() }
+        #expect(try await router.open("app:x").handler == "com.example.app")
+        #expect(try log(router).contains("registry.sqlite is not used: file is not a database; it is made anew"))
+    }
+
+    private func log(_ router: Router) throws -> String {
+        try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
+    }
+
     private static let limitingWatches = [
         "/usr/bin/unshare", "--user", "--map-root-user", "sh", "-c",
         "echo 3 >/proc/sys/user/max_inotify_watches && exec \"$0\"",
@@ -153,7 +168,6 @@ import Testing
         try Router.write("com.example.unseen", [], in: router.bus.directory)
         #expect(try await router.reload() == [:])
         #expect(try await router.open("unseen:x").handler == "com.example.unseen")
-        let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
-        #expect(log.contains("No space left on device: its changes are not noticed"))
+        #expect(try log(router).contains("No space left on device: its changes are not noticed"))
     }
 }

@@ -23,13 +23,10 @@ struct ManifestFiles: Sendable {
     /// The largest manifest, in bytes.
     static let sizeLimit = 1 << 20
 
-    private struct Known {
-        let version: FileVersion
-        let reading: ManifestReading
-    }
-
-    private var known: [String: Known] = [:]
+    private var known: [String: CachedManifest] = [:]
     private var used: Set<String> = []
+    /// The paths of which something else is known than is kept in the cache.
+    private var unsaved: Set<String> = []
     /// How many files have been read.
     private(set) var readCount = 0
 
@@ -43,13 +40,32 @@ struct ManifestFiles: Sendable {
         readCount += 1
         let reading = ManifestReading(bytes: try contents(ofFile: path, limit: Self.sizeLimit))
         let isOneVersion = FileVersion(try status(of: path, followingLinks: false)) == version
-        known[path] = isOneVersion && version.isSettled(at: now) ? Known(version: version, reading: reading) : nil
+        let isKnown = isOneVersion && version.isSettled(at: now)
+        known[path] = isKnown ? CachedManifest(version: version, reading: reading) : nil
+        unsaved.insert(path)
         return reading
     }
 
     /// Forgets the files that have not been asked for since the last call.
     mutating func forgetUnused() {
-        if used.count < known.count { known = known.filter { used.contains($0.key) } }
+        if used.count < known.count {
+            unsaved.formUnion(known.keys.filter { !used.contains($0) })
+            known = known.filter { used.contains($0.key) }
+        }
         used = []
+    }
+
+    /// Takes up what a cache has kept.
+    mutating func restore(from cache: ManifestCache) throws(ManifestCache.Failure) {
+        known = try cache.read()
+    }
+
+    /// Has a cache keep what is known now.
+    mutating func save(to cache: ManifestCache) throws(ManifestCache.Failure) {
+        guard !unsaved.isEmpty else { return }
+        let paths = unsaved
+        let kept = known.filter { paths.contains($0.key) }
+        try cache.write(kept, forgetting: paths.filter { kept[$0] == nil })
+        unsaved = []
     }
 }

@@ -24,8 +24,18 @@ public struct RegistryLoader: Sendable {
         paths = Set(directories.all.map(\.path))
     }
 
-    /// How many files have been read since there is this loader.
-    var readCount: Int { files.readCount }
+    /// Takes up what an earlier process has read, so that only what has changed since is read. Blocks on the cache's file.
+    public mutating func restore(from cache: ManifestCache) throws(ManifestCache.Failure) {
+        try files.restore(from: cache)
+    }
+
+    /// Has a cache keep what was read, for a later process; nothing is done if there is nothing new. Blocks on its file.
+    public mutating func save(to cache: ManifestCache) throws(ManifestCache.Failure) {
+        try files.save(to: cache)
+    }
+
+    /// How many manifests have been read since there is this loader; those that have not changed are not read again.
+    public var readCount: Int { files.readCount }
 
     /// Looks at all directories, in one pass that blocks on files.
     ///

@@ -46,6 +46,11 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         rawValue = text.lowercased()
     }
 
+    /// A scheme in lower case that was checked before.
+    init(checked rawValue: String) {
+        self.rawValue = rawValue
+    }
+
     /// Byte order.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 

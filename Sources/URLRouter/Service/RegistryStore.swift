@@ -19,6 +19,7 @@ public actor RegistryStore {
     private static let limit = Duration.milliseconds(500)
 
     private let directories: RegistryDirectories
+    private let cache: ManifestCache?
     private let loop: EventLoop
     private let log: Logger
     private var loader: RegistryLoader
@@ -39,14 +40,18 @@ public actor RegistryStore {
 
     /// Makes a store that has not looked at the directories yet.
     ///
-    /// - Parameter loop: whose thread may be blocked; nothing else waits there.
+    /// - Parameters:
+    ///   - cache: what is read from and written to at the store's leisure; nil for none.
+    ///   - loop: whose thread may be blocked; nothing else waits there.
     public init(
         _ directories: RegistryDirectories,
         desktop: DesktopDirectories,
+        cache: ManifestCache?,
         on loop: EventLoop,
         log: Logger
     ) {
         self.directories = directories
+        self.cache = cache
         self.loop = loop
         self.log = log
         loader = RegistryLoader(directories)
@@ -55,7 +60,8 @@ public actor RegistryStore {
 
     /// Reads what the directories hold, for a router to start with.
     public func load() -> Registry {
-        reload().registry
+        usingCache { cache throws(ManifestCache.Failure) in try loader.restore(from: cache) }
+        return reload().registry
     }
 
     /// Reads the directories again.
@@ -66,12 +72,11 @@ public actor RegistryStore {
             number += 1
             registry = loader.registry
             registry.applications = applications.applications
-            log.info(
-                "registry read",
-                metadata: [
-                    "handlers": "\(registry.handlers.count)", "applications": "\(registry.applications.all.count)",
-                ]
-            )
+            let counts = [
+                "handlers": registry.handlers.count, "manifests read": loader.readCount,
+                "applications": registry.applications.all.count,
+            ]
+            log.info("registry read", metadata: counts.mapValues { "\($0)" })
         }
         followPaths()
         let diagnostics = registry.diagnostics + registry.applications.diagnostics
@@ -111,6 +116,7 @@ public actor RegistryStore {
     private func readChanges() {
         let before = number
         let snapshot = reload()
+        defer { usingCache { cache throws(ManifestCache.Failure) in try loader.save(to: cache) } }
         guard number != before, let onChange = following?.onChange else { return }
         Task(executorPreference: loop) { await onChange(snapshot) }
     }
@@ -122,6 +128,16 @@ public actor RegistryStore {
         following.watch.paths = paths
         // What was read before it was watched may have changed in between.
         following.changes.signal()
+    }
+
+    /// Does without the cache where it cannot be used.
+    private func usingCache(_ body: (ManifestCache) throws(ManifestCache.Failure) -> Void) {
+        guard let cache else { return }
+        do throws(ManifestCache.Failure) {
+            try body(cache)
+        } catch {
+            log.warning("\(error)")
+        }
     }
 
     /// Logs the problems that there were not the last time.

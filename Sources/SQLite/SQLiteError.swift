@@ -1,0 +1,23 @@
+internal import CSQLite
+
+/// Why SQLite refused.
+public struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The extended result code (<https://www.sqlite.org/rescode.html>).
+    public let code: CInt
+    /// The reason in words.
+    public let message: String
+
+    /// The reason.
+    public var description: String { message }
+
+    /// Whether the file is no database, or one that is damaged.
+    public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
+
+    /// Whether a statement does not fit the tables of the file.
+    public var isInvalidStatement: Bool { code & 0xFF == SQLITE_ERROR }
+
+    init(code: CInt, database: OpaquePointer?) {
+        self.code = code
+        message = String(cString: database.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code))
+    }
+}

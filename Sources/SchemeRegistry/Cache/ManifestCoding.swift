@@ -1,0 +1,148 @@
+/// What a manifest says as a few bytes: all keys in a fixed order, which a checksum guards.
+///
+/// Whoever wrote the bytes has checked the values, and the checksum tells that they are still those; so the schemes, of
+/// which there may be very many, are taken as they are.
+extension ManifestReading {
+    func write(to writer: inout ByteWriter) {
+        switch self {
+        case .manifest(let manifest):
+            writer.write(true)
+            manifest.write(to: &writer)
+        case .invalid(let problems):
+            writer.write(false)
+            writer.write(problems) {
+                $0.write($1.key) { $0.write($1) }
+                $0.write($1.reason)
+            }
+        }
+    }
+
+    init(from reader: inout ByteReader) throws(ByteReader.Mismatch) {
+        if try reader.flag() {
+            self = .manifest(try HandlerManifest(from: &reader))
+        } else {
+            self = .invalid(
+                try reader.list { reader throws(ByteReader.Mismatch) in
+                    let key = try reader.optional(string)
+                    return ManifestProblem(key: key, reason: try reader.string())
+                }
+            )
+        }
+    }
+}
+
+extension HandlerManifest {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(identifier.rawValue)
+        writer.write(executable) { $0.write($1.description) }
+        writer.write(arguments) { $0.write($1) }
+        for text in [name, displayName, version] { writer.write(text) { $0.write($1) } }
+        writer.write(urlTypes) { $1.write(to: &$0) }
+        writer.write(documentTypes) { $1.write(to: &$0) }
+        writer.write(launchImageFile)
+        writer.write(backgroundModes) { $0.write($1) }
+        writer.write(exitsOnSuspend)
+        writer.write(queriesSchemes) { $0.write($1.rawValue) }
+        for time in [launchTimeout, openTimeout, suspendDelay] {
+            writer.write(time) {
+                $0.write($1.components.seconds)
+                $0.write($1.components.attoseconds)
+            }
+        }
+        writer.write(environment.sorted { $0.key < $1.key }) {
+            $0.write($1.key)
+            $0.write($1.value)
+        }
+        writer.write(allowedSources) { $0.write($1) { $0.write($1.rawValue) } }
+        writer.write(isFixed)
+    }
+
+    fileprivate init(from reader: inout ByteReader) throws(ByteReader.Mismatch) {
+        let identifier = try checked(try reader.string(), BundleIdentifier.init)
+        self.init(
+            identifier: identifier,
+            executable: try reader.optional { reader throws(ByteReader.Mismatch) in
+                try checked(try reader.string(), Executable.init)
+            }
+        )
+        arguments = try reader.list(string)
+        name = try reader.optional(string)
+        displayName = try reader.optional(string)
+        version = try reader.optional(string)
+        urlTypes = try reader.list(URLType.init(from:))
+        documentTypes = try reader.list(DocumentType.init(from:))
+        launchImageFile = try reader.string()
+        backgroundModes = try reader.list(string)
+        exitsOnSuspend = try reader.flag()
+        queriesSchemes = try reader.list(scheme)
+        launchTimeout = try reader.optional(duration)
+        openTimeout = try reader.optional(duration)
+        suspendDelay = try reader.optional(duration)
+        let variables = try reader.list { reader throws(ByteReader.Mismatch) in
+            (try reader.string(), try reader.string())
+        }
+        environment = Dictionary(variables) { first, _ in first }
+        allowedSources = try reader.optional { reader throws(ByteReader.Mismatch) in
+            try reader.list { reader throws(ByteReader.Mismatch) in
+                try checked(try reader.string(), SourcePattern.init)
+            }
+        }
+        isFixed = try reader.flag()
+    }
+}
+
+extension URLType {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(name) { $0.write($1) }
+        writer.write(schemes) { $0.write($1.rawValue) }
+        writer.write(hosts) { $0.write($1) { $0.write($1.rawValue) } }
+    }
+
+    fileprivate init(from reader: inout ByteReader) throws(ByteReader.Mismatch) {
+        let name = try reader.optional(string)
+        let schemes = try reader.list(scheme)
+        let hosts = try reader.optional { reader throws(ByteReader.Mismatch) in
+            try reader.list { reader throws(ByteReader.Mismatch) in
+                try checked(try reader.string(), HostPattern.init)
+            }
+        }
+        self.init(name: name, schemes: schemes, hosts: hosts)
+    }
+}
+
+extension DocumentType {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(name) { $0.write($1) }
+        for list in [contentTypes, filenameExtensions, mimeTypes] { writer.write(list) { $0.write($1) } }
+    }
+
+    fileprivate init(from reader: inout ByteReader) throws(ByteReader.Mismatch) {
+        self.init(name: try reader.optional(string))
+        contentTypes = try reader.list(string)
+        filenameExtensions = try reader.list(string)
+        mimeTypes = try reader.list(string)
+    }
+}
+
+private func string(_ reader: inout ByteReader) throws(ByteReader.Mismatch) -> String {
+    try reader.string()
+}
+
+private func scheme(_ reader: inout ByteReader) throws(ByteReader.Mismatch) -> Scheme {
+    Scheme(checked: try reader.string())
+}
+
+private func duration(_ reader: inout ByteReader) throws(ByteReader.Mismatch) -> Duration {
+    Duration(secondsComponent: try reader.signed(), attosecondsComponent: try reader.signed())
+}
+
+private func checked<Value, E: Error>(
+    _ text: String,
+    _ make: (String) throws(E) -> Value
+) throws(ByteReader.Mismatch) -> Value {
+    do throws(E) {
+        return try make(text)
+    } catch {
+        throw ByteReader.Mismatch()
+    }
+}

@@ -1,0 +1,237 @@
+import FoundationEssentials
+import Glibc
+import SQLite
+import Testing
+
+@testable import SchemeRegistry
+
+/// Loading again, in one process and from one to the next.
+@Suite struct ManifestCacheTests {
+    private let root: TemporaryDirectory
+    private let directories: RegistryDirectories
+    private let cache: ManifestCache
+    /// A time at which no file of the test has just been changed.
+    private let later = currentTime() + 3_600_000_000_000
+
+    init() throws {
+        root = try TemporaryDirectory()
+        directories = RegistryDirectories(user: "\(root.path)/user", system: ["\(root.path)/one"])
+        cache = ManifestCache(path: "\(root.path)/cache/openurl/registry.sqlite", writer: "test")
+    }
+
+    private func write(_ id: String, schemes: [String], to directory: String = "user") throws {
+        try root.write(try manifest(id, schemes: schemes).encoded(), to: "\(directory)/\(id).plist")
+    }
+
+    private func schemes(_ loader: RegistryLoader) -> [String] { loader.registry.schemes.map(\.rawValue) }
+
+    private func update(_ loader: inout RegistryLoader, now: Int64) -> Bool { loader.update(now: now) }
+
+    /// What a start of the program reads, and what it makes of it.
+    private func start(_ cache: ManifestCache) throws -> RegistryLoader {
+        var loader = RegistryLoader(directories)
+        try loader.restore(from: cache)
+        _ = loader.update(now: later)
+        try loader.save(to: cache)
+        return loader
+    }
+
+    // MARK: Within a process
+
+    @Test func onlyWhatChangedIsReadAgain() throws {
+        for name in ["a", "b", "c"] { try write("com.acme.\(name)", schemes: [name]) }
+        try root.write([], to: "user/com.acme.bad.plist")
+        var loader = RegistryLoader(directories)
+        #expect(update(&loader, now: later))
+        #expect(loader.readCount == 4)
+        #expect(!update(&loader, now: later))
+        #expect(loader.readCount == 4)
+
+        try write("com.acme.b", schemes: ["b", "more"])
+        #expect(update(&loader, now: later))
+        #expect(loader.readCount == 5)
+        #expect(schemes(loader) == ["a", "b", "c", "more"])
+
+        try root.write(try manifest("com.acme.bad", schemes: ["good"]).encoded(), to: "user/com.acme.bad.plist")
+        try write("com.acme.d", schemes: ["d"], to: "one")
+        try #require(unlink("\(root.path)/user/com.acme.a.plist") == 0)
+        #expect(update(&loader, now: later))
+        #expect(loader.readCount == 7)
+        #expect(schemes(loader) == ["b", "c", "d", "good", "more"])
+        #expect(loader.registry.diagnostics.isEmpty)
+    }
+
+    @Test func whatMayStillChangeUnnoticedIsNotRelied() throws {
+        try write("com.acme.app", schemes: ["a"])
+        var loader = RegistryLoader(directories)
+        #expect(update(&loader, now: currentTime() - 3_600_000_000_000))
+        #expect(!update(&loader, now: later))
+        #expect(loader.readCount == 2)
+    }
+
+    @Test func whatTheRegistryDependsOnIsListed() throws {
+        try write("com.acme.plain", schemes: ["plain"])
+        try root.write(try manifest("com.acme.app").encoded(), to: "opt/Acme.app/Info.plist")
+        try root.link("user/com.acme.app.app", to: "../opt/Acme.app")
+        try root.link("user/com.acme.broken.plist", to: "../opt/nothing.plist")
+        try root.write(try manifest("com.acme.in").encoded(), to: "one/In.app/Info.plist")
+        var loader = RegistryLoader(directories)
+        #expect(loader.paths == ["\(root.path)/user", "\(root.path)/one"])
+        _ = loader.update(now: later)
+        #expect(
+            Set(loader.paths.map { String($0.dropFirst(root.path.count + 1)) }) == [
+                "user", "one", "user/com.acme.app.app/Info.plist", "user/com.acme.broken.plist",
+                "one/In.app/Info.plist",
+            ]
+        )
+    }
+
+    // MARK: From one process to the next
+
+    @Test func anotherProcessReadsNothing() throws {
+        try write("com.acme.a", schemes: ["a"])
+        try root.write(try manifest("com.acme.app", schemes: ["b"]).encoded(), to: "opt/Acme.app/Info.plist")
+        try root.link("user/com.acme.app.app", to: "../opt/Acme.app")
+        try root.write([1, 2], to: "user/com.acme.bad.plist")
+        let first = try start(cache)
+        #expect(first.readCount == 3)
+        #expect(first.registry.diagnostics.count == 1)
+        let second = try start(cache)
+        #expect(second.readCount == 0)
+        #expect(second.registry.handlers == first.registry.handlers)
+        #expect(second.registry.diagnostics == first.registry.diagnostics)
+    }
+
+    @Test func whatChangedMeanwhileIsRead() throws {
+        try write("com.acme.a", schemes: ["a"])
+        try write("com.acme.b", schemes: ["b"])
+        _ = try start(cache)
+        // Of the same size and, as far as a program can tell it, of the same time.
+        let file = "user/com.acme.a.plist"
+        let status = try status("\(root.path)/\(file)")
+        try write("com.acme.a", schemes: ["x"])
+        try root.setDate(file, seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec)
+        try #require(unlink("\(root.path)/user/com.acme.b.plist") == 0)
+        let second = try start(cache)
+        #expect(second.readCount == 1)
+        #expect(schemes(second) == ["x"])
+        #expect(try cache.read().keys.sorted() == ["\(root.path)/\(file)"])
+    }
+
+    @Test func anotherBuildReadsItself() throws {
+        try write("com.acme.a", schemes: ["a"])
+        _ = try start(cache)
+        #expect(try start(ManifestCache(path: path, writer: "another")).readCount == 1)
+        #expect(try start(ManifestCache(path: path, writer: "another")).readCount == 0)
+    }
+
+    private var path: String { "\(root.path)/cache/openurl/registry.sqlite" }
+
+    private func status(_ path: String) throws -> stat {
+        var status = stat()
+        try #require(stat(path, &status) == 0)
+        return status
+    }
+
+    // MARK: Files that are no cache
+
+    /// Why a start goes without the cache.
+    private func reason(of body: () throws -> Void) throws -> String {
+        do {
+            try body()
+        } catch let error as ManifestCache.Failure {
+            #expect(error.description == "the cache \(path) is not used: \(error.reason)")
+            return error.reason
+        }
+        return try #require(nil)
+    }
+
+    @Test func aDamagedCacheIsMadeAnew() throws {
+        try write("com.acme.a", schemes: ["a"])
+        for damage in ["text", "truncated", "overwritten", "table"] {
+            _ = try start(cache)
+            switch damage {
+            case "text": try root.write(Array(repeating: 0x41, count: 9000), to: "cache/openurl/registry.sqlite")
+            case "truncated": try #require(truncate(path, 5000) == 0)
+            case "overwritten":
+                var bytes = Array(try Data(contentsOf: URL(filePath: path)))
+                for index in 4096..<bytes.count { bytes[index] = 0xFF }
+                try root.write(bytes, to: "cache/openurl/registry.sqlite")
+            default: try Database(path: path, .existing).execute("DROP TABLE manifests")
+            }
+            var loader = RegistryLoader(directories)
+            #expect(try reason { try loader.restore(from: cache) }.hasSuffix("; it is made anew"), "\(damage)")
+            _ = loader.update(now: later)
+            #expect(schemes(loader) == ["a"])
+            try loader.save(to: cache)
+            #expect(try start(cache).readCount == 0)
+        }
+    }
+
+    @Test func aDamagedRowIsReadAgain() throws {
+        for name in ["a", "b"] { try write("com.acme.\(name)", schemes: [name]) }
+        _ = try start(cache)
+        try Database(path: path, .existing).execute(
+            "UPDATE manifests SET manifest = substr(manifest, 1, 20) || x'ff' || substr(manifest, 22) WHERE path LIKE '%.a.plist'"
+        )
+        let second = try start(cache)
+        #expect(second.readCount == 1)
+        #expect(schemes(second) == ["a", "b"])
+        #expect(try start(cache).readCount == 0)
+    }
+
+    @Test(arguments: [
+        ("CREATE TABLE mail (x)", "it belongs to another program"),
+        (
+            "CREATE TABLE manifests (x); PRAGMA application_id = 7; PRAGMA user_version = 1",
+            "it belongs to another program"
+        ),
+        ("PRAGMA application_id = 0x6F55524C; PRAGMA user_version = 2", "it belongs to a later version"),
+    ])
+    func whatIsNotOursIsLeftAlone(_ sql: String, _ expected: String) throws {
+        try root.makeDirectory("cache/openurl")
+        try Database(path: path, .created).execute(sql)
+        let before = try Data(contentsOf: URL(filePath: path))
+        try write("com.acme.a", schemes: ["a"])
+        var loader = RegistryLoader(directories)
+        #expect(try reason { try loader.restore(from: cache) } == expected)
+        _ = loader.update(now: later)
+        #expect(try reason { try loader.save(to: cache) } == expected)
+        #expect(try Data(contentsOf: URL(filePath: path)) == before)
+        #expect(schemes(loader) == ["a"])
+    }
+
+    @Test func aLockedCacheIsNotWaitedFor() throws {
+        try write("com.acme.a", schemes: ["a"])
+        _ = try start(cache)
+        let other = try Database(path: path, .existing)
+        try other.execute("BEGIN EXCLUSIVE")
+        var loader = RegistryLoader(directories)
+        #expect(try reason { try loader.restore(from: cache) } == "database is locked")
+        _ = loader.update(now: later)
+        #expect(try reason { try loader.save(to: cache) } == "database is locked")
+        try other.execute("COMMIT")
+        // What could not be kept is kept the next time.
+        try loader.save(to: cache)
+        #expect(try start(cache).readCount == 0)
+    }
+
+    @Test func whatIsNoFileIsLeftAlone() throws {
+        try write("com.acme.a", schemes: ["a"])
+        var loader = RegistryLoader(directories)
+        _ = loader.update(now: later)
+        try root.makeFIFO("cache/openurl/registry.sqlite")
+        #expect(try reason { try loader.restore(from: cache) } == "it is a FIFO, not a file")
+        #expect(try reason { try loader.save(to: cache) } == "it is a FIFO, not a file")
+        let nowhere = ManifestCache(path: "\(root.path)/user/com.acme.a.plist/x/registry.sqlite", writer: "test")
+        #expect(throws: ManifestCache.Failure.self) { try loader.save(to: nowhere) }
+    }
+
+    @Test func theCacheIsWhereTheEnvironmentSays() throws {
+        func path(_ environment: [String: String]) -> String? { ManifestCache(environment: environment)?.path }
+        #expect(path(["XDG_CACHE_HOME": "/c", "HOME": "/h"]) == "/c/openurl/registry.sqlite")
+        #expect(path(["XDG_CACHE_HOME": "relative", "HOME": "/h"]) == "/h/.cache/openurl/registry.sqlite")
+        #expect(path(["HOME": "/h"]) == "/h/.cache/openurl/registry.sqlite")
+        #expect(path([:]) == nil)
+    }
+}

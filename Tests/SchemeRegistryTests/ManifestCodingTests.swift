@@ -1,0 +1,166 @@
+import Testing
+
+@testable import SchemeRegistry
+
+/// Random numbers that are the same in every run (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+
+    mutating func count(_ limit: Int) -> Int { Int.random(in: 0...limit, using: &self) }
+
+    mutating func text() -> String {
+        String((0..<count(20)).map { _ in "abc /\n\0ü🙂".randomElement(using: &self) ?? "x" })
+    }
+
+    mutating func list<Element>(_ make: (inout SeededGenerator) throws -> Element) rethrows -> [Element] {
+        var list: [Element] = []
+        for _ in 0..<count(3) { list.append(try make(&self)) }
+        return list
+    }
+
+    mutating func maybe<Value>(_ make: (inout SeededGenerator) throws -> Value) rethrows -> Value? {
+        Bool.random(using: &self) ? try make(&self) : nil
+    }
+
+    mutating func scheme() throws -> Scheme { try Scheme("s\(count(.max - 1))") }
+
+    mutating func manifest() throws -> HandlerManifest {
+        let executables = try [Executable("/bin/a b"), Executable("bin/x"), Executable("x")]
+        var manifest = HandlerManifest(
+            identifier: try BundleIdentifier("com.acme.app\(count(1000))"),
+            executable: maybe { executables.randomElement(using: &$0) ?? executables[0] }
+        )
+        manifest.arguments = list { $0.text() }
+        manifest.name = maybe { $0.text() }
+        manifest.displayName = maybe { $0.text() }
+        manifest.version = maybe { $0.text() }
+        manifest.urlTypes = try list { generator in
+            URLType(
+                name: generator.maybe { $0.text() },
+                schemes: try generator.list { try $0.scheme() },
+                hosts: try generator.maybe { try $0.list { try HostPattern("*.h\($0.count(9)).com") } }
+            )
+        }
+        manifest.documentTypes = list { generator in
+            var type = DocumentType(name: generator.maybe { $0.text() })
+            type.contentTypes = generator.list { $0.text() }
+            type.filenameExtensions = generator.list { $0.text() }
+            type.mimeTypes = generator.list { $0.text() }
+            return type
+        }
+        manifest.launchImageFile = text()
+        manifest.backgroundModes = list { $0.text() }
+        manifest.exitsOnSuspend = Bool.random(using: &self)
+        manifest.queriesSchemes = try list { try $0.scheme() }
+        manifest.launchTimeout = maybe { .milliseconds($0.count(100_000)) }
+        manifest.openTimeout = maybe { .nanoseconds($0.count(.max - 1)) }
+        manifest.suspendDelay = maybe { .seconds($0.count(100_000)) }
+        manifest.environment = Dictionary(list { ($0.text(), $0.text()) }) { first, _ in first }
+        manifest.allowedSources = try maybe { try $0.list { try SourcePattern("com.h\($0.count(9)).*") } }
+        manifest.isFixed = Bool.random(using: &self)
+        return manifest
+    }
+
+    mutating func cached() throws -> CachedManifest {
+        let numbers = [.min, .max, 0, -1, Int64(truncatingIfNeeded: next())]
+        let version = FileVersion(
+            device: next(),
+            inode: next(),
+            size: Int64(count(1 << 20)),
+            modified: numbers.randomElement(using: &self) ?? 0,
+            changed: numbers.randomElement(using: &self) ?? 0
+        )
+        let reading: ManifestReading =
+            count(4) == 0
+            ? .invalid(
+                list { generator in ManifestProblem(key: generator.maybe { $0.text() }, reason: generator.text()) }
+            )
+            : .manifest(try manifest())
+        return CachedManifest(version: version, reading: reading)
+    }
+}
+
+@Suite struct ManifestCodingTests {
+    private func decoded(_ bytes: [UInt8], path: String = "/p", writer: String = "w") -> CachedManifest? {
+        bytes.withUnsafeBytes { CachedManifest(bytes: $0, path: path, writer: writer) }
+    }
+
+    @Test func whatIsWrittenIsRead() throws {
+        var generator = SeededGenerator(state: 1)
+        for _ in 0..<500 {
+            let manifest = try generator.cached()
+            #expect(decoded(manifest.encoded(path: "/p", writer: "w")) == manifest)
+        }
+    }
+
+    @Test func whatIsAlteredIsRefused() throws {
+        var generator = SeededGenerator(state: 2)
+        for _ in 0..<20 {
+            let bytes = try generator.cached().encoded(path: "/p", writer: "w")
+            #expect(decoded(bytes, path: "/q") == nil)
+            #expect(decoded(bytes, writer: "x") == nil)
+            #expect(decoded(bytes + [0]) == nil)
+            for index in bytes.indices {
+                #expect(decoded(Array(bytes[..<index])) == nil)
+                var altered = bytes
+                altered[index] ^= 1 << UInt8(index % 8)
+                #expect(decoded(altered) == nil)
+            }
+        }
+    }
+
+    /// Behind the checksum nothing is trusted to have a length or a form either.
+    @Test func noBytesAreTooStrangeToRead() throws {
+        var generator = SeededGenerator(state: 3)
+        for _ in 0..<500 {
+            var writer = ByteWriter()
+            try generator.cached().reading.write(to: &writer)
+            var bytes = writer.bytes
+            for _ in 0...generator.count(3) {
+                bytes[generator.count(bytes.count - 1)] = UInt8.random(in: 0...255, using: &generator)
+            }
+            bytes.removeLast(generator.count(bytes.count / 4))
+            bytes.withUnsafeBytes {
+                var reader = ByteReader($0)
+                do throws(ByteReader.Mismatch) {
+                    var again = ByteWriter()
+                    try ManifestReading(from: &reader).write(to: &again)
+                    #expect(!again.bytes.isEmpty)
+                } catch {
+                    // As it should mostly be.
+                }
+            }
+        }
+    }
+
+    @Test func numbersOfAnySizeAreRead() throws {
+        let numbers = [0, 1, 63, 64, 127, 128, .max, .min, -1, -64, -65] as [Int64]
+        var writer = ByteWriter()
+        for number in numbers {
+            writer.write(number)
+            writer.write(UInt64(bitPattern: number))
+        }
+        try writer.bytes.withUnsafeBytes {
+            var reader = ByteReader($0)
+            for number in numbers {
+                #expect(try reader.signed() == number)
+                #expect(try reader.unsigned() == UInt64(bitPattern: number))
+            }
+            try reader.end()
+        }
+        #expect(throws: ByteReader.Mismatch.self) {
+            try [UInt8](repeating: 0x80, count: 11).withUnsafeBytes { bytes in
+                var reader = ByteReader(bytes)
+                _ = try reader.unsigned()
+            }
+        }
+    }
+}
