@@ -59,7 +59,7 @@ actor StandInRouter {
     nonisolated var environment: [String: String] { CLITests.environment(bus.environment) }
 
     init() async throws {
-        bus = try PrivateBus()
+        bus = try await PrivateBus()
         connection = try await Connection.open(.address(bus.address), on: try EventLoop())
         await connection.export([router, registry, lifecycle], at: RouterService.path)
         _ = try await connection.requestName(RouterService.name)

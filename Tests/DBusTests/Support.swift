@@ -26,7 +26,7 @@ struct Pair {
     let client: Connection
 
     init(serviceLimits: ConnectionLimits = ConnectionLimits()) async throws {
-        bus = try PrivateBus()
+        bus = try await PrivateBus()
         service = try await Connection.open(.address(bus.address), on: EventLoop(), limits: serviceLimits)
         client = try await Connection.open(.address(bus.address), on: EventLoop())
         await service.export([Echo.exported()], at: Echo.path)

@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test func withoutABusOrARouterTheCommandSaysSo() async throws {
-        let bus = try PrivateBus()
+        let bus = try await PrivateBus()
         defer { bus.stop() }
         let noRouter = try await CommandRun(Router.command, ["good:x"], bus.environment, in: bus.directory)
         #expect(noRouter.status == 69)

@@ -160,10 +160,10 @@ import Testing
         #expect(try requester(["a:b", "c:d"]) == (64, "", "usage: requester [URL]\n"))
     }
 
-    @Test func withoutARouterTheRequesterSaysSo() throws {
+    @Test func withoutARouterTheRequesterSaysSo() async throws {
         let noBus = try run("requester", [], ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
         #expect(noBus.status == 69 && noBus.errors.hasPrefix("requester: there is no session bus: "))
-        let bus = try PrivateBus()
+        let bus = try await PrivateBus()
         defer { bus.stop() }
         let noRouter = try run("requester", [], bus.environment)
         #expect(noRouter.status == 69 && noRouter.errors.hasPrefix("requester: the router cannot be reached: "))

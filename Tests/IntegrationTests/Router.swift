@@ -24,7 +24,7 @@ final class Router: Sendable {
     init(_ handlers: [String: [String]] = [:], wrapper: [String] = [], prepare: (URL) throws -> Void = { _ in })
         async throws
     {
-        bus = try PrivateBus { directory in
+        bus = try await PrivateBus { directory in
             let schemes = directory.appending(path: "XDG_DATA_DIRS/openurl")
             try FileManager.default.createDirectory(at: schemes, withIntermediateDirectories: true)
             try FileManager.default.copyItem(at: Self.schemes, to: schemes.appending(path: "handlers"))

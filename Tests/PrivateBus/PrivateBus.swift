@@ -1,4 +1,5 @@
 public import Foundation
+import Synchronization
 
 /// A session bus of a test's own: a real `dbus-daemon` with directories of its own, never the user's.
 ///
@@ -12,6 +13,7 @@ public final class PrivateBus: Sendable {
     /// A directory that goes away with the bus.
     public let directory: URL
     private let process: Process
+    private let place: Place
 
     /// The environment for what runs on this bus: the test's own, with the bus and directories of this object.
     public var environment: [String: String] {
@@ -31,10 +33,11 @@ public final class PrivateBus: Sendable {
         return environment
     }
 
-    /// Starts a bus.
+    /// Starts a bus, as soon as there are not too many others.
     ///
     /// - Parameter prepare: puts files in place before the bus reads them, such as service files.
-    public init(prepare: (_ directory: URL) throws -> Void = { _ in }) throws {
+    public init(prepare: (_ directory: URL) throws -> Void = { _ in }) async throws {
+        place = await Place.take()
         directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
         for (name, path) in Self.environment(in: directory)
         where name.hasPrefix("XDG_") && path.hasPrefix(directory.path) {
@@ -76,5 +79,47 @@ public final class PrivateBus: Sendable {
         } catch {
             // Whatever still ends may write there once more; the directory is in the system's temporary folder.
         }
+        place.giveBack()
+    }
+}
+
+/// One of the places for buses that run at once.
+///
+/// All tests start together, and a bus takes one of the 128 instances of inotify that a user has, as does a router on it.
+private final class Place: Sendable {
+    private struct Places {
+        var free = 16
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private static let places = Mutex(Places())
+    private let isTaken = Atomic(true)
+
+    static func take() async -> Place {
+        await withCheckedContinuation { continuation in
+            let isFree = places.withLock { places in
+                guard places.free > 0 else {
+                    places.waiting.append(continuation)
+                    return false
+                }
+                places.free -= 1
+                return true
+            }
+            if isFree { continuation.resume() }
+        }
+        return Place()
+    }
+
+    deinit {
+        giveBack()
+    }
+
+    func giveBack() {
+        guard isTaken.exchange(false, ordering: .relaxed) else { return }
+        let next = Self.places.withLock { places in
+            if places.waiting.isEmpty { places.free += 1 }
+            return places.waiting.isEmpty ? nil : places.waiting.removeFirst()
+        }
+        next?.resume()
     }
 }
