@@ -69,6 +69,9 @@ public struct Applications: Sendable {
     /// the registry's own among them.
     func defaults(for scheme: Scheme) -> [DesktopEntry] { defaults[scheme, default: []] }
 
+    /// The schemes in which the desktop has a say.
+    public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(defaults.keys) }
+
     /// Whether the desktop has a say in who gets the URLs of a scheme.
     func concern(_ scheme: Scheme) -> Bool { byScheme[scheme] != nil || defaults[scheme] != nil }
 

@@ -1,8 +1,9 @@
 internal import Desktop
+internal import Glibc
 
 /// What a manifest's file says: a handler, or what is wrong with it.
 enum ManifestReading: Sendable, Hashable {
-    case manifest(HandlerManifest)
+    indirect case manifest(HandlerManifest)
     case invalid([ManifestProblem])
 
     init(bytes: [UInt8]) {
@@ -23,48 +24,51 @@ struct ManifestFiles: Sendable {
     /// The largest manifest, in bytes.
     static let sizeLimit = 1 << 20
 
-    private var known: [String: CachedManifest] = [:]
+    private var cached: [String: CachedManifest] = [:]
     private var used: Set<String> = []
-    /// The paths of which something else is known than is kept in the cache.
+    /// The paths of which something else is in memory than in the cache's file.
     private var unsaved: Set<String> = []
     /// How many files have been read.
     private(set) var readCount = 0
 
     /// What a file says, from a path with all links resolved.
     ///
-    /// - Parameter now: the time of day, which a test sets.
-    mutating func read(_ path: String, now: Int64 = currentTime()) throws(FileError) -> ManifestReading {
-        let version = FileVersion(try status(of: path, followingLinks: false))
+    /// - Parameters:
+    ///   - known: the file's status, if it has just been asked for.
+    ///   - now: the time of day.
+    mutating func read(_ path: String, _ known: stat?, now: Int64) throws(FileError) -> ManifestReading {
+        let version =
+            if let known { FileVersion(known) } else { FileVersion(try status(of: path, followingLinks: false)) }
         used.insert(path)
-        if let known = known[path], known.version == version { return known.reading }
+        if let cached = cached[path], cached.version == version { return cached.reading }
         readCount += 1
         let reading = ManifestReading(bytes: try contents(ofFile: path, limit: Self.sizeLimit))
         let isOneVersion = FileVersion(try status(of: path, followingLinks: false)) == version
-        let isKnown = isOneVersion && version.isSettled(at: now)
-        known[path] = isKnown ? CachedManifest(version: version, reading: reading) : nil
+        let isCertain = isOneVersion && version.isSettled(at: now)
+        cached[path] = isCertain ? CachedManifest(version: version, reading: reading) : nil
         unsaved.insert(path)
         return reading
     }
 
     /// Forgets the files that have not been asked for since the last call.
     mutating func forgetUnused() {
-        if used.count < known.count {
-            unsaved.formUnion(known.keys.filter { !used.contains($0) })
-            known = known.filter { used.contains($0.key) }
+        if used.count < cached.count {
+            unsaved.formUnion(cached.keys.filter { !used.contains($0) })
+            cached = cached.filter { used.contains($0.key) }
         }
         used = []
     }
 
     /// Takes up what a cache has kept.
     mutating func restore(from cache: ManifestCache) throws(ManifestCache.Failure) {
-        known = try cache.read()
+        cached = try cache.read()
     }
 
-    /// Has a cache keep what is known now.
+    /// Has a cache keep what is in memory.
     mutating func save(to cache: ManifestCache) throws(ManifestCache.Failure) {
         guard !unsaved.isEmpty else { return }
         let paths = unsaved
-        let kept = known.filter { paths.contains($0.key) }
+        let kept = cached.filter { paths.contains($0.key) }
         try cache.write(kept, forgetting: paths.filter { kept[$0] == nil })
         unsaved = []
     }

@@ -42,8 +42,8 @@ struct RegistryEntry {
         from files: inout ManifestFiles,
         now: Int64 = currentTime()
     ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
-        let (resolved, date) = try locate()
-        let manifest = try manifest(resolved: resolved, from: &files, now: now)
+        let (resolved, date, isLink) = try locate()
+        let manifest = try manifest(resolved: resolved, isLink: isLink, from: &files, now: now)
         if let name, form == .manifest, name != form.entryName(of: manifest.identifier) {
             throw invalid(
                 key: "CFBundleIdentifier",
@@ -71,7 +71,7 @@ struct RegistryEntry {
     }
 
     /// Finds out what the entry leads to, and when it was made.
-    private func locate() throws(InvalidEntry) -> (resolved: String, date: RegistrationDate) {
+    private func locate() throws(InvalidEntry) -> (resolved: String, date: RegistrationDate, isLink: Bool) {
         do throws(FileError) {
             let status = try status.get()
             let date = RegistrationDate(modificationOf: status)
@@ -81,8 +81,8 @@ struct RegistryEntry {
             guard target.st_mode & S_IFMT == expected else {
                 throw FileError("is \(fileTypeName(target)), not \(form == .bundle ? "a directory" : "a file")")
             }
-            if !isLink, let directory { return (directory.path(of: path), date) }
-            return (try resolvedPath(path), date)
+            if !isLink, let directory { return (directory.path(of: path), date, isLink) }
+            return (try resolvedPath(path), date, isLink)
         } catch {
             throw InvalidEntry(diagnostics: [Diagnostic(severity: .error, file: path, reason: error.reason)])
         }
@@ -91,6 +91,7 @@ struct RegistryEntry {
     /// Reads and checks the property list.
     private func manifest(
         resolved: String,
+        isLink: Bool,
         from files: inout ManifestFiles,
         now: Int64
     ) throws(InvalidEntry) -> HandlerManifest {
@@ -101,7 +102,8 @@ struct RegistryEntry {
                 file = try resolvedPath("\(resolved)/\(HandlerForm.bundleManifest)")
                 guard isBelow(file, resolved) else { throw FileError("is a link that leads out of the bundle") }
             }
-            reading = try files.read(file, now: now)
+            let isEntry = form == .manifest && !isLink
+            reading = try files.read(file, isEntry ? try status.get() : nil, now: now)
         } catch {
             throw invalid(error.reason)
         }

@@ -9,9 +9,13 @@ public struct RegistryLoader: Sendable {
     /// paths, or on the way there, is as it was when the registry was loaded, or ``update()`` finds out.
     public private(set) var paths: Set<String> = []
 
+    /// The schemes of the handlers that came, went or changed at the last update that made the registry another one.
+    public var changedSchemes: Set<Scheme> { Set(changedHandlers.flatMap(\.schemes)) }
+
     private let directories: RegistryDirectories
     private var files = ManifestFiles()
     private var loaded = Entries()
+    private var changedHandlers: [Handler] = []
 
     private struct Entries: Sendable, Hashable {
         var handlers: [Handler] = []
@@ -75,7 +79,7 @@ public struct RegistryLoader: Sendable {
         files.forgetUnused()
         guard entries != loaded else { return false }
         loaded = entries
-        registry = Registry(handlers: entries.handlers, diagnostics: entries.diagnostics)
+        changedHandlers = registry.update(handlers: entries.handlers, diagnostics: entries.diagnostics)
         return true
     }
 

@@ -4,15 +4,15 @@ public import Desktop
 ///
 /// A value that never changes. A router keeps one, and replaces it when a new one has been loaded elsewhere.
 public struct Registry: Sendable {
-    /// The handlers, those of fixed schemes first, then by directory, date of registration and id.
-    public let handlers: [Handler]
     /// What is wrong with the rest, file by file in the order of loading, then what only all of them together show.
-    public let diagnostics: [Diagnostic]
-
-    private let positions: [BundleIdentifier: Int]
-    private let index: [Scheme: SchemeClaims]
+    public private(set) var diagnostics: [Diagnostic] = []
     /// What the desktop has besides.
     public var applications: Applications
+
+    private var index = HandlerIndex()
+
+    /// The handlers, those of fixed schemes first, then by directory, date of registration and id.
+    public var handlers: [Handler] { index.handlers }
 
     /// A registry of handlers that were loaded, or made by a test.
     ///
@@ -23,55 +23,52 @@ public struct Registry: Sendable {
         applications: Applications = Applications(),
         diagnostics: [Diagnostic] = []
     ) {
+        self.applications = applications
+        _ = update(handlers: loaded, diagnostics: diagnostics)
+    }
+
+    /// Takes other handlers, for the price of those that are other than before.
+    ///
+    /// - Returns: the handlers that came or went; one that changed did both.
+    mutating func update(handlers loaded: [Handler], diagnostics: [Diagnostic]) -> [Handler] {
+        self.diagnostics = diagnostics
         var handlers: [Handler] = []
         var positions: [BundleIdentifier: Int] = [:]
-        var index: [Scheme: SchemeClaims] = [:]
-        var diagnostics = diagnostics
-        index.reserveCapacity(loaded.reduce(0) { $0 + $1.claims.reduce(0) { $0 + $1.schemes.count } })
+        var fixed: [Scheme: BundleIdentifier] = [:]
         for var handler in loaded.sorted(by: Handler.precedes) {
-            if let first = positions[handler.id].map({ handlers[$0] }) {
-                diagnostics += first.diagnosticOfDuplicate(handler)
+            if let first = positions[handler.id] {
+                self.diagnostics += handlers[first].diagnosticOfDuplicate(handler)
                 continue
             }
-            // Fixed handlers come first in the order, so all of their schemes are known by now.
-            if !handler.isFixed {
-                diagnostics += handler.withdrawClaims { index[$0]?.fixedHandler(in: handlers)?.id }
+            if handler.isFixed {
+                for claim in handler.claims where claim.hosts == nil {
+                    for scheme in claim.schemes where fixed[scheme] == nil { fixed[scheme] = handler.id }
+                }
+            } else {
+                // Fixed handlers come first in the order, so all of their schemes are known by now.
+                self.diagnostics += handler.withdrawClaims { fixed[$0] }
             }
-            let position = handlers.count
-            for claim in handler.claims {
-                for scheme in claim.schemes { index[scheme, default: SchemeClaims()].add(position, hosts: claim.hosts) }
-            }
-            positions[handler.id] = position
+            positions[handler.id] = handlers.count
             handlers.append(handler)
         }
-        self.handlers = handlers
-        self.positions = positions
-        self.index = index
-        self.applications = applications
-        self.diagnostics = diagnostics
+        return index.update(handlers)
     }
 
     /// The handler with an id.
-    public subscript(id: BundleIdentifier) -> Handler? {
-        positions[id].map { handlers[$0] }
-    }
+    public subscript(id: BundleIdentifier) -> Handler? { index[id] }
 
     /// The schemes that a handler or an application claims, in byte order.
-    public var schemes: [Scheme] { Set(index.keys).union(applications.schemes).sorted() }
+    public var schemes: [Scheme] { Set(index.schemes).union(applications.schemes).sorted() }
 
     /// The claims of the registry's handlers that apply to a URL, in their order.
     func handlerClaims(for scheme: Scheme, host: String?) -> [(handler: Handler, host: HostPattern?)] {
-        var seen: Set<Int> = []
-        let claims = (index[scheme]?.lists(for: host) ?? []).flatMap { list in
-            list.positions.filter { seen.insert($0).inserted }.map { (handler: handlers[$0], host: list.host) }
-        }
-        return claims.filter(\.handler.isFixed) + claims.filter { !$0.handler.isFixed }
+        index.claims(for: scheme, host: host)
     }
 
     /// The handlers that claim a scheme: first those of any host, the winner for a URL without a host leading, then those
     /// of certain hosts only.
     public func handlers(claiming scheme: Scheme) -> [Handler] {
-        (index[scheme]?.positions ?? []).map { handlers[$0] }
+        index.handlers(claiming: scheme)
     }
 
     /// The handler that gets a URL among those of the registry; ``winner(for:host:)`` asks the desktop's applications too.
@@ -79,21 +76,16 @@ public struct Registry: Sendable {
     /// One look into a hash table, and one for each label of the host where a handler asks for certain hosts. The host is
     /// as it is written in the URL, and `nil` if that has none.
     public func handler(for scheme: Scheme, host: String?) -> Handler? {
-        guard let claims = index[scheme] else { return nil }
-        guard claims.dependsOnHost else { return claims.positions.first.map { handlers[$0] } }
-        let first = claims.lists(for: host).compactMap(\.positions.first)
-        return (first.first { handlers[$0].isFixed } ?? first.first).map { handlers[$0] }
+        index.winner(for: scheme, host: host)
+    }
+
+    /// Those of some schemes whose URLs, if they have no host, go elsewhere than in another registry; in byte order.
+    public func schemes(_ some: Set<Scheme>, thatGoElsewhereThanIn other: Registry) -> [Scheme] {
+        some.filter { claimants(of: $0).first != other.claimants(of: $0).first }.sorted()
     }
 
     /// The schemes that more than one handler claims for the same URLs, in byte order.
-    public var conflicts: [Conflict] {
-        index.compactMap { scheme, claims in
-            let rivals = claims.rivals
-            guard rivals.contains(where: { !handlers[$0].isFixed }) else { return nil }
-            return Conflict(scheme: scheme, handlers: rivals.map { handlers[$0].id })
-        }
-        .sorted { $0.scheme < $1.scheme }
-    }
+    public var conflicts: [Conflict] { index.conflicts }
 }
 
 extension Handler {
