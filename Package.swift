@@ -12,6 +12,7 @@ let package = Package(
         .library(name: "DBus", targets: ["DBus"]),
         .library(name: "Reactor", targets: ["Reactor"]),
         .library(name: "RFC1808", targets: ["RFC1808"]),
+        .library(name: "SchemeRegistry", targets: ["SchemeRegistry"]),
         .library(name: "OpenURL", targets: ["OpenURL", "OpenURLBus", "DBus", "RFC1808"]),
         .library(name: "URLHandler", targets: ["URLHandler", "OpenURLBus", "DBus", "RFC1808"]),
         .executable(name: "openurl", targets: ["openurl"]),

@@ -24,6 +24,14 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"),
             ]
         ),
+        .executableTarget(
+            name: "compare-registry",
+            dependencies: [
+                .product(name: "DBus", package: "openurl"), .product(name: "OpenURL", package: "openurl"),
+                .product(name: "Reactor", package: "openurl"), .product(name: "SchemeRegistry", package: "openurl"),
+            ],
+            exclude: ["gio.py"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
