@@ -185,7 +185,7 @@ public actor URLRouter {
         guard let text = url.lowercasedScheme else {
             throw OpenURLError(
                 .malformedURL,
-                "byte 0: the URL has no scheme; it has to start with one, as in todolist:"
+                "at byte offset 0: the URL has no scheme; it has to start with one, as in todolist:"
             )
         }
         do throws(Scheme.ParseError) {

@@ -7,17 +7,18 @@ import Testing
         try await StandInRouter.with { router in
             let run = try await openurl(["list"], on: router)
             #expect(run.status == 0)
-            #expect(run.output == "com.acme.todolist\tTo\\u{9}do\ttodolist,todo\tactive\t/opt/todolist.plist\n")
+            #expect(run.output == "com.acme.todolist\tTo\\u{9}do\tnative\ttodolist,todo\tactive\t/opt/todolist.plist\n")
             let json = try await openurl(["list", "--json"], on: router)
             let entry =
                 #"{"id":"com.acme.todolist","name":"To\tdo","path":"/opt/todolist.plist","executable":"todolist","#
-                + #""schemes":["todolist","todo"],"kind":"native","fixed":false,"state":"active","warnings":[]}"#
+                + #""schemes":["todolist","todo"],"url-names":{},"launch-image":"","kind":"native","fixed":false,"#
+                + #""state":"active","warnings":[]}"#
             #expect(json.lines == [entry])
             let terminal = try await onTerminal("list", environment: router.environment)
             #expect(
                 terminal.lines == [
-                    "ID                 NAME       SCHEMES        STATE   PATH",
-                    "com.acme.todolist  To\\u{9}do  todolist,todo  active  /opt/todolist.plist",
+                    "ID                 NAME       KIND    SCHEMES        STATE   PATH",
+                    "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todolist.plist",
                 ]
             )
         }

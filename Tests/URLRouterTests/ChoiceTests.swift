@@ -26,7 +26,7 @@ import Testing
     @Test func aURLWithoutAUsableSchemeIsMalformed() async throws {
         let router = URLRouter([], on: try FakeHandlers([:]))
         for (url, message) in [
-            ("//host/path", "byte 0: the URL has no scheme; it has to start with one, as in todolist:"),
+            ("//host/path", "at byte offset 0: the URL has no scheme; it has to start with one, as in todolist:"),
             ("", "at byte offset 0: the URL is empty"),
         ] {
             let error = await failure { () throws(OpenURLError) in try await router.open(url) }
@@ -52,8 +52,8 @@ import Testing
             ("hosts://other/", "no handler claims hosts: for the host 'other'; 'openurl list' shows the handlers"),
             (
                 "web:x",
-                "web: belongs to the system and goes to the desktop's default application, "
-                    + "which this version does not start"
+                "web: belongs to the system, and the desktop has no application for it; install one, or choose one "
+                    + "with 'openurl default web ID'"
             ),
         ] {
             let error = await failure { () throws(OpenURLError) in try await router.open(url) }
