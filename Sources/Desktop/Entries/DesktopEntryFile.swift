@@ -1,3 +1,5 @@
+import Glibc
+
 /// The text of a desktop entry that is to be written.
 public struct DesktopEntryFile: Sendable, Hashable {
     /// How a program takes URLs.
@@ -71,6 +73,11 @@ public struct DesktopEntryFile: Sendable, Hashable {
         try replaceFile("\(directory)/\(id)", with: Array(text.utf8))
     }
 
+    /// Whether anything stands in the place of an entry in a directory.
+    public static func exists(_ id: DesktopFileID, in directory: String) -> Bool {
+        access("\(directory)/\(id)", F_OK) == 0
+    }
+
     /// Deletes an entry from a directory, if it is there.
     public static func remove(_ id: DesktopFileID, in directory: String) throws(DesktopWriteError) {
         try removeFile("\(directory)/\(id)")
@@ -84,6 +91,8 @@ public struct DBusServiceFile: Sendable, Hashable {
     public let name: String
     /// The unit by which systemd starts it instead of the command.
     public let systemdUnit: String?
+    /// `X-OpenURL-Handler`: the handler of this system that the file is written for, which marks it.
+    public var handler: String?
 
     private let command: String
 
@@ -101,12 +110,50 @@ public struct DBusServiceFile: Sendable, Hashable {
     public var text: String {
         var lines = ["[D-BUS Service]", "Name=\(name)", "Exec=\(KeyFileText.string(command))"]
         if let systemdUnit { lines.append("SystemdService=\(KeyFileText.string(systemdUnit))") }
+        if let handler { lines.append("\(DesktopEntry.handlerKey)=\(KeyFileText.string(handler))") }
         return lines.joined(separator: "\n") + "\n"
     }
 
     /// Writes the file into a directory of services, in one step, under the name that it has to have there.
     public func write(in directory: String) throws(DesktopWriteError) {
         try replaceFile("\(directory)/\(name).service", with: Array(text.utf8))
+    }
+
+    /// Whether a directory has a file for a bus name.
+    public static func exists(_ name: String, in directory: String) -> Bool {
+        access("\(directory)/\(name).service", F_OK) == 0
+    }
+
+    /// Whether the file of a bus name was written for a handler of that name; `nil` if there is none.
+    public static func isMarked(_ name: String, in directory: String) throws(DesktopWriteError) -> Bool? {
+        guard let bytes = try contents(ofChangedFile: "\(directory)/\(name).service", limit: DesktopFile.limit) else {
+            return nil
+        }
+        let mark = Array("\(DesktopEntry.handlerKey)=\(name)".utf8)
+        return bytes.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual(mark) }
+    }
+
+    /// The bus names in a directory whose files were written for handlers.
+    public static func marked(in directory: String) throws(DesktopWriteError) -> [String] {
+        let found: [[UInt8]]
+        do throws(FileError) {
+            found = try names(inDirectory: directory) ?? []
+        } catch {
+            throw DesktopWriteError(directory, error.reason)
+        }
+        var marked: [String] = []
+        for name in found {
+            guard let name = String(validating: name, as: UTF8.self), name.hasSuffix(".service") else { continue }
+            let busName = String(name.dropLast(".service".count))
+            guard isBusName(busName) else { continue }
+            do throws(DesktopWriteError) {
+                if try isMarked(busName, in: directory) == true { marked.append(busName) }
+            } catch {
+                // What cannot be read was not written for a handler.
+                continue
+            }
+        }
+        return marked
     }
 
     /// Deletes the file of a bus name from a directory, if it is there.

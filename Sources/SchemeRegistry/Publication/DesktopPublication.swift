@@ -1,0 +1,182 @@
+public import Desktop
+
+/// What the registry writes where the desktop and the bus look, so that programs which know nothing of it reach its
+/// handlers: for each handler an entry `<id>.desktop`, which has `openurl` open the URLs, and a service file, by which the
+/// bus has the router start the handler when somebody calls its name.
+///
+/// Only files that bear the mark of this system are ever replaced or removed. Where another program has an entry or a
+/// service of the same name, that one stays in force. Blocks on files.
+public struct DesktopPublication: Sendable {
+    private let applicationDirectory: String
+    private let serviceDirectory: String
+    /// The other directories in which the bus finds services.
+    private let otherServiceDirectories: [String]
+    private let cache: MimeInfoCache
+    /// The absolute path of the command.
+    private let command: String
+
+    /// More changes than this to the cache of MIME types, and it is made anew.
+    private static let editLimit = 8
+
+    /// Where the user's desktop looks; `nil` if there is no such place, or the path of the command is not absolute.
+    public init?(in directories: DesktopDirectories, command: String) {
+        guard let applications = directories.userApplicationDirectory, let services = directories.userServiceDirectory,
+            command.hasPrefix("/")
+        else { return nil }
+        applicationDirectory = applications
+        serviceDirectory = services
+        otherServiceDirectories = directories.dataDirectories.map { "\($0)/dbus-1/services" }
+        cache = MimeInfoCache(directory: applications)
+        self.command = command
+    }
+
+    /// Brings all that is published into line with a registry, and removes what is left of handlers that are gone.
+    ///
+    /// - Returns: what could not be written, and which handlers others stand before.
+    public func publish(_ registry: Registry) -> [Diagnostic] {
+        var changes = Changes()
+        let handlers = registry.handlers.filter(\.isPublished)
+        for handler in handlers { publish(handler, registry.applications, &changes) }
+        let ids = Set(handlers.map(\.id.rawValue))
+        for entry in registry.applications.entries.entries.values where entry.isIn(applicationDirectory) {
+            if let id = entry.handler, !ids.contains(id) { withdrawEntry(entry.id, &changes) }
+        }
+        changes.attempt(serviceDirectory) { () throws(DesktopWriteError) in
+            for name in try DBusServiceFile.marked(in: serviceDirectory) where !ids.contains(name) {
+                try DBusServiceFile.remove(name, in: serviceDirectory)
+            }
+        }
+        updateCache(&changes)
+        return changes.diagnostics
+    }
+
+    /// Brings what is published into line after a change of the registry, looking only at the handlers that differ.
+    ///
+    /// - Returns: as ``publish(_:)`` does, for these.
+    public func publish(_ registry: Registry, insteadOf old: Registry) -> [Diagnostic] {
+        var changes = Changes()
+        for handler in registry.handlers where handler.isPublished && old[handler.id] != handler {
+            publish(handler, registry.applications, &changes)
+        }
+        for handler in old.handlers where handler.isPublished && registry[handler.id]?.isPublished != true {
+            if let id = handler.desktopFileID, isOwn(id, handler) { withdrawEntry(id, &changes) }
+            withdrawService(handler, &changes)
+        }
+        updateCache(&changes)
+        return changes.diagnostics
+    }
+
+    private func publish(_ handler: Handler, _ applications: Applications, _ changes: inout Changes) {
+        publishService(handler, &changes)
+        guard let id = handler.desktopFileID else { return }
+        let existing = applications.entries.entries[id]
+        if let existing, existing.handler != handler.id.rawValue {
+            // An entry of a package that leads to the command is as good as one that is written here.
+            guard !existing.isOwn else { return }
+            let reason = "is another program's entry, which the desktop takes instead of \(handler.id)"
+            return changes.diagnostics.append(Diagnostic(severity: .warning, file: existing.file, reason: reason))
+        }
+        if let existing, existing.command?.program == command, existing.name == handler.name,
+            existing.urlSchemes.sorted() == handler.schemes.map(\.rawValue).sorted()
+        {
+            return
+        }
+        if existing == nil, !isFree(id, handler) {
+            let file = "\(applicationDirectory)/\(id)"
+            let reason = "is in the place of the entry for \(handler.id), and was not written for it"
+            return changes.diagnostics.append(Diagnostic(severity: .warning, file: file, reason: reason))
+        }
+        do {
+            var entry = try DesktopEntryFile(name: handler.name, command: [command, "--"], urls: .one)
+            entry.mimeTypes = handler.schemes.map(\.mimeType)
+            entry.isHiddenFromMenus = true
+            entry.handler = handler.id.rawValue
+            try entry.write(as: id, in: applicationDirectory)
+            changes.claims[id] = entry.mimeTypes
+        } catch {
+            changes.add("\(applicationDirectory)/\(id)", error)
+        }
+    }
+
+    private func publishService(_ handler: Handler, _ changes: inout Changes) {
+        let name = handler.id.rawValue
+        guard var service = DBusServiceFile(name: name, command: [command, "activate", name]) else { return }
+        service.handler = name
+        changes.attempt("\(serviceDirectory)/\(name).service") { () throws(DesktopWriteError) in
+            guard !otherServiceDirectories.contains(where: { DBusServiceFile.exists(name, in: $0) }),
+                try DBusServiceFile.isMarked(name, in: serviceDirectory) ?? true
+            else { return }
+            try service.write(in: serviceDirectory)
+        }
+    }
+
+    private func withdrawEntry(_ id: DesktopFileID, _ changes: inout Changes) {
+        changes.attempt("\(applicationDirectory)/\(id)") { () throws(DesktopWriteError) in
+            try DesktopEntryFile.remove(id, in: applicationDirectory)
+        }
+        changes.claims[id] = []
+    }
+
+    private func withdrawService(_ handler: Handler, _ changes: inout Changes) {
+        let name = handler.id.rawValue
+        changes.attempt("\(serviceDirectory)/\(name).service") { () throws(DesktopWriteError) in
+            guard try DBusServiceFile.isMarked(name, in: serviceDirectory) == true else { return }
+            try DBusServiceFile.remove(name, in: serviceDirectory)
+        }
+    }
+
+    /// Whether nothing stands in the user's directory in the place of an entry, or one that was written for the handler.
+    private func isFree(_ id: DesktopFileID, _ handler: Handler) -> Bool {
+        !DesktopEntryFile.exists(id, in: applicationDirectory) || isOwn(id, handler)
+    }
+
+    private func isOwn(_ id: DesktopFileID, _ handler: Handler) -> Bool {
+        let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
+        guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { return false }
+        return entry.handler == handler.id.rawValue
+    }
+
+    private func updateCache(_ changes: inout Changes) {
+        let claims = changes.claims
+        guard !claims.isEmpty else { return }
+        changes.attempt(cache.path) { () throws(DesktopWriteError) in
+            guard claims.count <= Self.editLimit else { return try cache.rebuild() }
+            for (id, types) in claims { try cache.add(id, mimeTypes: types) }
+        }
+    }
+
+    /// What was changed, and what went wrong.
+    private struct Changes {
+        var diagnostics: [Diagnostic] = []
+        /// The MIME types that entries claim now.
+        var claims: [DesktopFileID: [String]] = [:]
+
+        mutating func add(_ file: String, _ error: any Error) {
+            let problem = error as? DesktopWriteError
+            let reason = problem?.reason ?? String(describing: error)
+            diagnostics.append(Diagnostic(severity: .warning, file: problem?.file ?? file, reason: reason))
+        }
+
+        mutating func attempt(_ file: String, _ body: () throws(DesktopWriteError) -> Void) {
+            do throws(DesktopWriteError) {
+                try body()
+            } catch {
+                add(file, error)
+            }
+        }
+    }
+}
+
+extension Handler {
+    /// Whether the desktop is told of it: a handler of the system's is the desktop's own already.
+    fileprivate var isPublished: Bool { program != nil && !isFixed }
+
+    /// What the desktop knows the handler by; `nil` where it opens nothing.
+    var desktopFileID: DesktopFileID? {
+        schemes.isEmpty ? nil : DesktopFileID(rawValue: "\(id).desktop")
+    }
+}
+
+extension DesktopEntry {
+    fileprivate func isIn(_ directory: String) -> Bool { file == "\(directory)/\(id)" }
+}
