@@ -252,16 +252,14 @@ public actor URLRouter {
 
     /// Uses another registry from now on; what runs goes on. One that was read before the one in use is left alone.
     ///
-    /// - Returns: the schemes whose URLs go to another handler than before.
+    /// - Returns: the schemes whose URLs go to another handler than before, to be announced. Of one that is left alone,
+    ///   they are those for which the one in use was the second change.
     func use(_ snapshot: RegistrySnapshot) -> [String] {
-        guard snapshot.number > registryNumber else { return [] }
-        registryNumber = snapshot.number
-        let old = registry
-        registry = snapshot.registry
-        let changed = Set(old.schemes).union(registry.schemes).filter {
-            old.claimants(of: $0).first != registry.claimants(of: $0).first
+        if snapshot.number > registryNumber {
+            registryNumber = snapshot.number
+            registry = snapshot.registry
         }
-        return changed.map(\.rawValue).sorted()
+        return snapshot.changed
     }
 
     /// Whether a URL has a handler that the caller may reach.

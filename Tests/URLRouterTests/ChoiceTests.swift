@@ -127,15 +127,16 @@ import Testing
         let running = Task { try await router.open("app:1") }
         await bus.wait(for: .opened("app:1", at: owner))
         let other: Handler = try .test("com.example.other")
-        let changed = await router.use(RegistrySnapshot(number: 2, registry: Registry(handlers: [other])))
-        #expect(changed == ["app", "other"])
+        let new = RegistrySnapshot(number: 2, registry: Registry(handlers: [other]), changed: ["app", "other"])
+        #expect(await router.use(new) == ["app", "other"])
         #expect(await failure { () throws(OpenURLError) in try await router.open("app:2") }?.code == .noHandler)
         bus.answer("app:1")
         #expect(try await running.value.handler == "com.example.app")
 
-        // One that was read before the one in use changes nothing.
-        let old = RegistrySnapshot(number: 1, registry: Registry(handlers: [try .test("com.example.app")]))
-        #expect(await router.use(old) == [])
+        // One that was read before the one in use does not take its place, though it is to be announced.
+        let handlers: [Handler] = [try .test("com.example.app")]
+        let old = RegistrySnapshot(number: 1, registry: Registry(handlers: handlers), changed: ["app"])
+        #expect(await router.use(old) == ["app"])
         #expect(await failure { () throws(OpenURLError) in try await router.open("app:3") }?.code == .noHandler)
         #expect(await router.use(RegistrySnapshot(number: 3, registry: Registry(handlers: [other]))) == [])
     }

@@ -9,6 +9,8 @@ struct RegistrySnapshot: Sendable {
     /// Later ones have higher numbers; the same number is the same registry.
     let number: Int
     let registry: Registry
+    /// The schemes whose URLs go to another handler than in the snapshot before.
+    var changed: [String] = []
 }
 
 /// The registry's files. Reading and writing them blocks, so it has a thread of its own, which is not the router's.
@@ -61,11 +63,21 @@ public actor RegistryStore {
     /// Reads what the directories hold, for a router to start with.
     public func load() -> Registry {
         usingCache { cache throws(ManifestCache.Failure) in try loader.restore(from: cache) }
-        return reload().registry
+        _ = update()
+        return registry
     }
 
     /// Reads the directories again.
     func reload() -> RegistrySnapshot {
+        let before = registry
+        let schemes = update()
+        let changed = registry.schemes(schemes, thatGoElsewhereThanIn: before).map(\.rawValue)
+        return RegistrySnapshot(number: number, registry: registry, changed: changed)
+    }
+
+    /// - Returns: the schemes whose claims are others than before.
+    private func update() -> Set<Scheme> {
+        let before = applications.applications
         let handlersChanged = loader.update()
         let applicationsChanged = applications.update()
         if handlersChanged || applicationsChanged || number == 0 {
@@ -81,7 +93,9 @@ public actor RegistryStore {
         followPaths()
         let diagnostics = registry.diagnostics + registry.applications.diagnostics
         warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
-        return RegistrySnapshot(number: number, registry: registry)
+        let ofHandlers = handlersChanged ? loader.changedSchemes : []
+        guard applicationsChanged else { return ofHandlers }
+        return ofHandlers.union(before.concernedSchemes).union(applications.applications.concernedSchemes)
     }
 
     /// Registers a bundle or a manifest and reads the directories again.
