@@ -31,7 +31,7 @@ INSTALLED = \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl
 
-.PHONY: build demo test sanitize fuzz fuzz-dbus bench lint format install uninstall clean
+.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-registry lint format install uninstall clean
 
 # The C++ library that Swift's runtime needs is linked in too: finding its symbols is most of a short program's start.
 build:
@@ -107,6 +107,12 @@ fuzz:
 # Times GenericURL beside Foundation's URL and a memchr pass, in one run.
 bench:
 	swift run -c release --package-path Benchmarks compare-url
+
+# Times the registry, in the router and in itself, beside GIO with the same schemes, in one run.
+bench-registry: build
+	@Packaging/require $(TEST_PACKAGES)
+	swift build -c release --package-path Benchmarks --product compare-registry
+	dbus-run-session -- Benchmarks/.build/release/compare-registry $(BUILT)/openurld
 
 # Ten minutes of messages that somebody tampered with.
 fuzz-dbus:

@@ -50,6 +50,11 @@ struct ManifestFiles: Sendable {
         return reading
     }
 
+    /// Counts a file as asked for.
+    mutating func keep(_ path: String) {
+        used.insert(path)
+    }
+
     /// Forgets the files that have not been asked for since the last call.
     mutating func forgetUnused() {
         if used.count < cached.count {

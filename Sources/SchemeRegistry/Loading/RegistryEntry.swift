@@ -32,6 +32,12 @@ struct RegistryEntry {
         return status.st_mode & S_IFMT == S_IFLNK
     }
 
+    /// The version of a manifest that stands in the directory itself, and its path without links.
+    var ownFile: (version: FileVersion, path: String)? {
+        guard form == .manifest, let directory, case .success(let status) = status else { return nil }
+        return status.st_mode & S_IFMT == S_IFREG ? (FileVersion(status), directory.path(of: path)) : nil
+    }
+
     /// Reads the handler that the entry declares, with warnings about what it asks for and does not get.
     ///
     /// A bare manifest in a registry's directory has to be called by its id; `name` is what it is called there.

@@ -16,6 +16,14 @@ public struct RegistryLoader: Sendable {
     private var files = ManifestFiles()
     private var loaded = Entries()
     private var changedHandlers: [Handler] = []
+    private var known: [String: KnownEntry] = [:]
+
+    /// A manifest in a directory that says all about its handler.
+    private struct KnownEntry: Sendable {
+        let version: FileVersion
+        let handler: Handler
+        let warnings: [Diagnostic]
+    }
 
     private struct Entries: Sendable, Hashable {
         var handlers: [Handler] = []
@@ -53,19 +61,15 @@ public struct RegistryLoader: Sendable {
 
     mutating func update(now: Int64) -> Bool {
         var entries = Entries()
+        var next: [String: KnownEntry] = [:]
+        next.reserveCapacity(known.count)
         paths = Set(directories.all.map(\.path))
         for (precedence, (directory, scope)) in directories.all.enumerated() {
             do throws(FileError) {
                 for entry in try self.entries(of: directory, &entries.diagnostics) {
                     if entry.leadsElsewhere { paths.insert(entry.manifestFile) }
                     do throws(InvalidEntry) {
-                        let loaded = try entry.handler(
-                            scope: scope,
-                            precedence: precedence,
-                            named: String(entry.path.dropFirst(directory.count + 1)),
-                            from: &files,
-                            now: now
-                        )
+                        let loaded = try handler(of: entry, in: directory, scope, precedence, now: now, &next)
                         entries.handlers.append(loaded.handler)
                         entries.diagnostics += loaded.warnings
                     } catch {
@@ -77,10 +81,42 @@ public struct RegistryLoader: Sendable {
             }
         }
         files.forgetUnused()
+        known = next
         guard entries != loaded else { return false }
         loaded = entries
         changedHandlers = registry.update(handlers: entries.handlers, diagnostics: entries.diagnostics)
         return true
+    }
+
+    /// Reads a handler, or takes it as it was read before.
+    private mutating func handler(
+        of entry: RegistryEntry,
+        in directory: String,
+        _ scope: RegistryDirectories.Scope,
+        _ precedence: Int,
+        now: Int64,
+        _ next: inout [String: KnownEntry]
+    ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
+        let ownFile = entry.ownFile
+        if let ownFile, let known = known[entry.path], known.version == ownFile.version,
+            known.handler.path == ownFile.path
+        {
+            next[entry.path] = known
+            files.keep(ownFile.path)
+            return (known.handler, known.warnings)
+        }
+        let (handler, warnings) = try entry.handler(
+            scope: scope,
+            precedence: precedence,
+            named: String(entry.path.dropFirst(directory.count + 1)),
+            from: &files,
+            now: now
+        )
+        // A program beside the manifest is looked for each time, as links may have come to lead elsewhere.
+        if let version = ownFile?.version, version.isSettled(at: now), handler.manifest.executable?.isRelative != true {
+            next[entry.path] = KnownEntry(version: version, handler: handler, warnings: warnings)
+        }
+        return (handler, warnings)
     }
 
     /// The bundles and manifests in a directory, in byte order of their names.

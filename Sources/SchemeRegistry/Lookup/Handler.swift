@@ -99,7 +99,9 @@ private final class SharedManifest: Sendable, Hashable {
         self.manifest = manifest
     }
 
-    static func == (left: SharedManifest, right: SharedManifest) -> Bool { left.manifest == right.manifest }
+    static func == (left: SharedManifest, right: SharedManifest) -> Bool {
+        left === right || left.manifest == right.manifest
+    }
 
     func hash(into hasher: inout Hasher) {
         hasher.combine(manifest)

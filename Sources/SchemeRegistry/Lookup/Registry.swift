@@ -10,6 +10,8 @@ public struct Registry: Sendable {
     public var applications: Applications
 
     private var index = HandlerIndex()
+    /// The schemes that belong to one handler whatever the host.
+    private var fixed: [Scheme: BundleIdentifier] = [:]
 
     /// The handlers, those of fixed schemes first, then by directory, date of registration and id.
     public var handlers: [Handler] { index.handlers }
@@ -34,7 +36,8 @@ public struct Registry: Sendable {
         self.diagnostics = diagnostics
         var handlers: [Handler] = []
         var positions: [BundleIdentifier: Int] = [:]
-        var fixed: [Scheme: BundleIdentifier] = [:]
+        let fixedBefore = fixed
+        fixed = [:]
         for var handler in loaded.sorted(by: Handler.precedes) {
             if let first = positions[handler.id] {
                 self.diagnostics += handlers[first].diagnosticOfDuplicate(handler)
@@ -44,8 +47,9 @@ public struct Registry: Sendable {
                 for claim in handler.claims where claim.hosts == nil {
                     for scheme in claim.schemes where fixed[scheme] == nil { fixed[scheme] = handler.id }
                 }
-            } else {
-                // Fixed handlers come first in the order, so all of their schemes are known by now.
+            } else if fixed != fixedBefore || index[handler.id] != handler {
+                // Fixed handlers come first in the order, so all of their schemes are known by now. A handler that kept all
+                // of its claims before keeps them.
                 self.diagnostics += handler.withdrawClaims { fixed[$0] }
             }
             positions[handler.id] = handlers.count

@@ -42,6 +42,11 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether it is a path below the handler's directory.
+    var isRelative: Bool {
+        if case .relative = self { true } else { false }
+    }
+
     /// The value of the key.
     public var description: String {
         switch self {
