@@ -36,12 +36,26 @@ func environment() -> [String: String] {
     return environment
 }
 
-/// The handlers' directory of the installation that this program belongs to.
-func installedHandlers() -> String? {
+/// The directory of the installation that this program belongs to, so many levels above the program.
+func installation(above levels: Int) -> String? {
     guard let path = realpath("/proc/self/exe", nil) else { return nil }
     defer { free(path) }
-    let prefix = String(cString: path).split(separator: "/").dropLast(2).map { "/\($0)" }.joined()
-    return "\(prefix)/share/\(RegistryDirectories.subdirectory)"
+    return String(cString: path).split(separator: "/").dropLast(levels).map { "/\($0)" }.joined()
+}
+
+/// The handlers' directory of the installation.
+func installedHandlers() -> String? {
+    installation(above: 2).map { "\($0)/share/\(RegistryDirectories.subdirectory)" }
+}
+
+/// The command of the installation, which the desktop opens URLs with.
+func installedCommand() -> String? {
+    let command = installation(above: 1).map { "\($0)/openurl" }
+    guard let command, access(command, X_OK) == 0 else {
+        log.warning("there is no openurl beside openurld: the desktop is told of no handler")
+        return nil
+    }
+    return command
 }
 
 @Sendable func serve(on loop: EventLoop) async -> CInt {
@@ -50,7 +64,14 @@ func installedHandlers() -> String? {
     do {
         let desktop = DesktopDirectories(environment: environment)
         let cache = ManifestCache(environment: environment)
-        let store = RegistryStore(directories, desktop: desktop, cache: cache, on: try EventLoop(), log: log)
+        let store = RegistryStore(
+            directories,
+            desktop: desktop,
+            command: installedCommand(),
+            cache: cache,
+            on: try EventLoop(),
+            log: log
+        )
         let registry = await store.load()
         let connection = try await Connection.open(on: loop)
         let router = URLRouter(registry: registry, connection: connection, environment: environment, log: log)

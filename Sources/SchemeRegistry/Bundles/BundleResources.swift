@@ -25,7 +25,7 @@ public struct BundleResources: Sendable, Hashable {
     public init(of handler: Handler, languages: [String]) {
         directory = handler.path
         imageName = handler.manifest.launchImageFile
-        guard HandlerForm(name: handler.path) == .bundle else { return }
+        guard handler.isBundle else { return }
         do throws(FileError) {
             let names = try names(inDirectory: directory) ?? []
             for name in names.compactMap({ String(validating: $0, as: UTF8.self) })
@@ -66,4 +66,9 @@ public struct BundleResources: Sendable, Hashable {
         }
         return [:]
     }
+}
+
+extension Handler {
+    /// Whether it is a bundle and no bare manifest.
+    public var isBundle: Bool { HandlerForm(name: path) == .bundle }
 }

@@ -19,7 +19,7 @@ public struct Registration: Sendable, Hashable {
     /// The schemes that others claim as well. Which handler wins is for the registry's rules, not for the last to come.
     public let conflicts: [Conflict]
     /// What the manifest asks for and does not get, such as a fixed scheme.
-    public let warnings: [Diagnostic]
+    public var warnings: [Diagnostic]
 }
 
 /// Why a handler was not registered.

@@ -21,7 +21,9 @@ public actor RegistryStore {
     private static let limit = Duration.milliseconds(500)
 
     private let directories: RegistryDirectories
+    private let desktop: DesktopDirectories
     private let cache: ManifestCache?
+    private let publication: DesktopPublication?
     private let loop: EventLoop
     private let log: Logger
     private var loader: RegistryLoader
@@ -29,6 +31,8 @@ public actor RegistryStore {
     private var registry = Registry(handlers: [])
     private var number = 0
     private var problems: Set<String> = []
+    /// What is wrong with what was published last.
+    private var publicationProblems: [Diagnostic] = []
     private var following: Following?
 
     private struct Following {
@@ -43,16 +47,20 @@ public actor RegistryStore {
     /// Makes a store that has not looked at the directories yet.
     ///
     /// - Parameters:
+    ///   - command: the absolute path of `openurl`, which the desktop is to open URLs with; nil if it is told of nothing.
     ///   - cache: what is read from and written to at the store's leisure; nil for none.
     ///   - loop: whose thread may be blocked; nothing else waits there.
     public init(
         _ directories: RegistryDirectories,
         desktop: DesktopDirectories,
+        command: String?,
         cache: ManifestCache?,
         on loop: EventLoop,
         log: Logger
     ) {
         self.directories = directories
+        self.desktop = desktop
+        publication = command.flatMap { DesktopPublication(in: desktop, command: $0) }
         self.cache = cache
         self.loop = loop
         self.log = log
@@ -70,7 +78,9 @@ public actor RegistryStore {
     /// Reads the directories again.
     func reload() -> RegistrySnapshot {
         let before = registry
+        let numberBefore = number
         let schemes = update()
+        if number != numberBefore { publicationProblems = publication?.publish(registry, insteadOf: before) ?? [] }
         let changed = registry.schemes(schemes, thatGoElsewhereThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
     }
@@ -91,7 +101,7 @@ public actor RegistryStore {
             log.info("registry read", metadata: counts.mapValues { "\($0)" })
         }
         followPaths()
-        let diagnostics = registry.diagnostics + registry.applications.diagnostics
+        let diagnostics = registry.diagnostics + registry.applications.diagnostics + publicationProblems
         warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
         let ofHandlers = handlersChanged ? loader.changedSchemes : []
         guard applicationsChanged else { return ofHandlers }
@@ -100,7 +110,16 @@ public actor RegistryStore {
 
     /// Registers a bundle or a manifest and reads the directories again.
     func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
-        (try directories.register(path, in: registry), reload())
+        var registration = try directories.register(path, in: registry)
+        let snapshot = reload()
+        registration.warnings += publicationProblems
+        return (registration, snapshot)
+    }
+
+    /// Notes the user's choice for a scheme and reads the desktop's files again.
+    func setDefault(_ id: String, for scheme: String) throws(DefaultError) -> RegistrySnapshot {
+        try registry.setDefault(id, for: scheme, in: desktop)
+        return reload()
     }
 
     /// Takes a registration back and reads the directories again.
@@ -109,12 +128,23 @@ public actor RegistryStore {
         return reload()
     }
 
+    /// What the bundles hold for people to see, by their handlers.
+    func resources() -> [BundleIdentifier: BundleResources] {
+        var resources: [BundleIdentifier: BundleResources] = [:]
+        for handler in registry.handlers where handler.isBundle {
+            resources[handler.id] = BundleResources(of: handler, languages: desktop.languages)
+        }
+        return resources
+    }
+
     // MARK: Following changes
 
-    /// Reads the directories again whenever something in them, or what their entries lead to, changes.
+    /// Reads the directories again whenever something in them, or what their entries lead to, changes; and publishes what
+    /// there is to the desktop.
     ///
     /// - Parameter onChange: called when the registry is another one than before.
     func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
+        publicationProblems = publication?.publish(registry) ?? []
         do throws(Errno) {
             let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self] in
                 self?.assumeIsolated { $0.readChanges() }

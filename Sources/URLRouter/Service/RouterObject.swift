@@ -107,7 +107,9 @@ public struct RouterObject: Sendable {
                     try await unregister(id)
                     return Empty()
                 },
-                .method(RegistryInterface.listHandlers) { [router] _, _ in await router.entries() },
+                .method(RegistryInterface.listHandlers) { [router] _, _ in
+                    await router.entries(await store.resources())
+                },
                 .method(RegistryInterface.listSchemes) { [router] _, _ in
                     let registry = await router.registry
                     var schemes: [String: [String]] = [:]
@@ -117,7 +119,8 @@ public struct RouterObject: Sendable {
                     return schemes
                 },
                 .method(RegistryInterface.setDefault) { _, input in
-                    throw RemoteError(.notSupported, "not yet")
+                    try await setDefault(input.values.0, input.values.1)
+                    return Empty()
                 },
                 .method(RegistryInterface.reload) { _, _ in
                     let snapshot = await store.reload()
@@ -143,7 +146,8 @@ public struct RouterObject: Sendable {
         }
         try await announce(await router.use(snapshot))
         var entry = await router.entry(registration.handler)
-        entry.warnings = registration.warnings.map(\.description) + registration.conflicts.map(warning)
+        entry.warnings =
+            registration.warnings.map(\.description) + snapshot.registry.rivalries(of: registration.handler)
         return entry
     }
 
@@ -152,6 +156,16 @@ public struct RouterObject: Sendable {
         let snapshot: RegistrySnapshot
         do throws(UnregistrationError) {
             snapshot = try await store.unregister(id)
+        } catch {
+            throw RemoteError(.invalidArguments, error.description)
+        }
+        try await announce(await router.use(snapshot))
+    }
+
+    private func setDefault(_ scheme: String, _ id: String) async throws {
+        let snapshot: RegistrySnapshot
+        do throws(DefaultError) {
+            snapshot = try await store.setDefault(id, for: scheme)
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
@@ -172,28 +186,53 @@ private func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier 
     }
 }
 
-/// A second claim in a sentence.
-private func warning(_ conflict: Conflict) -> String {
-    let winner = conflict.handlers.first?.rawValue ?? ""
-    let others = conflict.handlers.dropFirst().map(\.rawValue).joined(separator: ", ")
-    return "\(conflict.scheme): goes to \(winner); \(others) claims it too"
+extension Registry {
+    /// The schemes of a handler that others claim too, each in a sentence.
+    fileprivate func rivalries(of handler: Handler) -> [String] {
+        handler.schemes.compactMap { scheme in
+            let claimants = claimants(of: scheme)
+            guard claimants.count > 1 else { return nil }
+            let others = claimants.dropFirst().joined(separator: ", ")
+            return "\(scheme): goes to \(claimants[0]); \(others) \(claimants.count > 2 ? "claim" : "claims") it too"
+        }
+    }
 }
 
 extension URLRouter {
-    /// Every handler with its state, as the registry's interface lists it.
-    fileprivate func entries() -> [HandlerEntry] {
-        var conflicts: [BundleIdentifier: [Conflict]] = [:]
-        for conflict in registry.conflicts {
-            for id in conflict.handlers { conflicts[id, default: []].append(conflict) }
-        }
+    /// Every handler with its state, and every application that opens URLs, as the registry's interface lists them.
+    fileprivate func entries(_ resources: [BundleIdentifier: BundleResources]) -> [HandlerEntry] {
         let diagnostics = registry.diagnostics
-        return registry.handlers.map { handler in
+        let handlers = registry.handlers.map { handler in
             var entry = entry(handler)
             entry.warnings =
-                diagnostics.filter { $0.file.hasPrefix(handler.entry) }.map(\.description)
-                + (conflicts[handler.id] ?? []).map(warning)
+                diagnostics.filter { $0.file == handler.entry || $0.file.hasPrefix("\(handler.entry)/") }
+                .map(\.description) + registry.rivalries(of: handler)
+            if let resources = resources[handler.id] {
+                entry.name = resources.name ?? entry.name
+                entry.urlNames = resources.urlNames
+                entry.launchImage = resources.launchImage() ?? ""
+                entry.warnings += resources.diagnostics.map(\.description)
+            }
             return entry
         }
+        return handlers + registry.applications.all.compactMap(entry)
+    }
+
+    /// `nil` for an application that opens no URLs.
+    private func entry(_ application: DesktopEntry) -> HandlerEntry? {
+        let schemes = registry.applications.schemes(of: application.id)
+        guard !schemes.isEmpty else { return nil }
+        return HandlerEntry(
+            id: application.id.rawValue,
+            name: application.name,
+            path: application.file,
+            executable: application.command?.program ?? "",
+            schemes: schemes.map(\.rawValue),
+            kind: Claimant.application(application).kind.rawValue,
+            isFixed: false,
+            state: "",
+            warnings: []
+        )
     }
 
     fileprivate func entry(_ handler: Handler) -> HandlerEntry {
