@@ -69,6 +69,53 @@ import Testing
         #expect(loader.readCount == 2)
     }
 
+    @Test func aRegistrationIsTakenUpWithoutALookAtTheRest() throws {
+        try write("com.acme.present", schemes: ["present"])
+        try root.write(try manifest("com.acme.app", schemes: ["one"]).encoded(), to: "opt/one.plist")
+        try root.write(try manifest("com.acme.app", schemes: ["two"]).encoded(), to: "opt/Two.app/Info.plist")
+        try root.write(try manifest("com.acme.other", schemes: ["other"]).encoded(), to: "user/Other.app/Info.plist")
+        var loader = RegistryLoader(directories)
+        _ = update(&loader, now: later)
+        let id = try BundleIdentifier("com.acme.app")
+
+        /// What the loader makes of a change is what a look at everything makes of it.
+        func expectTakenUp(_ isAnother: Bool, _ schemes: [String], named name: String? = nil) {
+            let changed = loader.update(registrationOf: id, named: name)
+            #expect(changed == isAnother)
+            #expect(self.schemes(loader) == schemes)
+            let paths = loader.paths
+            let everything = Registry(loading: directories)
+            #expect(loader.registry.handlers == everything.handlers)
+            #expect(loader.registry.diagnostics == everything.diagnostics)
+            let changedOtherwise = update(&loader, now: later)
+            #expect(!changedOtherwise)
+            #expect(loader.paths == paths)
+        }
+        expectTakenUp(false, ["other", "present"])
+        _ = try directories.register("\(root.path)/opt/one.plist", in: loader.registry)
+        expectTakenUp(true, ["one", "other", "present"])
+        expectTakenUp(false, ["one", "other", "present"])
+        _ = try directories.register("\(root.path)/opt/Two.app", in: loader.registry)
+        expectTakenUp(true, ["other", "present", "two"])
+        try directories.unregister(id, from: loader.registry)
+        expectTakenUp(true, ["other", "present"])
+        // Under a name of its own, and gone again.
+        try root.link("user/A.app", to: "../opt/Two.app")
+        expectTakenUp(true, ["other", "present", "two"], named: "A.app")
+        try #require(unlink("\(root.path)/user/A.app") == 0)
+        expectTakenUp(true, ["other", "present"])
+        try root.link("user/com.acme.app.plist", to: "../opt/nothing.plist")
+        expectTakenUp(true, ["other", "present"])
+
+        // What else has changed is left for the next look at everything.
+        try write("com.acme.present", schemes: ["more"])
+        let changed = loader.update(registrationOf: id)
+        #expect(!changed)
+        let changedOtherwise = update(&loader, now: later)
+        #expect(changedOtherwise)
+        #expect(schemes(loader) == ["more", "other"])
+    }
+
     @Test func whatTheRegistryDependsOnIsListed() throws {
         try write("com.acme.plain", schemes: ["plain"])
         try root.write(try manifest("com.acme.app").encoded(), to: "opt/Acme.app/Info.plist")

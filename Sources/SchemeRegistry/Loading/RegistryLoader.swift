@@ -1,5 +1,4 @@
 internal import Desktop
-internal import Glibc
 
 /// Loads the registry from its directories, and loads it again reading only the files that have changed.
 public struct RegistryLoader: Sendable {
@@ -7,34 +6,24 @@ public struct RegistryLoader: Sendable {
     public private(set) var registry = Registry(handlers: [])
     /// What the registry depends on: the directories, and the files that their entries lead to. What is at one of these
     /// paths, or on the way there, is as it was when the registry was loaded, or ``update()`` finds out.
-    public private(set) var paths: Set<String> = []
-
-    /// The schemes of the handlers that came, went or changed at the last update that made the registry another one.
-    public var changedSchemes: Set<Scheme> { Set(changedHandlers.flatMap(\.schemes)) }
+    public private(set) var paths: Set<String>
 
     private let directories: RegistryDirectories
     private var files = ManifestFiles()
-    private var loaded = Entries()
+    /// What was found in each directory.
+    private var found: [DirectoryContents]
+    private var loaded: (handlers: [Handler], diagnostics: [Diagnostic]) = ([], [])
     private var changedHandlers: [Handler] = []
-    private var known: [String: KnownEntry] = [:]
-
-    /// A manifest in a directory that says all about its handler.
-    private struct KnownEntry: Sendable {
-        let version: FileVersion
-        let handler: Handler
-        let warnings: [Diagnostic]
-    }
-
-    private struct Entries: Sendable, Hashable {
-        var handlers: [Handler] = []
-        var diagnostics: [Diagnostic] = []
-    }
 
     /// A loader that has not looked at the directories yet.
     public init(_ directories: RegistryDirectories) {
         self.directories = directories
         paths = Set(directories.all.map(\.path))
+        found = directories.all.map { _ in DirectoryContents() }
     }
+
+    /// The schemes of the handlers that came, went or changed at the last update that made the registry another one.
+    public var changedSchemes: Set<Scheme> { Set(changedHandlers.flatMap(\.schemes)) }
 
     /// Takes up what an earlier process has read, so that only what has changed since is read. Blocks on the cache's file.
     public mutating func restore(from cache: ManifestCache) throws(ManifestCache.Failure) {
@@ -60,85 +49,40 @@ public struct RegistryLoader: Sendable {
     }
 
     mutating func update(now: Int64) -> Bool {
-        var entries = Entries()
-        var next: [String: KnownEntry] = [:]
-        next.reserveCapacity(known.count)
-        paths = Set(directories.all.map(\.path))
-        for (precedence, (directory, scope)) in directories.all.enumerated() {
-            do throws(FileError) {
-                for entry in try self.entries(of: directory, &entries.diagnostics) {
-                    if entry.leadsElsewhere { paths.insert(entry.manifestFile) }
-                    do throws(InvalidEntry) {
-                        let loaded = try handler(of: entry, in: directory, scope, precedence, now: now, &next)
-                        entries.handlers.append(loaded.handler)
-                        entries.diagnostics += loaded.warnings
-                    } catch {
-                        entries.diagnostics += error.diagnostics
-                    }
-                }
-            } catch {
-                entries.diagnostics.append(Diagnostic(severity: .error, file: directory, reason: error.reason))
-            }
+        var next: [DirectoryContents] = []
+        for (precedence, directory) in directories.all.enumerated() {
+            let place = DirectoryPlace(path: directory.path, scope: directory.scope, precedence: precedence)
+            next.append(DirectoryContents(of: place, before: found[precedence], files: &files, now: now))
         }
         files.forgetUnused()
-        known = next
-        guard entries != loaded else { return false }
-        loaded = entries
-        changedHandlers = registry.update(handlers: entries.handlers, diagnostics: entries.diagnostics)
+        return take(next)
+    }
+
+    /// Looks at what a registration of the user's may have changed, and at nothing else: for its own use right away. Other
+    /// changes are for ``update()``.
+    ///
+    /// - Parameters:
+    ///   - id: the handler that was registered or unregistered.
+    ///   - name: what its entry is called, if not by the id.
+    /// - Returns: whether the registry is another one now.
+    public mutating func update(registrationOf id: BundleIdentifier, named name: String? = nil) -> Bool {
+        guard let user = directories.user else { return update() }
+        let place = DirectoryPlace(path: user, scope: .user, precedence: 0)
+        let names = [name, HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
+        var next = found
+        next[0].look(again: Set(names.compactMap { $0 }), orFor: id, in: place, files: &files, now: currentTime())
+        return take(next)
+    }
+
+    private mutating func take(_ next: [DirectoryContents]) -> Bool {
+        guard next != found else { return false }
+        found = next
+        paths = Set(directories.all.map(\.path) + found.flatMap(\.dependencies))
+        let (handlers, diagnostics) = (found.flatMap(\.handlers), found.flatMap(\.diagnostics))
+        guard handlers != loaded.handlers || diagnostics != loaded.diagnostics else { return false }
+        loaded = (handlers, diagnostics)
+        changedHandlers = registry.update(handlers: handlers, diagnostics: diagnostics)
         return true
-    }
-
-    /// Reads a handler, or takes it as it was read before.
-    private mutating func handler(
-        of entry: RegistryEntry,
-        in directory: String,
-        _ scope: RegistryDirectories.Scope,
-        _ precedence: Int,
-        now: Int64,
-        _ next: inout [String: KnownEntry]
-    ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
-        let ownFile = entry.ownFile
-        if let ownFile, let known = known[entry.path], known.version == ownFile.version,
-            known.handler.path == ownFile.path
-        {
-            next[entry.path] = known
-            files.keep(ownFile.path)
-            return (known.handler, known.warnings)
-        }
-        let (handler, warnings) = try entry.handler(
-            scope: scope,
-            precedence: precedence,
-            named: String(entry.path.dropFirst(directory.count + 1)),
-            from: &files,
-            now: now
-        )
-        // A program beside the manifest is looked for each time, as links may have come to lead elsewhere.
-        if let version = ownFile?.version, version.isSettled(at: now), handler.manifest.executable?.isRelative != true {
-            next[entry.path] = KnownEntry(version: version, handler: handler, warnings: warnings)
-        }
-        return (handler, warnings)
-    }
-
-    /// The bundles and manifests in a directory, in byte order of their names.
-    private func entries(
-        of directory: String,
-        _ diagnostics: inout [Diagnostic]
-    ) throws(FileError) -> [RegistryEntry] {
-        guard let names = try names(inDirectory: directory) else { return [] }
-        let resolved = try ResolvedDirectory(directory)
-        var entries: [RegistryEntry] = []
-        for name in names {
-            if let name = String(validating: name, as: UTF8.self) {
-                guard let form = HandlerForm(name: name) else { continue }
-                entries.append(RegistryEntry(path: "\(directory)/\(name)", form: form, in: resolved))
-            } else {
-                let entry = "\(directory)/\(String(decoding: name, as: UTF8.self))"
-                diagnostics.append(
-                    Diagnostic(severity: .error, file: entry, reason: "has a name that is not UTF-8")
-                )
-            }
-        }
-        return entries
     }
 }
 

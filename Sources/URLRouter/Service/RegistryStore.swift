@@ -71,24 +71,28 @@ public actor RegistryStore {
     /// Reads what the directories hold, for a router to start with.
     public func load() -> Registry {
         usingCache { cache throws(ManifestCache.Failure) in try loader.restore(from: cache) }
-        _ = update()
+        _ = update { $0.update() }
         return registry
     }
 
     /// Reads the directories again.
     func reload() -> RegistrySnapshot {
+        reload { $0.update() }
+    }
+
+    private func reload(_ update: (inout RegistryLoader) -> Bool) -> RegistrySnapshot {
         let before = registry
         let numberBefore = number
-        let schemes = update()
+        let schemes = self.update(update)
         if number != numberBefore { publicationProblems = publication?.publish(registry, insteadOf: before) ?? [] }
         let changed = registry.schemes(schemes, thatGoElsewhereThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
     }
 
     /// - Returns: the schemes whose claims are others than before.
-    private func update() -> Set<Scheme> {
+    private func update(_ update: (inout RegistryLoader) -> Bool) -> Set<Scheme> {
         let before = applications.applications
-        let handlersChanged = loader.update()
+        let handlersChanged = update(&loader)
         let applicationsChanged = applications.update()
         if handlersChanged || applicationsChanged || number == 0 {
             number += 1
@@ -108,10 +112,13 @@ public actor RegistryStore {
         return ofHandlers.union(before.concernedSchemes).union(applications.applications.concernedSchemes)
     }
 
-    /// Registers a bundle or a manifest and reads the directories again.
+    /// Registers a bundle or a manifest and reads what that has changed.
     func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
         var registration = try directories.register(path, in: registry)
-        let snapshot = reload()
+        let handler = registration.handler
+        let snapshot = reload {
+            $0.update(registrationOf: handler.id, named: handler.entry.split(separator: "/").last.map(String.init))
+        }
         registration.warnings += publicationProblems
         return (registration, snapshot)
     }
@@ -122,10 +129,10 @@ public actor RegistryStore {
         return reload()
     }
 
-    /// Takes a registration back and reads the directories again.
+    /// Takes a registration back and reads what that has changed.
     func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
         try directories.unregister(id, from: registry)
-        return reload()
+        return reload { $0.update(registrationOf: id) }
     }
 
     /// What the bundles hold for people to see, by their handlers.

@@ -1,0 +1,125 @@
+internal import Desktop
+internal import Glibc
+
+/// One of the registry's directories.
+struct DirectoryPlace {
+    let path: String
+    let scope: RegistryDirectories.Scope
+    let precedence: Int
+}
+
+/// What one of the registry's directories holds: its bundles and manifests in byte order of their names.
+struct DirectoryContents: Sendable, Hashable {
+    private struct Entry: Sendable, Hashable {
+        let name: String
+        var handler: Handler?
+        var diagnostics: [Diagnostic] = []
+        /// The property list, where it is another file than the entry.
+        var dependency: String?
+        /// The version of a manifest that says all about its handler.
+        var ownFile: FileVersion?
+    }
+
+    private var entries: [Entry] = []
+    private var problems: [Diagnostic] = []
+
+    /// The handlers that are declared.
+    var handlers: [Handler] { entries.compactMap(\.handler) }
+
+    /// What is wrong with the rest.
+    var diagnostics: [Diagnostic] { problems + entries.flatMap(\.diagnostics) }
+
+    /// The files besides the directory that this depends on.
+    var dependencies: [String] { entries.compactMap(\.dependency) }
+
+    /// Nothing.
+    init() {}
+
+    /// What a directory holds now, with what has not changed since `before` taken from there.
+    init(of place: DirectoryPlace, before: DirectoryContents, files: inout ManifestFiles, now: Int64) {
+        do throws(FileError) {
+            guard let names = try names(inDirectory: place.path) else { return }
+            let resolved = try ResolvedDirectory(place.path)
+            var known = before.entries[...]
+            for bytes in names {
+                guard let name = String(validating: bytes, as: UTF8.self) else {
+                    let entry = "\(place.path)/\(String(decoding: bytes, as: UTF8.self))"
+                    problems.append(Diagnostic(severity: .error, file: entry, reason: "has a name that is not UTF-8"))
+                    continue
+                }
+                while let first = known.first, first.name.utf8.lexicographicallyPrecedes(bytes) { known.removeFirst() }
+                let same = known.first.flatMap { $0.name == name ? $0 : nil }
+                if let entry = Self.entry(name, in: place, resolved, before: same, files: &files, now: now) {
+                    entries.append(entry)
+                }
+            }
+        } catch {
+            problems.append(Diagnostic(severity: .error, file: place.path, reason: error.reason))
+        }
+    }
+
+    /// Looks again at some names, and at whatever else declares a handler with an id.
+    mutating func look(
+        again names: Set<String>,
+        orFor id: BundleIdentifier,
+        in place: DirectoryPlace,
+        files: inout ManifestFiles,
+        now: Int64
+    ) {
+        let names = names.union(entries.filter { $0.handler?.id == id }.map(\.name))
+        entries.removeAll { names.contains($0.name) }
+        let resolved: ResolvedDirectory
+        do throws(FileError) {
+            resolved = try ResolvedDirectory(place.path)
+        } catch {
+            // It went away meanwhile, and the whole of it is looked at for that.
+            return
+        }
+        for name in names where faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
+            guard let entry = Self.entry(name, in: place, resolved, before: nil, files: &files, now: now) else {
+                continue
+            }
+            let position = entries.firstIndex { name.utf8.lexicographicallyPrecedes($0.name.utf8) } ?? entries.endIndex
+            entries.insert(entry, at: position)
+        }
+    }
+
+    /// What an entry declares; nil for files that are nothing to the registry.
+    private static func entry(
+        _ name: String,
+        in place: DirectoryPlace,
+        _ directory: ResolvedDirectory,
+        before: Entry?,
+        files: inout ManifestFiles,
+        now: Int64
+    ) -> Entry? {
+        guard let form = HandlerForm(name: name) else { return nil }
+        let file = RegistryEntry(path: "\(place.path)/\(name)", form: form, in: directory)
+        let ownFile = file.ownFile
+        if let ownFile, let before, before.ownFile == ownFile.version, before.handler?.path == ownFile.path {
+            files.keep(ownFile.path)
+            return before
+        }
+        var entry = Entry(name: name, dependency: file.leadsElsewhere ? file.manifestFile : nil)
+        do throws(InvalidEntry) {
+            let (handler, warnings) = try file.handler(
+                scope: place.scope,
+                precedence: place.precedence,
+                named: name,
+                from: &files,
+                now: now
+            )
+            entry.handler = handler
+            entry.diagnostics = warnings
+            // A program beside the manifest is looked for each time, as links may have come to lead elsewhere.
+            if let version = ownFile?.version, version.isSettled(at: now),
+                handler.manifest.executable?.isRelative != true
+            {
+                entry.ownFile = version
+            }
+        } catch {
+            entry.diagnostics = error.diagnostics
+        }
+        return entry
+    }
+}
