@@ -6,7 +6,7 @@ import Testing
 @testable import DBus
 
 /// A listener in a directory of its own, and a connection to it.
-private func withPeers(
+func withPeers(
     limits: ConnectionLimits = ConnectionLimits(),
     maximumConnections: Int = 256,
     _ body: (PeerListener, Connection, _ accepted: AsyncStream<Connection>) async throws -> Void
@@ -96,19 +96,18 @@ private func withPeers(
             #expect(try await client.call(Echo.string, on: Self.object, "") == "")
             await server.close()
             await #expect(throws: CallError.disconnected) { try await hanging.value }
-            await client.waitUntilClosed()
+            #expect(await client.waitUntilClosed() == .disconnected)
+            #expect(await server.waitUntilClosed() == .closed)
             #expect(await client.peerCredentials == nil)
         }
     }
 
     @Test func tooManyAreTurnedAway() async throws {
-        try await withPeers(maximumConnections: 1) { listener, client, _ in
+        try await withPeers(maximumConnections: 1) { (listener, client, _) async throws in
             #expect(try await client.call(Echo.string, on: Self.object, "") == "")
-            let second = try await Connection.open(peer: listener.address, on: listener.loop)
-            await #expect(throws: CallError.disconnected) {
-                try await second.call(Echo.string, on: Self.object, "", timeout: nil)
+            await #expect(throws: ConnectionError(reason: "the other end closed the connection")) {
+                try await Connection.open(peer: listener.address, on: listener.loop)
             }
-            await second.waitUntilClosed()
             #expect(try await client.call(Echo.string, on: Self.object, "") == "")
         }
     }
@@ -178,17 +177,4 @@ private func withPeers(
             #expect(await client.queuedMessages == 0)
         }
     }
-}
-
-private func connectedSocket(_ path: String) -> Int32? {
-    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8.prefix($0.count - 1))) }
-    let status = withUnsafePointer(to: &address) {
-        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-        }
-    }
-    return status == 0 ? descriptor : nil
 }

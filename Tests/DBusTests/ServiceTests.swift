@@ -59,8 +59,8 @@ import Testing
             for part in [
                 "<interface name=\"com.example.Echo1\">",
                 "<arg name=\"values\" type=\"av\" direction=\"out\"/>",
-                "<property name=\"Volume\" type=\"u\" access=\"readwrite\"/>",
-                "<property name=\"Version\" type=\"s\" access=\"read\"/>",
+                "<property name=\"Volume\" type=\"u\" access=\"readwrite\">",
+                "<property name=\"Version\" type=\"s\" access=\"read\">",
                 "<signal name=\"Played\">",
                 "<signal name=\"PropertiesChanged\">",
                 "org.freedesktop.DBus.Peer",

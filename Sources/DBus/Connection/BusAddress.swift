@@ -1,4 +1,5 @@
 internal import CDBus
+internal import Glibc
 
 /// Which bus to connect to.
 public enum BusAddress: Sendable, Hashable {
@@ -13,39 +14,56 @@ public enum BusAddress: Sendable, Hashable {
     case address(String)
 }
 
-/// Why there is no connection to a bus.
+/// Why there is no connection.
 public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What libdbus says.
+    /// What libdbus says, or this module.
     public let reason: String
 
     /// The reason for a person.
     public var description: String { reason }
 
+    /// The other end did not answer within the time that the caller gave.
+    public static let timedOut = ConnectionError(reason: "no answer came in time")
+    /// The task that opened the connection was cancelled.
+    public static let cancelled = ConnectionError(reason: "opening the connection was cancelled")
     static let outOfMemory = ConnectionError(reason: "out of memory")
 }
 
 extension BusAddress {
-    /// Connects and introduces itself to the bus, blocking the thread while it does.
-    ///
-    /// The connection is the caller's own (libdbus calls it private): to be closed, then released.
-    func connect() throws(ConnectionError) -> OpaquePointer {
-        let connection = try withLibraryError { error -> OpaquePointer? in
-            switch self {
-            case .session: return dbus_bus_get_private(DBUS_BUS_SESSION, &error)
-            case .system: return dbus_bus_get_private(DBUS_BUS_SYSTEM, &error)
-            case .address(let address):
-                guard !address.utf8.contains(0), let connection = dbus_connection_open_private(address, &error) else {
-                    return nil
-                }
-                if dbus_bus_register(connection, &error) != 0 { return connection }
-                dbus_connection_close(connection)
-                dbus_connection_unref(connection)
-                return nil
-            }
+    /// The address in D-Bus's notation, by the specification's "Well-known Message Bus Instances" and, as libdbus does it,
+    /// systemd's place for the user's bus where the environment names none.
+    var text: String {
+        switch self {
+        case .session: Self.variable("DBUS_SESSION_BUS_ADDRESS") ?? Self.userBus ?? "autolaunch:"
+        case .system: Self.variable("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/var/run/dbus/system_bus_socket"
+        case .address(let address): address
         }
-        // Otherwise libdbus ends the process when the bus goes away.
-        dbus_connection_set_exit_on_disconnect(connection, 0)
-        return connection
+    }
+
+    private static func variable(_ name: String) -> String? {
+        guard let value = getenv(name), value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
+
+    private static var userBus: String? {
+        guard let directory = variable("XDG_RUNTIME_DIR") else { return nil }
+        let path = directory + "/bus"
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == getuid(),
+            let escaped = dbus_address_escape_value(path)
+        else { return nil }
+        defer { dbus_free(escaped) }
+        return "unix:path=" + String(cString: escaped)
+    }
+}
+
+/// Opens a socket, or starts a program, at an address in D-Bus's notation.
+///
+/// The connection is the caller's own (libdbus calls it private): to be closed, then released. The thread is blocked while
+/// the other end has no room for one more connection.
+func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
+    try withLibraryError { error in
+        address.utf8.contains(0) ? nil : dbus_connection_open_private(address, &error)
     }
 }
 

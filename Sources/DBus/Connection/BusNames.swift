@@ -3,6 +3,7 @@ enum BusDriver {
     static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
     static let interface: InterfaceName = "org.freedesktop.DBus"
 
+    static let hello = Method<Empty, String>(interface, "Hello")
     static let requestName = Method<Arguments<String, UInt32>, UInt32>(interface, "RequestName")
     static let releaseName = Method<String, UInt32>(interface, "ReleaseName")
     static let getNameOwner = Method<String, String>(interface, "GetNameOwner")
@@ -94,7 +95,7 @@ extension Connection {
 
     /// Gives a well-known name back; giving back one that is not owned does nothing.
     public func releaseName(_ name: BusName) async throws(CallError) {
-        _ = try await call(BusDriver.releaseName, on: BusDriver.object, name.rawValue)
+        try await call(BusDriver.releaseName, on: BusDriver.object, name.rawValue)
     }
 
     /// The unique name of a name's owner; nil where there is none.
@@ -111,7 +112,7 @@ extension Connection {
     /// - Parameter timeout: the bus itself waits for minutes, so a shorter time is for the caller to set.
     /// - Throws: a ``CallError/remote(_:)`` of the bus's own: no service file has the name, or its program ended.
     public func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
-        _ = try await call(BusDriver.startService, on: BusDriver.object, Arguments(name.rawValue, 0), timeout: timeout)
+        try await call(BusDriver.startService, on: BusDriver.object, Arguments(name.rawValue, 0), timeout: timeout)
     }
 
     /// Who is behind a name, from the bus and not from the caller's own words.

@@ -6,16 +6,18 @@ internal import Reactor
 extension Connection {
     /// - Returns: false when there is no memory, and the connection has ended.
     func attach() -> Bool {
+        guard let raw else { return false }
         let pointer = Unmanaged.passRetained(self).toOpaque()
         dbus_connection_set_max_received_size(raw, limits.receivedBytes)
         guard dbus_connection_add_filter(raw, receiveMessage, pointer, nil) != 0 else {
             dbus_connection_close(raw)
             dbus_connection_unref(raw)
+            markReleased()
             Unmanaged.passUnretained(self).release()
             return false
         }
         guard dbus_connection_set_watch_functions(raw, addWatch, removeWatch, toggleWatch, pointer, nil) != 0 else {
-            disconnect()
+            disconnect(.disconnected)
             return false
         }
         dbus_connection_set_dispatch_status_function(raw, dispatchStatusChanged, pointer, nil)
@@ -23,7 +25,7 @@ extension Connection {
         return true
     }
 
-    func detach() {
+    func detach(_ raw: OpaquePointer) {
         dbus_connection_set_watch_functions(raw, nil, nil, nil, nil, nil)
         dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
         watches.removeAll()
@@ -51,17 +53,20 @@ extension Connection {
         isDispatching = true
         dbus_watch_handle(watch.pointer, flags)
         dispatch()
-        if flags & DBUS_WATCH_WRITABLE.rawValue != 0 { sendQueued() }
-        if state == .closing, !hasMessagesToSend { disconnect() }
     }
 
     /// How many messages are taken before the loop's other work gets its turn.
     private static let messagesPerTurn = 64
 
     private func dispatch() {
-        guard state != .released else { return }
+        guard let raw else { return }
         isDispatching = true
-        defer { isDispatching = false }
+        takeMessages(raw)
+        isDispatching = false
+        sendQueued()
+    }
+
+    private func takeMessages(_ raw: OpaquePointer) {
         for _ in 0..<Self.messagesPerTurn {
             switch dbus_connection_dispatch(raw) {
             case DBUS_DISPATCH_DATA_REMAINS: continue

@@ -1,39 +1,70 @@
 internal import CDBus
 
+/// What calls that wait for their answer take.
+struct Load {
+    var calls = 1
+    var bytes: Int
+    var descriptors: Int
+
+    static let none = Load(calls: 0, bytes: 0, descriptors: 0)
+
+    static func += (a: inout Load, b: Load) {
+        a.calls += b.calls
+        a.bytes += b.bytes
+        a.descriptors += b.descriptors
+    }
+
+    static func -= (a: inout Load, b: Load) {
+        a.calls -= b.calls
+        a.bytes -= b.bytes
+        a.descriptors -= b.descriptors
+    }
+
+    /// What there is too much of, for a person.
+    func excess(_ calls: Int, _ bytes: Int, _ descriptors: Int) -> String? {
+        if self.calls > calls { return "too many calls are waiting for an answer" }
+        if self.bytes > bytes { return "the arguments of calls that wait for an answer are too large" }
+        return self.descriptors > descriptors ? "calls that wait for an answer hold too many descriptors" : nil
+    }
+}
+
 /// The calls of others that wait for their answer: counted for the limits, and cancelled with the connection.
 struct IncomingCalls {
     private var tasks: [UInt64: Task<Void, Never>] = [:]
-    private var bySender: [BusName?: Int] = [:]
+    private var bySender: [BusName?: Load] = [:]
+    private var all = Load.none
     private var lastNumber: UInt64 = 0
-    private var idleWaiters: [CheckedContinuation<Void, Never>] = []
+
+    var isIdle: Bool { tasks.isEmpty }
 
     /// Counts a call.
     ///
-    /// - Returns: its number, or nil when there are too many.
-    mutating func begin(_ sender: BusName?, _ limits: ConnectionLimits) -> UInt64? {
-        let count = bySender[sender, default: 0]
-        guard tasks.count < limits.calls, count < limits.callsPerSender else { return nil }
-        bySender[sender] = count + 1
+    /// - Returns: its number, or what there is too much of.
+    mutating func begin(_ load: Load, of sender: BusName?, _ limits: ConnectionLimits) -> Result<UInt64, RemoteError> {
+        var own = bySender[sender] ?? .none
+        own += load
+        var sum = all
+        sum += load
+        let excess =
+            own.excess(limits.callsPerSender, limits.argumentBytesPerSender, limits.descriptorsPerSender)
+            ?? sum.excess(limits.calls, limits.argumentBytes, limits.descriptors)
+        if let excess { return .failure(RemoteError(.limitsExceeded, excess)) }
+        bySender[sender] = own
+        all = sum
         lastNumber += 1
-        return lastNumber
+        return .success(lastNumber)
     }
 
     mutating func started(_ number: UInt64, _ task: Task<Void, Never>) {
         tasks[number] = task
     }
 
-    mutating func end(_ number: UInt64, _ sender: BusName?) {
+    mutating func end(_ number: UInt64, _ load: Load, of sender: BusName?) {
         tasks[number] = nil
-        if tasks.isEmpty {
-            for waiter in idleWaiters { waiter.resume() }
-            idleWaiters = []
-        }
-        guard let count = bySender[sender] else { return }
-        bySender[sender] = count > 1 ? count - 1 : nil
-    }
-
-    mutating func whenIdle(_ waiter: CheckedContinuation<Void, Never>) {
-        if tasks.isEmpty { waiter.resume() } else { idleWaiters.append(waiter) }
+        all -= load
+        guard var own = bySender[sender] else { return }
+        own -= load
+        bySender[sender] = own.calls > 0 ? own : nil
     }
 
     func cancelAll() {
@@ -44,8 +75,10 @@ struct IncomingCalls {
 extension Connection {
     /// Makes an object with these interfaces callable, at once; `Introspectable`, `Properties` and `Peer` come with it.
     ///
-    /// More interfaces can be added to an object later; one of the same name takes the place of the earlier one.
+    /// More interfaces can be added to an object later; one of the same name takes the place of the earlier one. They go with
+    /// the connection, so their methods may hold it.
     public func export(_ interfaces: [ExportedInterface], at path: ObjectPath) {
+        guard state == .open else { return }
         objects.add(interfaces, at: path)
     }
 
@@ -54,9 +87,12 @@ extension Connection {
         objects.remove(path)
     }
 
-    /// Returns when every call of others that has arrived has its answer.
+    /// Returns when every call of others that has arrived has its answer, or when the task is cancelled.
+    ///
+    /// An exported method that waits here waits for itself, until the connection ends: it answers first, and has another
+    /// task wait.
     public func waitUntilAnswered() async {
-        await withCheckedContinuation { incomingCalls.whenIdle($0) }
+        await wait(for: .answered)
     }
 
     /// Who sent a message; the bus fills it in, and without a bus it could be anything.
@@ -73,38 +109,45 @@ extension Connection {
             serial: dbus_message_get_serial(pointer),
             isExpected: dbus_message_get_no_reply(pointer) == 0
         )
-        let call = IncomingCall(sender: sender, path: ObjectPath(trusted: String(cString: path)))
+        let call = IncomingCall(connection: self, sender: sender, path: ObjectPath(trusted: String(cString: path)))
         let interface = dbus_message_get_interface(pointer).map { InterfaceName(trusted: String(cString: $0)) }
         let method: ExportedMethod
         switch objects.method(call.path, interface, MemberName(trusted: String(cString: member))) {
         case .success(let found): method = found
         case .failure(let error): return answer(address, with: error)
         }
-        guard let number = incomingCalls.begin(sender, limits) else {
-            return answer(address, with: RemoteError(.limitsExceeded, "too many calls are waiting for an answer"))
-        }
         let body: ExportedMethod.Body
+        let load: Load
         do throws(DecodingError) {
             try Message.check(pointer, method.inputSignature)
             var reader = MessageReader(message: pointer, limit: limits.bodyBytes)
             body = try method.begin(&reader)
+            load = Load(bytes: reader.bytes, descriptors: reader.descriptors)
         } catch {
-            incomingCalls.end(number, sender)
             return answer(address, with: error)
+        }
+        let number: UInt64
+        switch incomingCalls.begin(load, of: sender, limits) {
+        case .success(let next): number = next
+        case .failure(let error): return answer(address, with: error)
         }
         // Tasks of one actor start in the order in which they are made. This one prefers the loop, so that what waits in it
         // comes back in the order in which it was resumed.
-        let task = Task(executorPreference: loop) { await self.run(number, body, call, address) }
+        let task = Task(executorPreference: loop) { await self.run(number, load, body, call, address) }
         incomingCalls.started(number, task)
     }
 
     private func run(
         _ number: UInt64,
+        _ load: Load,
         _ body: ExportedMethod.Body,
         _ call: IncomingCall,
         _ address: ReplyAddress
     ) async {
-        defer { incomingCalls.end(number, address.sender) }
+        defer {
+            incomingCalls.end(number, load, of: address.sender)
+            if incomingCalls.isIdle { waiters.resumeAll(.answered) }
+        }
         do {
             let output = try await body(call)
             guard address.isExpected else { return }

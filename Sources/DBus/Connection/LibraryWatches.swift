@@ -31,6 +31,11 @@ struct LibraryWatches {
         watches[watch]?.isEnabled = dbus_watch_get_enabled(watch) != 0
     }
 
+    /// Leaves a descriptor alone until ``toggle(_:)``.
+    func pause(_ watch: OpaquePointer) {
+        watches[watch]?.isEnabled = false
+    }
+
     mutating func removeAll() {
         for watch in watches.values { watch.cancel() }
         watches = [:]

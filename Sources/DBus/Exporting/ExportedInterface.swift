@@ -1,5 +1,8 @@
 /// Who calls a method that this program exports.
 public struct IncomingCall: Sendable {
+    /// The connection that the call came on: what the kernel says of the other end of one without a bus is its
+    /// ``Connection/peerCredentials``.
+    public let connection: Connection
     /// The caller's unique name, which the bus vouches for; nil on a connection without a bus.
     public let sender: BusName?
     /// The object that is called.
@@ -69,11 +72,13 @@ public struct ExportedInterface: Sendable {
         /// A property that others may read, and set where there is a `set`; both run on the connection's event loop.
         ///
         /// - Parameters:
+        ///   - change: what the description promises of ``Connection/emitChange(of:at:)``.
         ///   - content: called each time somebody reads the property.
         ///   - set: takes a new value; an error that it throws is the answer, and ``Connection/emitChange(of:at:)`` tells
         ///     the others.
         public static func property<Content: DBusType>(
             _ property: Property<Content>,
+            emitsChange change: PropertyChange = .never,
             set: (@Sendable (Content) throws -> Void)? = nil,
             _ content: @escaping @Sendable () -> Content
         ) -> Member {
@@ -82,6 +87,7 @@ public struct ExportedInterface: Sendable {
             let exported = ExportedProperty(
                 name: property.name,
                 signature: Content.signature,
+                change: change,
                 read: { PropertyValue(content()) },
                 write: write
             )
@@ -96,10 +102,25 @@ public struct ExportedInterface: Sendable {
 
         private static func named(_ names: [String], _ signature: Signature) -> [Argument] {
             let types = signature.elements
+            // Names are for people, who may do without.
+            let names = names.isEmpty ? types.indices.map { "arg\($0)" } : names
             precondition(names.count == types.count, "\(types.count) arguments are described with \(names.count) names")
             return zip(names, types).map { Argument(name: $0, type: $1) }
         }
     }
+}
+
+/// What a property's description promises of its changes: the annotation
+/// `org.freedesktop.DBus.Property.EmitsChangedSignal` of the D-Bus specification.
+public enum PropertyChange: String, Sendable, Hashable {
+    /// They are not told.
+    case never = "false"
+    /// `PropertiesChanged` carries the new value.
+    case value = "true"
+    /// `PropertiesChanged` names the property, for others to read.
+    case invalidation = "invalidates"
+    /// There are none as long as the object exists.
+    case constant = "const"
 }
 
 struct Argument: Sendable {
@@ -122,6 +143,7 @@ struct ExportedMethod: Sendable {
 struct ExportedProperty: Sendable {
     let name: MemberName
     let signature: Signature
+    let change: PropertyChange
     let read: @Sendable () -> PropertyValue
     let write: (@Sendable (Value) throws -> Void)?
 }

@@ -38,9 +38,16 @@ enum Introspection {
         }
         for property in interface.properties.values.sorted(by: { $0.name.rawValue < $1.name.rawValue }) {
             let access = property.write == nil ? "read" : "readwrite"
-            xml += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"\(access)\"/>\n"
+            xml += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"\(access)\""
+            xml += property.change == .value ? "/>\n" : ">\n\(annotation(property.change))    </property>\n"
         }
         return xml + "  </interface>\n"
+    }
+
+    /// Without one a property is said to tell its changes.
+    private static func annotation(_ change: PropertyChange) -> String {
+        let name = "org.freedesktop.DBus.Property.EmitsChangedSignal"
+        return "      <annotation name=\"\(name)\" value=\"\(change.rawValue)\"/>\n"
     }
 
     private static func element(_ kind: String, _ name: MemberName, _ arguments: [String]) -> String {

@@ -4,7 +4,8 @@ public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
     public let interface: InterfaceName
     /// The method's name.
     public let name: MemberName
-    /// What the arguments are called, for introspection; as many as ``MessageBody/signature`` of `Input` has types.
+    /// What the arguments are called, for introspection; as many as ``MessageBody/signature`` of `Input` has types, or none
+    /// at all, and they are called `arg0` and so on.
     public let inputs: [String]
     /// What the results are called, for introspection.
     public let outputs: [String]

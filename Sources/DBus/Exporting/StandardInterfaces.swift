@@ -71,6 +71,9 @@ enum StandardInterfaces {
         inputs: ["interface_name", "property_name", "value"]
     )
 
+    static let setProperty = Method<Arguments<String, String, PropertyValue>, Empty>(properties, "Set")
+    static let getAllProperties = Method<String, [String: Value]>(properties, "GetAll")
+
     static let propertiesChanged = Signal<Arguments<String, [String: PropertyValue], [String]>>(
         properties,
         "PropertiesChanged",
@@ -124,18 +127,4 @@ enum StandardInterfaces {
 public enum PeerInterface {
     /// Answers when everything that was sent before has been received.
     public static let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
-}
-
-extension Connection {
-    /// Tells everyone who subscribed to `PropertiesChanged` what a property of an exported object holds now.
-    ///
-    /// A property that the object does not export is nobody's to know, and nothing is sent.
-    ///
-    /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
-    public func emitChange<Content: DBusType>(of property: Property<Content>, at path: ObjectPath) throws(CallError) {
-        guard let exported = objects.property(path, property.interface, property.name) else { return }
-        let changed = [property.name.rawValue: exported.read()]
-        let body = Arguments(property.interface.rawValue, changed, [String]())
-        try emit(StandardInterfaces.propertiesChanged, from: path, body)
-    }
 }

@@ -5,6 +5,8 @@ internal import CDBus
 /// Unchecked because libdbus counts references atomically and a message is written by its maker alone, before it is sent.
 final class Message: @unchecked Sendable {
     let pointer: OpaquePointer
+    /// Bytes of a message that was written here, at most.
+    private(set) var size = 0
 
     /// Takes over a reference.
     init(owning pointer: OpaquePointer) {
@@ -109,6 +111,7 @@ final class Message: @unchecked Sendable {
         var writer = MessageWriter(message: pointer, signature, limit: limit, used: Self.headerSize + pathLength)
         try body.write(to: &writer)
         try writer.finish()
+        size = writer.size
     }
 }
 

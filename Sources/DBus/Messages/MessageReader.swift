@@ -35,7 +35,12 @@ public struct MessageReader: ~Copyable {
     private var iterator: DBusMessageIter
     private let limit: Int
     private var budget: Int
+    /// How many descriptors were taken.
+    private(set) var descriptors = 0
     private let depth: Int
+
+    /// How many bytes of values were taken.
+    var bytes: Int { limit - budget }
 
     /// - Parameter limit: how many bytes of values to take at most.
     init(message: OpaquePointer, limit: Int) {
@@ -50,6 +55,7 @@ public struct MessageReader: ~Copyable {
         iterator = DBusMessageIter()
         limit = reader.limit
         budget = reader.budget
+        descriptors = reader.descriptors
         depth = reader.depth + 1
     }
 
@@ -145,6 +151,7 @@ public struct MessageReader: ~Copyable {
     mutating func readDescriptor() throws(DecodingError) -> CInt {
         let descriptor = try readFixed(TypeCode.unixFD, CInt(-1))
         guard descriptor >= 0 else { throw .invalidValue("a file descriptor did not arrive") }
+        descriptors += 1
         return descriptor
     }
 
@@ -204,6 +211,7 @@ public struct MessageReader: ~Copyable {
         dbus_message_iter_recurse(&iterator, &inner.iterator)
         try body(&inner)
         budget = inner.budget
+        descriptors = inner.descriptors
         dbus_message_iter_next(&iterator)
     }
 

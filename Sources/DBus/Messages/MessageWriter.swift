@@ -73,6 +73,9 @@ public struct MessageWriter: ~Copyable {
         depth = writer.depth + 1
     }
 
+    /// How much of the limit is used.
+    var size: Int { limit - budget }
+
     /// Checks that everything that was promised has been written.
     func finish() throws(EncodingError) {
         guard expected.isComplete else { throw .inconsistentValue }

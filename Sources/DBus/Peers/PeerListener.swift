@@ -4,9 +4,11 @@ public import Reactor
 
 /// A socket that other programs of the same user connect to, with no bus in between.
 ///
-/// Whoever connects proves by the kernel's word (`EXTERNAL`) that it belongs to this user; anybody else is turned away.
-/// A connection without a bus calls and exports like any other. It has no names: destinations are nil, and so are senders,
+/// Whoever connects proves by the kernel's word (`EXTERNAL`) that it belongs to this user, and does so within five seconds;
+/// anybody else is turned away. A connection without a bus calls and exports like any other. It has no names: destinations are nil, and so are senders,
 /// as nobody vouches for what a message says about them.
+///
+/// A listener lives until ``close()``, whether or not somebody holds it.
 public actor PeerListener {
     /// The event loop that carries the listener and the connections that it accepts.
     public nonisolated let loop: EventLoop
@@ -20,7 +22,9 @@ public actor PeerListener {
     private let maximumConnections: Int
     private let accept: @Sendable (Connection) -> Void
     private var watches = LibraryWatches()
+    private let authenticationTime: Duration
     private var connections = 0
+    private var hasAccepted = false
     private var isOpen = true
 
     /// Listens.
@@ -30,21 +34,24 @@ public actor PeerListener {
     ///     that only this user can reach.
     ///   - limits: how much each connection takes.
     ///   - maximumConnections: how many there may be at a time; more are turned away.
+    ///   - authenticationTime: how long the other end has to prove who it is.
     ///   - accept: called on the event loop for each connection, before anything arrives on it; it exports what the
-    ///     other end may call.
+    ///     other end may call. The other end belongs to this user, by its socket, and has yet to say hello: if it never
+    ///     does, the connection ends with ``ConnectionEnd/unauthenticated``.
     /// - Throws: ``ConnectionError`` with libdbus's own words when the socket cannot be made.
     public static func listen(
         at address: String,
         on loop: EventLoop,
         limits: ConnectionLimits = ConnectionLimits(),
         maximumConnections: Int = 256,
+        authenticationTime: Duration = .seconds(5),
         accept: @escaping @Sendable (isolated Connection) -> Void
     ) async throws(ConnectionError) -> PeerListener {
         try await loop.run { () throws(ConnectionError) -> PeerListener in
             let raw = try withLibraryError { error in
                 address.utf8.contains(0) ? nil : dbus_server_listen(address, &error)
             }
-            let listener = PeerListener(raw, on: loop, limits, maximumConnections) { connection in
+            let listener = PeerListener(raw, on: loop, limits, maximumConnections, authenticationTime) { connection in
                 connection.assumeIsolated { accept($0) }
             }
             guard listener.assumeIsolated({ $0.attach() }) else { throw .outOfMemory }
@@ -57,12 +64,14 @@ public actor PeerListener {
         on loop: EventLoop,
         _ limits: ConnectionLimits,
         _ maximumConnections: Int,
+        _ authenticationTime: Duration,
         accept: @escaping @Sendable (Connection) -> Void
     ) {
         self.raw = raw
         self.loop = loop
         self.limits = limits
         self.maximumConnections = maximumConnections
+        self.authenticationTime = authenticationTime
         self.accept = accept
         let text = dbus_server_get_address(raw)
         address = text.map { String(cString: $0) } ?? ""
@@ -97,81 +106,44 @@ public actor PeerListener {
 
     /// What is not referenced when this returns is closed by libdbus.
     fileprivate func accept(_ pointer: OpaquePointer) {
-        guard connections < maximumConnections else { return }
+        hasAccepted = true
+        guard connections < maximumConnections, Credentials(of: pointer)?.uid == getuid() else { return }
         dbus_connection_ref(pointer)
         dbus_connection_set_unix_user_function(pointer, isSameUser, nil, nil)
         guard let connection = Connection.peer(pointer, on: loop, limits: limits) else { return }
         connections += 1
         accept(connection)
+        connection.assumeIsolated { $0.endUnlessAuthenticated(within: authenticationTime) }
         Task {
             await connection.waitUntilClosed()
             connections -= 1
         }
     }
 
+    /// How long a socket is left alone from which no connection could be taken.
+    private static let pause = Duration.milliseconds(100)
+
     fileprivate func add(_ watch: OpaquePointer) {
         let unchecked = LibraryPointer(pointer: watch)
-        watches.add(watch, on: loop) { flags in dbus_watch_handle(unchecked.pointer, flags) }
+        let handle: @Sendable (UInt32) -> Void = { [unowned self] flags in
+            assumeIsolated { $0.handle(unchecked, flags) }
+        }
+        watches.add(watch, on: loop, handle)
+    }
+
+    private func handle(_ watch: LibraryPointer, _ flags: UInt32) {
+        hasAccepted = false
+        dbus_watch_handle(watch.pointer, flags)
+        guard isOpen, !hasAccepted else { return }
+        // Most likely the process has no descriptor left: whoever waits to be accepted would wake the loop without end.
+        watches.pause(watch.pointer)
+        let resume: @Sendable () -> Void = { self.assumeIsolated { $0.watches.toggle(watch.pointer) } }
+        loop.schedule(at: .now + Self.pause, resume)
     }
 
     fileprivate func remove(_ watch: OpaquePointer) { watches.remove(watch) }
 
     fileprivate func toggle(_ watch: OpaquePointer) { watches.toggle(watch) }
-}
-
-extension Connection {
-    /// Connects to a ``PeerListener``, or to another program that listens without a bus.
-    ///
-    /// - Throws: ``ConnectionError`` when nobody listens there, or when it is another user who does.
-    public static func open(
-        peer address: String,
-        on loop: EventLoop,
-        limits: ConnectionLimits = ConnectionLimits()
-    ) async throws(ConnectionError) -> Connection {
-        try await loop.run { () throws(ConnectionError) -> Connection in
-            let raw = try withLibraryError { error in
-                address.utf8.contains(0) ? nil : dbus_connection_open_private(address, &error)
-            }
-            var descriptor: CInt = -1
-            // A program that `unixexec:` started is this user's anyway, and its end of the socket was made here.
-            if dbus_connection_get_socket(raw, &descriptor) != 0, let peer = Credentials(ofSocket: descriptor),
-                peer.uid != getuid()
-            {
-                dbus_connection_close(raw)
-                dbus_connection_unref(raw)
-                throw ConnectionError(reason: "the socket belongs to another user")
-            }
-            guard let connection = peer(raw, on: loop, limits: limits) else { throw .outOfMemory }
-            return connection
-        }
-    }
-
-    /// Takes over a connection without a bus; nil when there is no memory, and it is closed.
-    fileprivate static func peer(_ raw: OpaquePointer, on loop: EventLoop, limits: ConnectionLimits) -> Connection? {
-        dbus_connection_set_exit_on_disconnect(raw, 0)
-        dbus_connection_set_max_message_size(raw, limits.messageBytes)
-        let connection = Connection(raw: LibraryPointer(pointer: raw), on: loop, limits: limits)
-        return connection.assumeIsolated { $0.attach() } ? connection : nil
-    }
-
-    /// Who is at the other end of the socket: of a connection without a bus the other program, of any other the bus.
-    ///
-    /// The kernel noted it when the two were connected. Nil after the end, and where there is no socket.
-    public var peerCredentials: Credentials? {
-        var descriptor: CInt = -1
-        guard state == .open, dbus_connection_get_socket(raw, &descriptor) != 0 else { return nil }
-        return Credentials(ofSocket: descriptor)
-    }
-}
-
-extension Credentials {
-    fileprivate init?(ofSocket descriptor: CInt) {
-        // struct ucred, which Swift does not see.
-        var credentials: (pid: UInt32, uid: UInt32, gid: UInt32) = (0, 0, 0)
-        var size = socklen_t(MemoryLayout.size(ofValue: credentials))
-        guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
-        self.init(pid: credentials.pid, uid: credentials.uid, processDescriptor: nil)
-    }
 }
 
 // MARK: libdbus's callbacks, all on the loop's thread

@@ -44,7 +44,7 @@ public struct RouterObject: Sendable {
                 .method(RouterInterface.explain) { [router] call, input in
                     try await router.explain(input.values.0, input.values.1, caller: call.sender)
                 },
-                .property(RouterInterface.version) { Version.current },
+                .property(RouterInterface.version, emitsChange: .constant) { Version.current },
             ]
         )
     }

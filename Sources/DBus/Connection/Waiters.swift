@@ -1,0 +1,66 @@
+internal import Reactor
+
+/// Tasks that wait until something is so of a connection.
+struct Waiters {
+    enum Condition {
+        /// What was sent is on its way, but for little.
+        case room
+        /// No call of others waits for its answer.
+        case answered
+        /// The connection has ended.
+        case closed
+    }
+
+    private var waiters: [UInt64: (condition: Condition, continuation: CheckedContinuation<Void, Never>)] = [:]
+    private var lastID: UInt64 = 0
+
+    mutating func nextID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    mutating func add(_ id: UInt64, _ condition: Condition, _ continuation: CheckedContinuation<Void, Never>) {
+        waiters[id] = (condition, continuation)
+    }
+
+    func contains(_ condition: Condition) -> Bool {
+        // Nobody waits at nearly every time.
+        !waiters.isEmpty && waiters.values.contains { $0.condition == condition }
+    }
+
+    /// Resumes one, when it waits still.
+    mutating func resume(_ id: UInt64) {
+        waiters.removeValue(forKey: id)?.continuation.resume()
+    }
+
+    /// Resumes all who wait for this, in the order in which they came.
+    mutating func resumeAll(_ condition: Condition) {
+        guard contains(condition) else { return }
+        for id in waiters.filter({ $0.value.condition == condition }).keys.sorted() { resume(id) }
+    }
+}
+
+extension Connection {
+    /// Returns when the condition holds, or when the task is cancelled.
+    func wait(for condition: Waiters.Condition) async {
+        await withTaskExecutorPreference(loop) {
+            let id = waiters.nextID()
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    if Task.isCancelled || holds(condition) { return continuation.resume() }
+                    waiters.add(id, condition, continuation)
+                }
+            } onCancel: {
+                loop.execute { self.assumeIsolated { $0.waiters.resume(id) } }
+            }
+        }
+    }
+
+    private func holds(_ condition: Waiters.Condition) -> Bool {
+        switch condition {
+        case .room: state != .open || hasRoom
+        case .answered: incomingCalls.isIdle
+        case .closed: state == .released
+        }
+    }
+}

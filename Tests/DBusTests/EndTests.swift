@@ -1,0 +1,58 @@
+import PrivateBus
+import Reactor
+import Testing
+
+@testable import DBus
+
+@Suite struct EndTests {
+    @Test func anEndedConnectionHasRoom() async {
+        await #expect(processExitsWith: .success) {
+            try await withPair { (pair: Pair) async throws in
+                for _ in 0..<50 {
+                    let connection = try await Connection.open(.address(pair.bus.address), on: pair.client.loop)
+                    await connection.close()
+                    await connection.waitForRoom()
+                    await connection.waitUntilAnswered()
+                    #expect(await connection.state == .released)
+                    #expect(await connection.waitUntilClosed() == .closed)
+                }
+            }
+        }
+    }
+
+    @Test func whatIsExportedGoesWithTheConnection() async throws {
+        try await withPair { (pair: Pair) async throws in
+            weak var weakly: Connection?
+            func openAndClose() async throws {
+                let connection = try await Connection.open(.address(pair.bus.address), on: pair.client.loop)
+                let holding = ExportedInterface(
+                    Echo.interface,
+                    [.method(Echo.string) { _, _ in connection.uniqueName?.rawValue ?? "" }]
+                )
+                await connection.export([holding], at: "/")
+                _ = try await connection.signals(Echo.played)
+                weakly = connection
+                await connection.close()
+                // Nothing is exported any more, so nothing can hold it.
+                await connection.export([holding], at: "/")
+            }
+            try await openAndClose()
+            // What was closed goes with the turn that closed it.
+            for _ in 0..<10 where weakly != nil { await pair.client.loop.run {} }
+            #expect(weakly == nil)
+        }
+    }
+
+    @Test func whoeverIsCancelledWaitsNoLongerForAnswers() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let hanging = Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
+            while await pair.service.incomingCalls.isIdle { await Task.yield() }
+            let answered = Task { await pair.service.waitUntilAnswered() }
+            for _ in 0..<10 { await pair.service.loop.run {} }
+            answered.cancel()
+            await answered.value
+            #expect(await !pair.service.incomingCalls.isIdle)
+            hanging.cancel()
+        }
+    }
+}

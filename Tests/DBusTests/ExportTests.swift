@@ -1,0 +1,136 @@
+import PrivateBus
+import Reactor
+import Testing
+
+@testable import DBus
+
+@Suite struct ExportTests {
+    private static let interface: InterfaceName = "com.example.Hold1"
+    private static let hold = Method<Arguments<String, [UnixFD]>, Empty>(interface, "Hold")
+    private static let object = RemoteObject(Echo.name, "/hold")
+    private static let exported = ExportedInterface(
+        interface,
+        [
+            .method(hold) { _, _ in
+                try await Task.sleep(for: .seconds(3600))
+                return Empty()
+            }
+        ]
+    )
+
+    private static func refusal(_ text: String) -> CallError { .remote(RemoteError(.limitsExceeded, text)) }
+
+    @Test func argumentsOfWaitingCallsAreLimited() async throws {
+        let large = Self.refusal("the arguments of calls that wait for an answer are too large")
+        var perSender = ConnectionLimits()
+        perSender.argumentBytesPerSender = 100_000
+        var all = ConnectionLimits()
+        all.argumentBytes = 100_000
+        for limits in [perSender, all] {
+            try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+                await pair.service.export([Self.exported], at: "/hold")
+                let client = pair.client
+                let text = String(repeating: "x", count: 60_000)
+                let calls = await Caller(client).inOrder(0..<2) { _ in
+                    try await client.call(Self.hold, on: Self.object, Arguments(text, []), timeout: nil)
+                }
+                await #expect(throws: large) { try await calls[1].value }
+                // What has its answer is not counted any more.
+                for _ in 0..<5 {
+                    #expect(try await client.call(Echo.string, on: Echo.object, "x") == "x")
+                }
+                calls[0].cancel()
+            }
+        }
+    }
+
+    @Test func descriptorsOfWaitingCallsAreLimited() async throws {
+        var perSender = ConnectionLimits()
+        perSender.descriptorsPerSender = 5
+        var all = ConnectionLimits()
+        all.descriptors = 5
+        for limits in [perSender, all] {
+            try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+                await pair.service.export([Self.exported], at: "/hold")
+                let client = pair.client
+                let pipe = try Pipe()
+                let calls = await Caller(client).inOrder(0..<2) { _ in
+                    try await client.call(
+                        Self.hold,
+                        on: Self.object,
+                        Arguments("", Array(repeating: pipe.writeEnd, count: 3)),
+                        timeout: nil
+                    )
+                }
+                let many = Self.refusal("calls that wait for an answer hold too many descriptors")
+                await #expect(throws: many) { try await calls[1].value }
+                // Two more are within the limit, and free again once they have their answer.
+                for _ in 0..<5 {
+                    try await client.call(Echo.descriptor, on: Echo.object, pipe.writeEnd)
+                }
+                calls[0].cancel()
+            }
+        }
+    }
+
+    @Test func argumentsWithoutNamesAreNumbered() async throws {
+        let exported = ExportedInterface(Self.interface, [.method(Self.hold) { _, _ in Empty() }])
+        let xml = Introspection.xml([exported], children: [])
+        #expect(xml.contains("<arg name=\"arg0\" type=\"s\" direction=\"in\"/>"))
+        #expect(xml.contains("<arg name=\"arg1\" type=\"ah\" direction=\"in\"/>"))
+    }
+
+    @Test func thePromiseOfAPropertyIsDescribedAndKept() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let kinds: [PropertyChange] = [.never, .value, .invalidation, .constant]
+            let properties = kinds.indices.map { Property<UInt32>(Self.interface, MemberName("P\($0)") ?? "P") }
+            let exported = ExportedInterface(
+                Self.interface,
+                zip(kinds, properties).map { kind, property in .property(property, emitsChange: kind) { 7 } }
+            )
+            await pair.service.export([exported], at: "/hold")
+            let xml = Introspection.xml([exported], children: [])
+            let annotation = "org.freedesktop.DBus.Property.EmitsChangedSignal"
+            #expect(xml.contains("<property name=\"P1\" type=\"u\" access=\"read\"/>"))
+            for kind in kinds where kind != .value {
+                #expect(xml.contains("<annotation name=\"\(annotation)\" value=\"\(kind.rawValue)\"/>"))
+            }
+            let rule = MatchRule(sender: Echo.name, arguments: [0: Self.interface.rawValue])
+            var iterator = try await pair.client.signals(PropertiesInterface.changed, matching: rule)
+                .makeAsyncIterator()
+            try await pair.service.emitChange(of: properties[1], at: "/hold")
+            try await pair.service.emitChange(of: properties[2], at: "/hold")
+            let interface = Self.interface.rawValue
+            #expect(try #require(await iterator.next()).body.values == (interface, ["P1": .uint32(7)], []))
+            #expect(try #require(await iterator.next()).body.values == (interface, [:], ["P2"]))
+        }
+    }
+
+    @Test func propertiesOfOthersAreReadAndSet() async throws {
+        try await withPair { (pair: Pair) async throws in
+            try await pair.client.set(Echo.volume, on: Echo.object, to: 3)
+            #expect(try await pair.client.get(Echo.volume, on: Echo.object) == 3)
+            #expect(
+                try await pair.client.getAll(Echo.interface, on: Echo.object) == ["Volume": .uint32(3), "Version": "1"]
+            )
+            await #expect(throws: CallError.remote(RemoteError(.invalidArguments, "it goes to eleven"))) {
+                try await pair.client.set(Echo.volume, on: Echo.object, to: 12)
+            }
+        }
+    }
+
+    @Test func aMethodKnowsWhoIsAtTheOtherEnd() async throws {
+        let user = Method<Empty, UInt32>("com.example.Who1", "User")
+        try await withPeers { _, client, accepted in
+            var iterator = accepted.makeAsyncIterator()
+            let server = try #require(await iterator.next())
+            let interface = ExportedInterface(
+                "com.example.Who1",
+                [.method(user) { call, _ in await call.connection.peerCredentials?.pid ?? 0 }]
+            )
+            await server.export([interface], at: "/who")
+            let pid = try #require(await client.peerCredentials?.pid)
+            #expect(try await client.call(user, on: RemoteObject(nil, "/who"), Empty()) == pid)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import Glibc
+import Reactor
+import Testing
+
+@testable import DBus
+
+/// A listener in a directory that everybody may enter.
+private func withListener(
+    authenticationTime: Duration,
+    _ body: (PeerListener, AsyncStream<Connection>) async throws -> Void
+) async throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: "listener-\(UUID().uuidString)").path
+    mkdir(directory, 0o755)
+    let (accepted, accept) = AsyncStream.makeStream(of: Connection.self)
+    let listener = try await PeerListener.listen(
+        at: "unix:path=\(directory)/socket",
+        on: EventLoop(),
+        authenticationTime: authenticationTime
+    ) { connection in
+        connection.export([Echo.exported()], at: Echo.path)
+        accept.yield(connection)
+    }
+    do {
+        try await body(listener, accepted)
+    } catch {
+        Issue.record(error)
+    }
+    await listener.close()
+    listener.loop.stop()
+    try FileManager.default.removeItem(atPath: directory)
+}
+
+@Suite struct ListenerTests {
+    @Test func whoeverDoesNotSayHelloIsTurnedAway() async throws {
+        try await withListener(authenticationTime: .milliseconds(50)) { listener, accepted in
+            let peer = try RawPeer(listener.address)
+            #expect(peer.read(1) == nil)
+            var iterator = accepted.makeAsyncIterator()
+            #expect(await iterator.next()?.waitUntilClosed() == .unauthenticated)
+            let other = try await Connection.open(peer: listener.address, on: EventLoop())
+            let server = try #require(await iterator.next())
+            // One that has said hello stays.
+            await server.endUnlessAuthenticated(within: .zero)
+            #expect(try await other.call(Echo.string, on: RemoteObject(nil, Echo.path), "a") == "a")
+            await other.close()
+            other.loop.stop()
+        }
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root can be another user"))
+    func anotherUserIsTurnedAwayBeforeASingleWord() async throws {
+        try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
+            let script = """
+                import os, socket, sys
+                os.setuid(65534)
+                s = socket.socket(socket.AF_UNIX)
+                s.connect(sys.argv[1])
+                s.settimeout(30)
+                print(len(s.recv(1)))
+                """
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/python3")
+            process.arguments = ["-c", script, socketPath(listener.address)]
+            let output = Foundation.Pipe()
+            process.standardOutput = output
+            try process.run()
+            let text = output.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            #expect(String(decoding: text, as: UTF8.self) == "0\n")
+            // The first that was accepted is this one.
+            let own = try await Connection.open(peer: listener.address, on: EventLoop())
+            var iterator = accepted.makeAsyncIterator()
+            #expect(await iterator.next()?.peerCredentials?.uid == 0)
+            await own.close()
+            own.loop.stop()
+        }
+    }
+
+    @Test func withoutDescriptorsTheListenerWaits() async {
+        // In a child, whose descriptors and time are its own.
+        await #expect(processExitsWith: .success) {
+            try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
+                let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+                var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                var taken: [Int32] = []
+                while let next = Optional(dup(descriptor)), next >= 0 { taken.append(next) }
+                let before = clock()
+                #expect(connectSocket(descriptor, to: socketPath(listener.address)))
+                // Half a second in which the loop may do what it wants.
+                await withCheckedContinuation { continuation in
+                    listener.loop.execute {
+                        listener.loop.schedule(at: .now + .milliseconds(500)) { continuation.resume() }
+                    }
+                }
+                #expect(clock() - before < 250_000)
+                for descriptor in taken { close(descriptor) }
+                var iterator = accepted.makeAsyncIterator()
+                #expect(await iterator.next() != nil)
+                close(descriptor)
+            }
+        }
+    }
+
+    @Test func theFirstCallMayCarryADescriptor() async throws {
+        try await withListener(authenticationTime: .seconds(3600)) { listener, _ in
+            for _ in 0..<20 {
+                let client = try await Connection.open(peer: listener.address, on: listener.loop)
+                let pipe = try Pipe()
+                let copy = try await client.call(Echo.descriptor, on: RemoteObject(nil, Echo.path), pipe.writeEnd)
+                #expect(write(copy.rawValue, "x", 1) == 1)
+                await client.close()
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import Glibc
+import Reactor
+import Testing
+
+@testable import DBus
+
+/// The accepted end of a connection that a ``RawPeer`` has made.
+private func withRawPeer(
+    queuedBytes: Int,
+    _ body: (PeerListener, Connection, RawPeer) async throws -> Void
+) async throws {
+    var limits = ConnectionLimits()
+    limits.queuedBytes = queuedBytes
+    limits.messageBytes = 1 << 16
+    try await withPeers(limits: limits) { listener, _, accepted in
+        var iterator = accepted.makeAsyncIterator()
+        _ = await iterator.next()
+        let peer = try RawPeer(listener.address)
+        try peer.authenticate()
+        let server = try #require(await iterator.next())
+        try await body(listener, server, peer)
+    }
+}
+
+private let text = String(repeating: "x", count: 50_000)
+
+@Suite struct SendingTests {
+    @Test func whatIsWrittenWithoutAnEventMakesRoomToo() async throws {
+        try await withRawPeer(queuedBytes: 100_000) { listener, server, peer in
+            var timeout = timeval(tv_sec: 30, tv_usec: 0)
+            setsockopt(peer.descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+            for round in 0..<20 as Range<UInt32> {
+                var sent = 0
+                while await server.queuedMessages < 2 {
+                    try await server.emit(Echo.played, from: "/", Arguments(text, 1))
+                    sent += 1
+                }
+                let waiter = Task { await server.waitForRoom() }
+                // While the loop stands still everything on the way is taken, and libdbus gets something to answer.
+                let gate = try Pipe()
+                listener.loop.execute {
+                    var byte: UInt8 = 0
+                    _ = Glibc.read(gate.readEnd.rawValue, &byte, 1)
+                }
+                var taken = peer.drain()
+                peer.write(RawPeer.ping(round + 1))
+                #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
+                while taken < sent * text.utf8.count { taken += try #require(peer.read(1 << 16)).count }
+                await waiter.value
+            }
+        }
+    }
+
+    @Test func whoeverDoesNotReadIsLeft() async throws {
+        try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
+            await #expect(throws: CallError.disconnected) {
+                for _ in 0..<100 { try await server.emit(Echo.played, from: "/", Arguments(text, 1)) }
+            }
+            #expect(await server.waitUntilClosed() == .unread)
+        }
+    }
+
+    @Test func whoeverDoesNotReadTheAnswersToHisPingsIsLeft() async throws {
+        try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
+            var serial: UInt32 = 0
+            repeat { serial += 1 } while serial < 200_000 && peer.write(RawPeer.ping(serial))
+            #expect(serial < 200_000)
+            #expect(await server.waitUntilClosed() == .unread)
+        }
+    }
+
+    @Test func callsThatNobodyWaitsForAreNotKept() async throws {
+        try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
+            while await server.queuedMessages < 1 {
+                try await server.emit(Echo.played, from: "/", Arguments(text, 1))
+            }
+            for _ in 0..<10 {
+                let calls = await Caller(server).inOrder(0..<100) { _ in
+                    try await server.call(Echo.string, on: RemoteObject(nil, "/"), "", timeout: nil)
+                }
+                while await server.callsInFlight < 100 { await Task.yield() }
+                for call in calls { call.cancel() }
+                for call in calls { await #expect(throws: CallError.cancelled) { try await call.value } }
+                #expect(await server.queuedMessages < 300)
+            }
+            #expect(await server.state == .open)
+        }
+    }
+
+    @Test func whoeverIsCancelledWaitsNoLonger() async throws {
+        try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
+            while await server.queuedMessages < 1 {
+                try await server.emit(Echo.played, from: "/", Arguments(text, 1))
+            }
+            let room = Task { await server.waitForRoom() }
+            let end = Task { await server.waitUntilClosed() }
+            for _ in 0..<10 { await server.loop.run {} }
+            room.cancel()
+            end.cancel()
+            await room.value
+            #expect(await end.value == nil)
+            #expect(await server.queuedMessages >= 1)
+        }
+    }
+
+    @Test func limitsThatWouldSilenceAConnectionAreReplaced() async throws {
+        var limits = ConnectionLimits()
+        for bytes in [Int.min, -1, 0, 1000] {
+            limits.receivedBytes = bytes
+            limits.queuedBytes = bytes
+            limits.messageBytes = bytes
+            limits.bodyBytes = max(bytes, 1000)
+            try await withPeers(limits: limits) { (_, client, _) async throws in
+                #expect(try await client.call(Echo.string, on: RemoteObject(nil, Echo.path), "a") == "a")
+            }
+        }
+        limits.bodyBytes = -1
+        #expect(limits.bodyBytes == 0)
+        limits.queuedBytes = .max
+        #expect(limits.unreadBytes > limits.queuedBytes)
+    }
+}
