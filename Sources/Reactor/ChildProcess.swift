@@ -40,8 +40,9 @@ public final class ProcessHandle {
     /// Watches a process.
     ///
     /// - Parameters:
-    ///   - isChild: whether this process started it, and so has to collect it.
-    ///   - onExit: called once on the loop's thread when it has ended (and was collected).
+    ///   - pid: a process that this one did not start.
+    ///   - loop: on whose thread the call is made.
+    ///   - onExit: called once on the loop's thread when it has ended; how is for its parent to know.
     /// - Throws: `.noSuchProcess` when it is gone, `.tooManyOpenFiles` when there is no descriptor left.
     public convenience init(
         pid: CInt,
@@ -121,7 +122,8 @@ public final class ProcessHandle {
     ///   - directory: the working directory.
     ///   - onExit: called once on the loop's thread when the program has ended and was collected.
     /// - Throws: why it could not be started, such as `.noSuchFileOrDirectory` or `.permissionDenied`;
-    ///   `.invalidArgument` when a string holds a NUL, which would cut it short.
+    ///   `.invalidArgument` when a string holds a NUL, which would cut it short; `.noChildProcess` where the process ignores
+    ///   `SIGCHLD`, as the kernel then forgets children before anybody sees how they ended.
     public static func spawn(
         _ path: String,
         arguments: [String],
@@ -132,6 +134,7 @@ public final class ProcessHandle {
     ) throws(Errno) -> ProcessHandle {
         let strings = [path, directory] + arguments + environment
         guard !strings.contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
+        guard !ignoresEndOfChildren() else { throw .noChildProcess }
 
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -169,4 +172,13 @@ public final class ProcessHandle {
             throw error
         }
     }
+}
+
+/// Whether nobody can learn how a child has ended, as `SIGCHLD` is ignored or its action says so.
+private func ignoresEndOfChildren() -> Bool {
+    var action = sigaction()
+    guard sigaction(SIGCHLD, nil, &action) == 0 else { return false }
+    // The corresponding C constant, SIG_IGN, is a function pointer with the value 1.
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+        || action.sa_flags & SA_NOCLDWAIT != 0
 }

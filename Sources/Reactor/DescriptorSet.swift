@@ -56,6 +56,11 @@ struct DescriptorSet {
     /// - Returns: the watches that are ready, with what for.
     mutating func wait(milliseconds: CInt) -> [(DescriptorWatch, DescriptorEvents)] {
         var count = Int(poll(&entries, nfds_t(entries.count), milliseconds))
+        if count < 0, errno != EINTR {
+            // The process may have fewer descriptors than it watches since its limit was lowered. It cannot wait for any of
+            // them, and must not spin until the limit is raised again.
+            poll(nil, 0, milliseconds < 0 ? 100 : min(milliseconds, 100))
+        }
         guard count > 0 else { return [] }
         var ready: [(DescriptorWatch, DescriptorEvents)] = []
         ready.reserveCapacity(2 * count)

@@ -20,7 +20,8 @@ public struct DescriptorEvents: OptionSet, Sendable {
 
 /// A descriptor that an event loop watches, until ``cancel()``.
 ///
-/// All of it belongs to the loop's thread. The loop keeps the watch alive, so dropping the last reference does not end it.
+/// All of it belongs to the loop's thread, and there is nothing to do with it once that has ended. The loop keeps the watch
+/// alive, so dropping the last reference does not end it.
 public final class DescriptorWatch {
     let descriptor: CInt
     /// Nil once the watch has ended: a handler that holds its own watch, to cancel it, would otherwise keep both for ever.

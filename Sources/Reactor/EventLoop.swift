@@ -13,8 +13,10 @@ public import SystemPackage
 /// the global executor back to its actor, which costs a change of threads twice and loses the order in which several were
 /// resumed. A task that prefers the loop comes straight back.
 ///
-/// The thread starts with the first job and, after ``stop()``, ends when no job is left. A job that arrives later starts
-/// it once more, so that no actor's method is left waiting for an executor that has ended.
+/// The thread starts with the first job and ends only after ``stop()``, when no job is left: a program has one loop or a few
+/// and shares them. A system that gives no thread ends the process, as nothing that waits on the loop could ever go on.
+/// Deadlines are those of `ContinuousClock`; one that passes while the system sleeps fires when `poll` next returns.
+/// A job that arrives after ``stop()`` starts the thread once more, so that no actor's method is left waiting for an executor that has ended.
 ///
 /// Unchecked because everything outside `shared` is touched on the loop's thread alone, which ``checkIsolated()``
 /// verifies at each entry from outside.
@@ -63,17 +65,19 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// Runs the loop on the calling thread until ``stop()``; used by a program whose main thread is the loop.
     ///
-    /// A loop that runs already on another thread is left to it, and the call returns at once. Any job starts the loop's own
-    /// thread, so what the program does is begun here.
+    /// Any job starts the loop's own thread, so what the program does is begun here.
     ///
     /// - Parameter begin: the first thing that runs on the loop.
-    public func run(beginning begin: @escaping @Sendable () -> Void = {}) {
+    /// - Returns: false, at once and without beginning anything, if the loop runs already on another thread.
+    @discardableResult
+    public func runOnCurrentThread(beginning begin: @escaping @Sendable () -> Void = {}) -> Bool {
         let mayRun = shared.withLock { shared in
             defer { shared.isRunning = true }
             if !shared.isRunning { shared.jobs.append(.closure(begin)) }
             return !shared.isRunning
         }
         if mayRun { turn() }
+        return mayRun
     }
 
     /// Ends the loop's thread when the jobs that it holds have run; watches and timers no longer fire.
@@ -103,9 +107,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 watch.handler?(events)
             }
             if timers.isEmpty { continue }
-            // One that a handler adds for now has its turn after the next look at the descriptors.
+            // One that a handler adds, even for a time that has passed, has its turn after the next look at the descriptors.
             let now = ContinuousClock.now
-            while let handler = timers.popDue(by: now) { handler() }
+            let last = timers.last
+            while let handler = timers.popDue(by: now, addedUpTo: last) { handler() }
         }
     }
 

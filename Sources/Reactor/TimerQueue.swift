@@ -52,10 +52,14 @@ struct TimerQueue {
     /// Whether nothing waits for its time.
     var isEmpty: Bool { handlers.isEmpty }
 
-    /// Takes the handler of a deadline that has passed by `now`, the earliest first.
-    mutating func popDue(by now: ContinuousClock.Instant) -> (() -> Void)? {
+    /// The timer that was added last.
+    var last: TimerID { TimerID(number: lastNumber) }
+
+    /// Takes the handler of a deadline that has passed by `now`, the earliest first; none of a timer that was added after
+    /// `last`.
+    mutating func popDue(by now: ContinuousClock.Instant, addedUpTo last: TimerID) -> (() -> Void)? {
         dropCancelled()
-        guard let next = heap.min, next.deadline <= now else { return nil }
+        guard let next = heap.min, next.deadline <= now, next.id.number <= last.number else { return nil }
         heap.removeMin()
         return handlers.removeValue(forKey: next.id)
     }

@@ -18,6 +18,9 @@ if CommandLine.argc > 1 {
     exit(isVersion ? 0 : ExitStatus.usage)
 }
 
+// What it starts, it watches until the end, whatever it was itself started with.
+signal(SIGCHLD, SIG_DFL)
+
 LoggingSystem.bootstrap(StreamLogHandler.standardError)
 let log = Logger(label: "openurld")
 /// Whether a signal has told the router to end.
@@ -113,7 +116,7 @@ func installedCommand() -> String? {
 do {
     let loop = try EventLoop()
     // The main thread is the loop's from here on, so nothing may wait for the main actor.
-    loop.run(beginning: {
+    loop.runOnCurrentThread(beginning: {
         Task(executorPreference: loop) { exit(await serve(on: loop)) }
     })
 } catch {

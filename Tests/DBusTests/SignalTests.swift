@@ -23,6 +23,27 @@ import Testing
         }
     }
 
+    @Test func argumentsAreComparedByTheirBytes() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+            let first = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: composed]))
+            let second = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: decomposed]))
+            try await pair.service.emit(Echo.played, from: Echo.path, Arguments(composed, 1))
+            try await pair.service.emit(Echo.played, from: Echo.path, Arguments(decomposed, 2))
+            var iterator = first.makeAsyncIterator()
+            #expect(await iterator.next()?.body.values.1 == 1)
+            iterator = second.makeAsyncIterator()
+            #expect(await iterator.next()?.body.values.1 == 2)
+        }
+    }
+
+    @Test func aConnectionThatHasEndedGivesNoSignals() async throws {
+        try await withPair { (pair: Pair) async throws in
+            await pair.client.close()
+            await #expect(throws: CallError.self) { _ = try await pair.client.signals(Echo.played) }
+        }
+    }
+
     @Test func aRuleKeepsOutWhatAnotherRuleLetsIn() async throws {
         try await withPair { (pair: Pair) async throws in
             let all = try await pair.client.signals(Echo.played)

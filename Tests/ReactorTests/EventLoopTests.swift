@@ -281,7 +281,7 @@ private actor Counter {
         let thread = Task.detached {
             await withCheckedContinuation { continuation in
                 runOnThread {
-                    loop.run()
+                    loop.runOnCurrentThread()
                     ended.withLock { $0 = true }
                     continuation.resume()
                 }

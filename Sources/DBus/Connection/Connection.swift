@@ -36,7 +36,7 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls = IncomingCalls()
-    var matches: [String: Match] = [:]
+    var matches: [[UInt8]: Match] = [:]
     var nameWatches = NameWatches()
     var subscriptions = Subscriptions()
 

@@ -4,7 +4,7 @@
 /// plain `String` where D-Bus wants a name: a value of the type is the proof that the name is good.
 ///
 /// A literal is checked when the value is made and stops the process if it is wrong, as any other mistake in the source
-/// would; everything that comes from outside goes through ``init(rawValue:)``.
+/// would; everything that comes from outside goes through `init(rawValue:)`.
 public protocol ValidatedName: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral,
     CustomStringConvertible
 where RawValue == String {

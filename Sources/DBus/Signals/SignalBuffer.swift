@@ -1,9 +1,10 @@
+internal import DequeModule
 internal import Reactor
 
 /// The signals of one subscription that nobody has taken yet: the event loop puts them in, the subscriber takes them out.
 final class SignalBuffer<Body: MessageBody>: Sendable {
     private struct State {
-        var signals: [ReceivedSignal<Body>] = []
+        var signals: Deque<ReceivedSignal<Body>> = []
         var lost = 0
         var isFinished = false
         var waiters: [(id: UInt64, continuation: CheckedContinuation<ReceivedSignal<Body>?, Never>)] = []

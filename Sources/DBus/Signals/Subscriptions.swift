@@ -15,6 +15,8 @@ struct Subscriptions {
         let text: String
         /// The owner of a well-known sender at this time, kept up to date by a watch of the name.
         var owner: BusName?
+        /// Whether the watch has told of an owner.
+        var hasSeenOwnerChange = false
         var watch: NameWatchID?
         let deliver: (OpaquePointer, _ sender: BusName?, ObjectPath) -> Void
         let finish: () -> Void
@@ -88,6 +90,7 @@ extension Connection {
         matching rule: MatchRule = MatchRule(),
         capacity: Int = 64
     ) async throws(CallError) -> SignalSequence<Body> {
+        guard state == .open else { throw .disconnected }
         let buffer = SignalBuffer<Body>(capacity: capacity)
         let id = subscriptions.nextID()
         let limit = limits.bodyBytes
@@ -117,10 +120,15 @@ extension Connection {
         }
         if let sender = rule.sender, !sender.isUnique, sender != .bus {
             let watch = try await watchName(sender) { [unowned self] _, new in
-                assumeIsolated { $0.subscriptions.entry(id)?.owner = new }
+                assumeIsolated { connection in
+                    connection.subscriptions.entry(id)?.owner = new
+                    connection.subscriptions.entry(id)?.hasSeenOwnerChange = true
+                }
             }
             entry.watch = watch
-            entry.owner = try await owner(of: sender)
+            let owner = try await owner(of: sender)
+            // A change is told at once and an answer only when this task goes on, so the answer may be the older of the two.
+            if !entry.hasSeenOwnerChange { entry.owner = owner }
         }
         return SignalSequence(buffer: buffer, subscription: subscription)
     }
@@ -166,7 +174,7 @@ extension Connection {
     // MARK: Match rules
 
     func addMatch(_ text: String) async throws(CallError) {
-        if matches[text] == nil {
+        if matches[Array(text.utf8)] == nil {
             let added = Task {
                 do throws(CallError) {
                     _ = try await call(BusDriver.addMatch, on: BusDriver.object, text)
@@ -175,10 +183,10 @@ extension Connection {
                     return .failure(error)
                 }
             }
-            matches[text] = Match(count: 0, added: added)
+            matches[Array(text.utf8)] = Match(count: 0, added: added)
         }
-        matches[text]?.count += 1
-        guard let result = await matches[text]?.added.value else { throw .disconnected }
+        matches[Array(text.utf8)]?.count += 1
+        guard let result = await matches[Array(text.utf8)]?.added.value else { throw .disconnected }
         do throws(CallError) {
             try result.get()
         } catch {
@@ -189,10 +197,10 @@ extension Connection {
     }
 
     func removeMatch(_ text: String) throws(CallError) {
-        guard let count = matches[text]?.count else { return }
-        matches[text]?.count = count - 1
+        guard let count = matches[Array(text.utf8)]?.count else { return }
+        matches[Array(text.utf8)]?.count = count - 1
         guard count == 1 else { return }
-        matches[text] = nil
+        matches[Array(text.utf8)] = nil
         try send(BusDriver.removeMatch, on: BusDriver.object, text)
     }
 }
@@ -214,7 +222,8 @@ extension Subscriptions.Entry {
         do throws(DecodingError) {
             while left > 0, reader.hasMore {
                 if let expected = rule.arguments[position] {
-                    guard try reader.readString() == expected else { return false }
+                    // The bus compares bytes, and not what they look like.
+                    guard try reader.readString().utf8.elementsEqual(expected.utf8) else { return false }
                     left -= 1
                 } else {
                     reader.skip()

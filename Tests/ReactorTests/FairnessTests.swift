@@ -1,0 +1,60 @@
+import Glibc
+import Reactor
+import Synchronization
+import SystemPackage
+import Testing
+
+/// What must not keep the loop from everything else.
+@Suite(.timeLimit(.minutes(1))) struct FairnessTests {
+    @Test func aTimerForATimeThatHasPassedLetsJobsRun() async throws {
+        let loop = try EventLoop()
+        let impatience = Impatience()
+        await loop.run { impatience.schedule(on: loop) }
+        // Runs only if the loop gets out of its timers.
+        await loop.run { impatience.hasEnded.store(true, ordering: .relaxed) }
+        await loop.run {}
+        loop.stop()
+    }
+
+    @Test func aLoopThatRunsElsewhereBeginsNothing() async throws {
+        let loop = try EventLoop()
+        await loop.run {}
+        // The thread of this test is not the loop's, so there is nothing that the call could take over.
+        let ran = loop.runOnCurrentThread { Issue.record("the loop began twice") }
+        #expect(!ran)
+        loop.stop()
+    }
+
+    @Test func whereSIGCHLDIsIgnoredNothingIsStarted() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGCHLD, SIG_IGN)
+            let loop = try EventLoop()
+            let error: Errno? = await loop.run {
+                do throws(Errno) {
+                    _ = try ProcessHandle.spawn(
+                        "/bin/true",
+                        arguments: ["true"],
+                        environment: [],
+                        directory: "/",
+                        on: loop
+                    ) { _ in }
+                    return nil
+                } catch {
+                    return error
+                }
+            }
+            exit(error == .noChildProcess ? 0 : 1)
+        }
+    }
+}
+
+/// A timer for a time that has passed, whose handler schedules the next one.
+private final class Impatience: Sendable {
+    let hasEnded = Atomic(false)
+
+    func schedule(on loop: EventLoop) {
+        loop.schedule(at: .now - .seconds(1)) {
+            if !self.hasEnded.load(ordering: .relaxed) { self.schedule(on: loop) }
+        }
+    }
+}
