@@ -27,7 +27,7 @@ private let text = String(repeating: "x", count: 50_000)
 @Suite struct SendingTests {
     @Test func whatIsWrittenWithoutAnEventMakesRoomToo() async throws {
         try await withRawPeer(queuedBytes: 100_000) { listener, server, peer in
-            var timeout = timeval(tv_sec: 30, tv_usec: 0)
+            var timeout = timeval(tv_sec: 300, tv_usec: 0)
             setsockopt(peer.descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
             for round in 0..<20 as Range<UInt32> {
                 var sent = 0
