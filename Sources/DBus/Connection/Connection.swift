@@ -24,6 +24,7 @@ public actor Connection {
     private(set) var state = State.open
     private var end: ConnectionEnd?
     private var closeTimer: TimerID?
+    var authenticationTimer: TimerID?
     var waiters = Waiters()
 
     var watches = LibraryWatches()

@@ -63,6 +63,7 @@ extension Connection {
         isDispatching = true
         takeMessages(raw)
         isDispatching = false
+        if let authenticationTimer { forgetAuthenticationTimer(authenticationTimer) }
         sendQueued()
     }
 

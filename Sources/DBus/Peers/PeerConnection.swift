@@ -35,12 +35,19 @@ extension Connection {
 
     /// Gives the other end of an accepted connection time to prove who it is.
     func endUnlessAuthenticated(within time: Duration) {
-        loop.schedule(at: .now + min(time, .longest)) { [weak self] in
+        authenticationTimer = loop.schedule(at: .now + min(time, .longest)) { [weak self] in
             self?.assumeIsolated { connection in
                 guard let raw = connection.raw, dbus_connection_get_is_authenticated(raw) == 0 else { return }
                 connection.disconnect(.unauthenticated)
             }
         }
+    }
+
+    /// Forgets the time limit of an end that has proved who it is: a loop that waits for no time turns faster.
+    func forgetAuthenticationTimer(_ timer: TimerID) {
+        guard let raw, dbus_connection_get_is_authenticated(raw) != 0 else { return }
+        loop.cancelTimer(timer)
+        authenticationTimer = nil
     }
 
     /// Who is at the other end of the socket: of a connection without a bus the other program, of any other the bus.
