@@ -167,6 +167,30 @@ public struct MessageReader: ~Copyable {
         }
     }
 
+    /// Reads an array of numbers in one piece.
+    ///
+    /// - Parameter body: takes the numbers as they are in memory; the bytes are the message's.
+    mutating func readNumbers<Result>(
+        _ element: FixedType,
+        _ body: (UnsafeRawBufferPointer) -> Result
+    ) throws(DecodingError) -> Result {
+        try expect(TypeCode.array)
+        let found = dbus_message_iter_get_element_type(&iterator)
+        guard found == element.code else {
+            throw .wrongType(expected: element.signature, found: Self.name(of: found).rawValue)
+        }
+        guard depth < MessageWriter.maximumDepth else { throw .tooDeep }
+        var elements = DBusMessageIter()
+        dbus_message_iter_recurse(&iterator, &elements)
+        var start: UnsafeRawPointer?
+        var count: CInt = 0
+        dbus_message_iter_get_fixed_array(&elements, &start, &count)
+        let bytes = UnsafeRawBufferPointer(start: start, count: Int(count) * element.size)
+        try spend(bytes.count)
+        dbus_message_iter_next(&iterator)
+        return body(bytes)
+    }
+
     /// Reads a dictionary's entry: `body` takes the key and then the value.
     public mutating func readEntry(
         _ body: (inout MessageReader) throws(DecodingError) -> Void

@@ -35,7 +35,8 @@ public enum EncodingError: Error, Sendable, Hashable, CustomStringConvertible {
 /// Puts values into a message's body, one after the other.
 ///
 /// What would make libdbus end the process or the bus drop the connection is an error here, before anything is sent:
-/// types are compared with the promised signature, and size and depth are counted while writing.
+/// types are compared with the promised signature, and size and depth are counted while writing. After an error nothing more
+/// is written: the message is not sent, even where the error was caught on the way.
 public struct MessageWriter: ~Copyable {
     /// How deep containers may be nested, variants included: D-Bus allows 64, of which dbus-broker counts one for the
     /// innermost value and closes the connection that sends more.
@@ -49,6 +50,9 @@ public struct MessageWriter: ~Copyable {
     private var budget: Int
     private var descriptors: Int
     private let depth: Int
+    /// What went wrong first. It stays: libdbus has half a value then, and whoever went on after it, without throwing it,
+    /// would send a message that the bus hangs up at.
+    private var failure: EncodingError?
 
     /// - Parameters:
     ///   - signature: what will be written.
@@ -62,6 +66,7 @@ public struct MessageWriter: ~Copyable {
         budget = limit - used
         descriptors = Self.maximumDescriptors
         depth = 0
+        failure = nil
     }
 
     private init(within writer: borrowing MessageWriter, _ expected: TypeCursor) {
@@ -71,6 +76,7 @@ public struct MessageWriter: ~Copyable {
         budget = writer.budget
         descriptors = writer.descriptors
         depth = writer.depth + 1
+        failure = nil
     }
 
     /// How much of the limit is used.
@@ -78,33 +84,46 @@ public struct MessageWriter: ~Copyable {
 
     /// Checks that everything that was promised has been written.
     func finish() throws(EncodingError) {
+        if let failure { throw failure }
         guard expected.isComplete else { throw .inconsistentValue }
     }
 
+    /// Begins to append: nothing follows a failure.
+    private func proceed() throws(EncodingError) {
+        if let failure { throw failure }
+    }
+
+    /// Notes a failure, for everything that comes after it.
+    private mutating func failed(_ error: EncodingError) -> EncodingError {
+        failure = error
+        return error
+    }
+
     private mutating func take(_ code: CInt, size: Int) throws(EncodingError) {
-        guard expected.take(code) else { throw .inconsistentValue }
+        try proceed()
+        guard expected.take(code) else { throw failed(.inconsistentValue) }
         try spend(size)
     }
 
     private mutating func spend(_ bytes: Int) throws(EncodingError) {
+        guard bytes <= budget else { throw failed(.tooLarge(limit: limit)) }
         budget -= bytes
-        guard budget >= 0 else { throw .tooLarge(limit: limit) }
     }
 
     private mutating func appendFixed<T: BitwiseCopyable>(_ value: T, _ code: CInt) throws(EncodingError) {
         try take(code, size: 2 * MemoryLayout<T>.size)
         var value = value
-        guard dbus_message_iter_append_basic(&iterator, code, &value) != 0 else { throw .outOfMemory }
+        guard dbus_message_iter_append_basic(&iterator, code, &value) != 0 else { throw failed(.outOfMemory) }
     }
 
     private mutating func appendText(_ text: String, _ code: CInt) throws(EncodingError) {
         try take(code, size: text.utf8.count + 8)
-        guard !text.utf8.contains(0) else { throw .nulInString }
+        guard !text.utf8.contains(0) else { throw failed(.nulInString) }
         let isAppended = text.withCString { pointer in
             var pointer: UnsafePointer<CChar>? = pointer
             return dbus_message_iter_append_basic(&iterator, code, &pointer) != 0
         }
-        guard isAppended else { throw .outOfMemory }
+        guard isAppended else { throw failed(.outOfMemory) }
     }
 
     /// Appends `y`.
@@ -134,7 +153,11 @@ public struct MessageWriter: ~Copyable {
         try appendText(value.rawValue, TypeCode.objectPath)
     }
     /// Appends `g`.
+    ///
+    /// - Throws: ``EncodingError/inconsistentValue`` for a signature that was put together from others and breaks the rules,
+    ///   such as that of a structure without a field.
     public mutating func append(_ value: Signature) throws(EncodingError) {
+        guard Signature.isValid(value.rawValue.utf8) else { throw failed(.inconsistentValue) }
         try appendText(value.rawValue, TypeCode.signature)
     }
     /// Appends `h`; the message gets a duplicate of the descriptor.
@@ -143,7 +166,31 @@ public struct MessageWriter: ~Copyable {
         descriptors -= 1
         var descriptor = value.rawValue
         guard descriptors >= 0, dbus_message_iter_append_basic(&iterator, TypeCode.unixFD, &descriptor) != 0 else {
-            throw .descriptorNotPassed
+            throw failed(.descriptorNotPassed)
+        }
+    }
+
+    /// Appends an array of numbers in one piece.
+    ///
+    /// - Parameters:
+    ///   - element: the code of their type.
+    ///   - bytes: the numbers as they are in memory.
+    mutating func appendNumbers(
+        _ element: FixedType,
+        _ bytes: UnsafeRawBufferPointer
+    ) throws(EncodingError) {
+        try appendArray(of: element.signature) { (writer) throws(EncodingError) in
+            // Before the first of them there may be room left for its alignment.
+            try writer.spend(bytes.count + element.size)
+            // More than D-Bus allows in an array ends the process, whatever the limit.
+            guard bytes.count <= ConnectionLimits.largestMessage else {
+                throw writer.failed(.tooLarge(limit: ConnectionLimits.largestMessage))
+            }
+            guard var pointer = bytes.baseAddress, !bytes.isEmpty else { return }
+            let count = CInt(bytes.count / element.size)
+            guard dbus_message_iter_append_fixed_array(&writer.iterator, element.code, &pointer, count) != 0 else {
+                throw writer.failed(.outOfMemory)
+            }
         }
     }
 
@@ -168,14 +215,16 @@ public struct MessageWriter: ~Copyable {
         of element: String,
         _ body: (inout MessageWriter) throws(EncodingError) -> Void
     ) throws(EncodingError) {
-        guard let elements = expected.takeArray(of: element[...]) else { throw .inconsistentValue }
+        try proceed()
+        guard let elements = expected.takeArray(of: element[...]) else { throw failed(.inconsistentValue) }
         try appendContainer(TypeCode.array, elements, contents: element, body)
     }
 
     /// Appends a dictionary's entry, whose key and value `body` writes.
     public mutating func appendEntry(_ body: (inout MessageWriter) throws(EncodingError) -> Void) throws(EncodingError)
     {
-        guard let fields = expected.takeBracketed(UInt8(ascii: "{")) else { throw .inconsistentValue }
+        try proceed()
+        guard let fields = expected.takeBracketed(UInt8(ascii: "{")) else { throw failed(.inconsistentValue) }
         try appendContainer(TypeCode.dictionaryEntry, fields, contents: nil, body)
     }
 
@@ -183,7 +232,8 @@ public struct MessageWriter: ~Copyable {
     public mutating func appendStructure(
         _ body: (inout MessageWriter) throws(EncodingError) -> Void
     ) throws(EncodingError) {
-        guard let fields = expected.takeBracketed(UInt8(ascii: "(")) else { throw .inconsistentValue }
+        try proceed()
+        guard let fields = expected.takeBracketed(UInt8(ascii: "(")) else { throw failed(.inconsistentValue) }
         try appendContainer(TypeCode.structure, fields, contents: nil, body)
     }
 
@@ -197,9 +247,10 @@ public struct MessageWriter: ~Copyable {
         of content: Signature,
         _ body: (inout MessageWriter) throws(EncodingError) -> Void
     ) throws(EncodingError) {
+        try proceed()
         // A signature that was put together from others may have become too long or too deep.
         guard expected.take(TypeCode.variant), Signature.isValid(content.rawValue.utf8), content.isSingle else {
-            throw .inconsistentValue
+            throw failed(.inconsistentValue)
         }
         try appendContainer(TypeCode.variant, TypeCursor(content), contents: content.rawValue, body)
     }
@@ -210,22 +261,22 @@ public struct MessageWriter: ~Copyable {
         contents: String?,
         _ body: (inout MessageWriter) throws(EncodingError) -> Void
     ) throws(EncodingError) {
-        guard depth < Self.maximumDepth else { throw .tooDeep }
+        guard depth < Self.maximumDepth else { throw failed(.tooDeep) }
         try spend(8 + (contents?.utf8.count ?? 0))
         var inner = MessageWriter(within: self, expected)
         guard dbus_message_iter_open_container(&iterator, code, contents, &inner.iterator) != 0 else {
-            throw .outOfMemory
+            throw failed(.outOfMemory)
         }
         do {
             try body(&inner)
             try inner.finish()
         } catch {
             dbus_message_iter_abandon_container(&iterator, &inner.iterator)
-            throw error
+            throw failed(error)
         }
         budget = inner.budget
         descriptors = inner.descriptors
-        guard dbus_message_iter_close_container(&iterator, &inner.iterator) != 0 else { throw .outOfMemory }
+        guard dbus_message_iter_close_container(&iterator, &inner.iterator) != 0 else { throw failed(.outOfMemory) }
     }
 
     private mutating func append(contents value: Value) throws(EncodingError) {

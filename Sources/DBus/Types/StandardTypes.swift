@@ -123,12 +123,24 @@ extension Array: MessageBody, DBusType where Element: DBusType {
 
     /// Reads the elements in order.
     public init(from reader: inout MessageReader) throws(DecodingError) {
+        if let type = FixedType(Element.self) {
+            self = try reader.readNumbers(type) { bytes in
+                Array(unsafeUninitializedCapacity: bytes.count / type.size) { elements, count in
+                    UnsafeMutableRawBufferPointer(elements).copyMemory(from: bytes)
+                    count = bytes.count / type.size
+                }
+            }
+            return
+        }
         self = []
         try reader.readArray { (reader) throws(DecodingError) in append(try Element(from: &reader)) }
     }
 
     /// Appends the elements in order.
     public func write(to writer: inout MessageWriter) throws(EncodingError) {
+        if let type = FixedType(Element.self) {
+            return try withUnsafeBytes { (bytes) throws(EncodingError) in try writer.appendNumbers(type, bytes) }
+        }
         try writer.appendArray(of: Element.signature) { (writer) throws(EncodingError) in
             for element in self { try element.write(to: &writer) }
         }
@@ -141,7 +153,8 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
         Signature(trusted: "a{\(Key.signature.rawValue)\(Value.signature.rawValue)}")
     }
 
-    /// Reads the entries; of entries with the same key the last one stays.
+    /// Reads the entries; of entries with the same key the last one stays. Strings are the same key where Swift finds them
+    /// equal, which those of other bytes may be (`é` in one character or in two).
     public init(from reader: inout MessageReader) throws(DecodingError) {
         self = [:]
         try reader.readArray { (reader) throws(DecodingError) in

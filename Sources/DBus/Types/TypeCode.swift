@@ -21,3 +21,36 @@ enum TypeCode {
 
     private static func code(_ character: Unicode.Scalar) -> CInt { CInt(character.value) }
 }
+
+/// A type of number that is in memory as it is in a message, so that an array of them is read and written in one piece.
+///
+/// `b` is not among them, as Swift has it in one byte and D-Bus in four.
+struct FixedType {
+    let code: CInt
+    let size: Int
+    var signature: Signature { Signature(trusted: String(UnicodeScalar(UInt8(truncatingIfNeeded: code)))) }
+
+    /// Nil for any other type, one with a signature of the same letter included.
+    init?<T>(_ type: T.Type) {
+        if type == UInt8.self {
+            code = TypeCode.byte
+        } else if type == Int16.self {
+            code = TypeCode.int16
+        } else if type == UInt16.self {
+            code = TypeCode.uint16
+        } else if type == Int32.self {
+            code = TypeCode.int32
+        } else if type == UInt32.self {
+            code = TypeCode.uint32
+        } else if type == Int64.self {
+            code = TypeCode.int64
+        } else if type == UInt64.self {
+            code = TypeCode.uint64
+        } else if type == Double.self {
+            code = TypeCode.double
+        } else {
+            return nil
+        }
+        size = MemoryLayout<T>.size
+    }
+}

@@ -1,0 +1,183 @@
+import CDBus
+import Testing
+
+@testable import DBus
+
+/// A structure of two arrays, of which something about the first is caught on the way.
+private struct Swallower: DBusType {
+    static var signature: Signature { "(asas)" }
+    var first: @Sendable (inout MessageWriter) throws(EncodingError) -> Void
+
+    init(_ first: @escaping @Sendable (inout MessageWriter) throws(EncodingError) -> Void) {
+        self.first = first
+    }
+
+    init(from reader: inout MessageReader) throws(DecodingError) {
+        first = { _ in }
+    }
+
+    func write(to writer: inout MessageWriter) throws(EncodingError) {
+        try writer.appendStructure { (writer) throws(EncodingError) in
+            do throws(EncodingError) { try first(&writer) } catch {}
+            try writer.appendArray(of: "s") { (writer) throws(EncodingError) in try writer.append("b") }
+        }
+    }
+}
+
+/// A byte by its signature, and not in memory.
+private struct Letter: DBusType, Equatable {
+    static var signature: Signature { "y" }
+    var letter: Character
+
+    init(_ letter: Character) {
+        self.letter = letter
+    }
+
+    init(from reader: inout MessageReader) throws(DecodingError) {
+        letter = Character(Unicode.Scalar(try reader.readUInt8()))
+    }
+
+    func write(to writer: inout MessageWriter) throws(EncodingError) {
+        guard let byte = letter.asciiValue else { throw .inconsistentValue }
+        try writer.append(byte)
+    }
+}
+
+@Suite struct WriterTests {
+    private func message(_ body: some MessageBody, limit: Int = 16 << 20) throws(EncodingError) -> Message {
+        try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
+    }
+
+    private func copy<Body: MessageBody>(_ body: Body, limit: Int = 16 << 20) throws -> Body {
+        try Message.body(message(body, limit: limit).pointer, limit: .max)
+    }
+
+    private func refusal(of body: some MessageBody, limit: Int = 16 << 20) -> EncodingError? {
+        do throws(EncodingError) {
+            _ = try message(body, limit: limit)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(arguments: [
+        Value.structure([]).signature,
+        Value.array([], of: .empty).signature,
+        Value.dictionary([:], key: "v", value: "s").signature,
+        (0..<33).reduce(Value.byte(0)) { inner, _ in .array([], of: inner.signature) }.signature,
+        Value.structure(Array(repeating: .byte(0), count: 254)).signature,
+        Arguments<Value, Value>.signature.appending(repeating: 200),
+    ])
+    func aSignatureThatBreaksTheRulesIsNotSent(_ signature: Signature) {
+        #expect(refusal(of: signature) == .inconsistentValue)
+        #expect(refusal(of: Value.variant(.signature(signature))) == .inconsistentValue)
+        #expect(refusal(of: [signature: true]) == .inconsistentValue)
+    }
+
+    @Test func anErrorThatIsCaughtOnTheWayIsNotForgotten() throws {
+        #expect(
+            refusal(
+                of: Swallower { (writer) throws(EncodingError) in
+                    try writer.appendArray(of: "s") { (writer) throws(EncodingError) in
+                        try writer.append("a")
+                        try writer.append("\0")
+                    }
+                }
+            ) == .nulInString
+        )
+        #expect(
+            refusal(
+                of: Swallower { (writer) throws(EncodingError) in
+                    try writer.appendArray(of: "s") { (writer) throws(EncodingError) in
+                        do throws(EncodingError) { try writer.append("\0") } catch {}
+                    }
+                }
+            ) == .nulInString
+        )
+        #expect(
+            refusal(
+                of: Swallower { (writer) throws(EncodingError) in
+                    try writer.appendArray(of: "s") { (writer) throws(EncodingError) in
+                        try writer.append(String(repeating: "x", count: 4096))
+                    }
+                },
+                limit: 4096
+            ) == .tooLarge(limit: 4096)
+        )
+        // The wrong type first, then what was promised.
+        #expect(
+            refusal(
+                of: Swallower { (writer) throws(EncodingError) in
+                    do throws(EncodingError) { try writer.append(UInt8(1)) } catch {}
+                    try writer.appendArray(of: "s") { _ in }
+                }
+            ) == .inconsistentValue
+        )
+        #expect(refusal(of: Swallower { (w) throws(EncodingError) in try w.appendArray(of: "s") { _ in } }) == nil)
+    }
+
+    @Test func numbersInArraysAreWrittenAndReadInOnePiece() throws {
+        let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
+        #expect(try copy(bytes) == bytes)
+        #expect(try copy([UInt8]()) == [])
+        #expect(try copy([[UInt8]]([[], [1], [], [2, 3]])) == [[], [1], [], [2, 3]])
+        // After a byte, where an alignment is missing.
+        let mixed = Arguments(UInt8(1), [UInt64.max, 0], UInt8(2), [Double](), [Int16.min, -1], [Int32.min])
+        let values = try copy(mixed).values
+        #expect((values.0, values.1, values.2) == (1, [.max, 0], 2))
+        #expect((values.3, values.4, values.5) == ([], [.min, -1], [.min]))
+        // By elements and in one piece are the same message.
+        let elements = Value.array(bytes.map(Value.byte), of: "y")
+        #expect(try Value.variant(elements).converted() as Value == elements)
+        #expect(try elements.converted() as [UInt8] == bytes)
+        #expect(try Value.array([.int64(-1), .int64(1)], of: "x").converted() as [Int64] == [-1, 1])
+    }
+
+    @Test func aTypeThatOnlySaysItIsAByteIsWrittenByItself() throws {
+        #expect(try copy([Letter("a"), Letter("b")]) == [Letter("a"), Letter("b")])
+        #expect(refusal(of: [Letter("ß")]) == .inconsistentValue)
+    }
+
+    @Test func aByteInAnArrayCountsOnce() throws {
+        let bytes = [UInt8](repeating: 7, count: 60_000)
+        #expect(try copy(bytes, limit: 65_536) == bytes)
+        #expect(refusal(of: [UInt8](repeating: 7, count: 65_536), limit: 65_536) == .tooLarge(limit: 65_536))
+        let message = try message(bytes)
+        let received: [UInt8] = try Message.body(message.pointer, limit: 60_000)
+        #expect(received == bytes)
+        #expect(throws: DecodingError.tooLarge(limit: 59_999)) {
+            let _: [UInt8] = try Message.body(message.pointer, limit: 59_999)
+        }
+    }
+
+    @Test func anArrayThatLibdbusEndsTheProcessForIsRefused() {
+        let bytes = [UInt8](repeating: 0, count: ConnectionLimits.largestMessage + 1)
+        #expect(refusal(of: bytes, limit: .max) == .tooLarge(limit: ConnectionLimits.largestMessage))
+    }
+
+    @Test func anArrayOfOtherNumbersIsRefused() throws {
+        let message = try message([UInt32(1)])
+        for isRead in [isRead(message, as: [UInt8].self), isRead(message, as: [Double].self)] { #expect(!isRead) }
+        #expect(isRead(message, as: [UInt32].self))
+        #expect(!isRead(try self.message("a"), as: [UInt8].self))
+        #expect(!isRead(try self.message(["a"]), as: [UInt8].self))
+    }
+
+    /// Past the comparison of signatures.
+    private func isRead<Body: MessageBody>(_ message: Message, as type: Body.Type) -> Bool {
+        var reader = MessageReader(message: message.pointer, limit: .max)
+        do throws(DecodingError) {
+            _ = try Body(from: &reader)
+            return true
+        } catch {
+            return false
+        }
+    }
+}
+
+extension Signature {
+    fileprivate func appending(repeating count: Int) -> Signature {
+        (0..<count).reduce(self) { signature, _ in signature + self }
+    }
+}
