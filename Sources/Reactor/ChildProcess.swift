@@ -123,7 +123,8 @@ public final class ProcessHandle {
     ///   - onExit: called once on the loop's thread when the program has ended and was collected.
     /// - Throws: why it could not be started, such as `.noSuchFileOrDirectory` or `.permissionDenied`;
     ///   `.invalidArgument` when a string holds a NUL, which would cut it short; `.noChildProcess` where the process ignores
-    ///   `SIGCHLD`, as the kernel then forgets children before anybody sees how they ended.
+    ///   `SIGCHLD`, as the kernel then forgets children before anybody sees how they ended; `.noSuchProcess` when it has ended
+    ///   and another part of this process, which waits for any child, has collected it already.
     public static func spawn(
         _ path: String,
         arguments: [String],
@@ -166,9 +167,12 @@ public final class ProcessHandle {
         do throws(Errno) {
             return try ProcessHandle(pid: pid, isChild: true, on: loop, onExit: onExit)
         } catch {
-            // Without a pidfd its end would never be seen. It is a child that was not collected, so the number is its own.
-            Glibc.kill(pid, SIGKILL)
-            waitpid(pid, nil, 0)
+            // Without a pidfd its end would never be seen. It is a child that was not collected, so the number is its own,
+            // unless somebody else in this process collects children, and it was gone before it could be looked at.
+            if error != .noSuchProcess {
+                Glibc.kill(pid, SIGKILL)
+                waitpid(pid, nil, 0)
+            }
             throw error
         }
     }

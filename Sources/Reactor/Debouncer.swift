@@ -2,7 +2,7 @@
 ///
 /// All of it belongs to the loop's thread. With nothing to wait for it costs nothing.
 public final class Debouncer {
-    private unowned let loop: EventLoop
+    private weak var loop: EventLoop?
     private let quiet: Duration
     private let limit: Duration
     private let action: () -> Void
@@ -33,14 +33,14 @@ public final class Debouncer {
 
     /// Forgets the events that have not been acted on. Call it on the loop's thread.
     public func cancel() {
-        if let timer { loop.cancelTimer(timer) }
+        if let timer { loop?.cancelTimer(timer) }
         timer = nil
     }
 
     private func wait() {
         // One timer serves all events of a burst: when it fires it sees whether there were later ones.
         let end = min(lastEvent + quiet, deadline)
-        timer = loop.schedule(at: end) { self.fire(at: end) }
+        timer = loop?.schedule(at: end) { self.fire(at: end) }
     }
 
     private func fire(at end: ContinuousClock.Instant) {

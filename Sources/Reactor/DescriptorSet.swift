@@ -56,11 +56,8 @@ struct DescriptorSet {
     /// - Returns: the watches that are ready, with what for.
     mutating func wait(milliseconds: CInt) -> [(DescriptorWatch, DescriptorEvents)] {
         var count = Int(poll(&entries, nfds_t(entries.count), milliseconds))
-        if count < 0, errno != EINTR {
-            // The process may have fewer descriptors than it watches since its limit was lowered. It cannot wait for any of
-            // them, and must not spin until the limit is raised again.
-            poll(nil, 0, milliseconds < 0 ? 100 : min(milliseconds, 100))
-        }
+        // A signal (EINTR) is a reason to look for jobs and deadlines.
+        if count < 0, errno != EINTR { count = pollEach(milliseconds) }
         guard count > 0 else { return [] }
         var ready: [(DescriptorWatch, DescriptorEvents)] = []
         ready.reserveCapacity(2 * count)
@@ -74,6 +71,25 @@ struct DescriptorSet {
             if count == 0 { break }
         }
         return ready
+    }
+}
+
+extension DescriptorSet {
+    /// Looks at one descriptor after the other, now and then: what is left where `poll` refuses all of them at once, as the
+    /// process may have fewer than it watches since its limit was lowered (EINVAL) or the kernel lacks memory (ENOMEM).
+    ///
+    /// - Returns: how many are ready.
+    private mutating func pollEach(_ milliseconds: CInt) -> Int {
+        let pause: CInt = 20
+        poll(nil, 0, milliseconds < 0 ? pause : min(milliseconds, pause))
+        var count = 0
+        for index in entries.indices {
+            var entry = entries[index]
+            entry.revents = 0
+            if poll(&entry, 1, 0) > 0 { count += 1 }
+            entries[index] = entry
+        }
+        return count
     }
 }
 

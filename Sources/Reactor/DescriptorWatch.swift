@@ -20,13 +20,14 @@ public struct DescriptorEvents: OptionSet, Sendable {
 
 /// A descriptor that an event loop watches, until ``cancel()``.
 ///
-/// All of it belongs to the loop's thread, and there is nothing to do with it once that has ended. The loop keeps the watch
-/// alive, so dropping the last reference does not end it.
+/// All of it belongs to the loop's thread; after ``EventLoop/stop()`` one more job, ``EventLoop/run(_:)``, has that thread to
+/// end a watch on, and when the loop is gone there is nothing to end. The loop keeps the watch alive, so dropping the last
+/// reference does not end it.
 public final class DescriptorWatch {
     let descriptor: CInt
     /// Nil once the watch has ended: a handler that holds its own watch, to cancel it, would otherwise keep both for ever.
     private(set) var handler: ((DescriptorEvents) -> Void)?
-    private unowned let loop: EventLoop?
+    private weak var loop: EventLoop?
 
     /// What the descriptor is watched for.
     public var events: DescriptorEvents {

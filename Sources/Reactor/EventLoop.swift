@@ -15,8 +15,11 @@ public import SystemPackage
 ///
 /// The thread starts with the first job and ends only after ``stop()``, when no job is left: a program has one loop or a few
 /// and shares them. A system that gives no thread ends the process, as nothing that waits on the loop could ever go on.
-/// Deadlines are those of `ContinuousClock`; one that passes while the system sleeps fires when `poll` next returns.
-/// A job that arrives after ``stop()`` starts the thread once more, so that no actor's method is left waiting for an executor that has ended.
+/// A job that arrives after ``stop()`` starts the thread once more, so that no actor's method is left waiting for an executor
+/// that has ended.
+///
+/// Deadlines are those of `ContinuousClock`, which goes on while the system sleeps; `poll` does not: a deadline that passes
+/// meanwhile fires with the next event, or when the rest of the wait is over.
 ///
 /// Unchecked because everything outside `shared` is touched on the loop's thread alone, which ``checkIsolated()``
 /// verifies at each entry from outside.
@@ -109,8 +112,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             if timers.isEmpty { continue }
             // One that a handler adds, even for a time that has passed, has its turn after the next look at the descriptors.
             let now = ContinuousClock.now
-            let last = timers.last
-            while let handler = timers.popDue(by: now, addedUpTo: last) { handler() }
+            for timer in timers.popDue(by: now) { timers.takeHandler(timer)?() }
         }
     }
 
@@ -206,6 +208,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             &id,
             &attributes,
             { argument in
+                pthread_setname_np(pthread_self(), "event loop")
                 if let argument { Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().turn() }
                 return nil
             },

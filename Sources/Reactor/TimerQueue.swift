@@ -52,16 +52,20 @@ struct TimerQueue {
     /// Whether nothing waits for its time.
     var isEmpty: Bool { handlers.isEmpty }
 
-    /// The timer that was added last.
-    var last: TimerID { TimerID(number: lastNumber) }
+    /// Takes the deadlines that have passed by `now` off the queue, the earliest first. The handler of each is asked for with
+    /// ``takeHandler(_:)``: the handlers before it may cancel it.
+    mutating func popDue(by now: ContinuousClock.Instant) -> [TimerID] {
+        var due: [TimerID] = []
+        while let next = heap.min, next.deadline <= now {
+            heap.removeMin()
+            due.append(next.id)
+        }
+        return due
+    }
 
-    /// Takes the handler of a deadline that has passed by `now`, the earliest first; none of a timer that was added after
-    /// `last`.
-    mutating func popDue(by now: ContinuousClock.Instant, addedUpTo last: TimerID) -> (() -> Void)? {
-        dropCancelled()
-        guard let next = heap.min, next.deadline <= now, next.id.number <= last.number else { return nil }
-        heap.removeMin()
-        return handlers.removeValue(forKey: next.id)
+    /// Takes the handler of a timer that is due; nil when it has been cancelled.
+    mutating func takeHandler(_ id: TimerID) -> (() -> Void)? {
+        handlers.removeValue(forKey: id)
     }
 
     private mutating func dropCancelled() {

@@ -49,7 +49,8 @@ private struct Letter: DBusType, Equatable {
     }
 
     private func copy<Body: MessageBody>(_ body: Body, limit: Int = 16 << 20) throws -> Body {
-        try Message.body(message(body, limit: limit).pointer, limit: .max)
+        let message = try message(body, limit: limit)
+        return try withExtendedLifetime(message) { try Message.body(message.pointer, limit: .max) }
     }
 
     private func refusal(of body: some MessageBody, limit: Int = 16 << 20) -> EncodingError? {

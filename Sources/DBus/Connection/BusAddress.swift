@@ -49,11 +49,10 @@ extension BusAddress {
         guard let directory = variable("XDG_RUNTIME_DIR") else { return nil }
         let path = directory + "/bus"
         var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == getuid(),
-            let escaped = dbus_address_escape_value(path)
-        else { return nil }
-        defer { dbus_free(escaped) }
-        return "unix:path=" + String(cString: escaped)
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == getuid() else {
+            return nil
+        }
+        return "unix:path=" + escaped(path)
     }
 }
 

@@ -80,8 +80,10 @@ final class Message: @unchecked Sendable {
         guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_SIGNAL) else { throw EncodingError.outOfMemory }
         let message = Message(owning: pointer)
         try message.write(value, limit: .max)
-        var reader = MessageReader(message: pointer, limit: .max)
-        return try VariantContent<Content>(from: &reader).content
+        return try withExtendedLifetime(message) {
+            var reader = MessageReader(message: pointer, limit: .max)
+            return try VariantContent<Content>(from: &reader).content
+        }
     }
 
     private static let reservedPath = "/org/freedesktop/DBus/Local"

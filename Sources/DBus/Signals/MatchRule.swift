@@ -2,13 +2,14 @@
 ///
 /// The interface and the member come from the ``Signal`` that the rule is used with.
 public struct MatchRule: Sendable, Hashable {
-    /// Who sends it; a well-known name means its owner at the time.
+    /// Who sends it; a well-known name means its owner at the time. On a connection without a bus there are no senders, and
+    /// it is ignored.
     public var sender: BusName?
     /// The object that emits it.
     public var path: ObjectPath?
     /// The object that emits it, or one above it.
     public var pathNamespace: ObjectPath?
-    /// Arguments of type string by their position, 0 to 63.
+    /// Arguments of type string by their position, 0 to 63; compared by their bytes, as the bus does.
     public var arguments: [Int: String]
 
     /// Makes a rule.
@@ -38,7 +39,12 @@ public struct MatchRule: Sendable, Hashable {
 
     /// Within quotes everything stands for itself; an apostrophe ends them, stands escaped, and they begin anew.
     private static func quoted(_ text: String) -> String {
-        text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
+        // By scalars: to Swift an apostrophe with an accent is another character, to the bus it is an apostrophe.
+        var quoted = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if scalar == "'" { quoted.append(contentsOf: "'\\''".unicodeScalars) } else { quoted.append(scalar) }
+        }
+        return String(quoted)
     }
 
     func matches(path: ObjectPath) -> Bool {

@@ -139,7 +139,9 @@ extension Array: MessageBody, DBusType where Element: DBusType {
     /// Appends the elements in order.
     public func write(to writer: inout MessageWriter) throws(EncodingError) {
         if let type = FixedType(Element.self) {
-            return try withUnsafeBytes { (bytes) throws(EncodingError) in try writer.appendNumbers(type, bytes) }
+            return try withUnsafeBufferPointer { (elements) throws(EncodingError) in
+                try writer.appendNumbers(type, UnsafeRawBufferPointer(elements))
+            }
         }
         try writer.appendArray(of: Element.signature) { (writer) throws(EncodingError) in
             for element in self { try element.write(to: &writer) }

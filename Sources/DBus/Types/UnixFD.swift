@@ -1,13 +1,28 @@
 internal import Glibc
+internal import Synchronization
 
 /// A descriptor that came in a message or goes out in one, and closes itself with its last reference.
+///
+/// One that arrives is this process's own duplicate, closed on `exec`; it is closed with the last reference to the object
+/// that it was decoded into, or given up with ``take()``. One that is sent stays the sender's: the message gets a duplicate
+/// of it while it is written.
 public final class UnixFD: Sendable, Hashable {
-    /// The descriptor; valid as long as this object lives.
-    public let rawValue: CInt
+    private let descriptor: Atomic<CInt>
+
+    /// The descriptor; valid as long as this object lives and is not given up, -1 from then on.
+    public var rawValue: CInt { descriptor.load(ordering: .relaxed) }
 
     /// Takes over a descriptor, which from now on is this object's to close.
     public init(owning descriptor: CInt) {
-        rawValue = descriptor
+        self.descriptor = Atomic(descriptor)
+    }
+
+    /// Gives the descriptor up: it is the caller's to close, and other references to this object have none any more.
+    ///
+    /// - Returns: the descriptor; nil where it was given up before.
+    public consuming func take() -> CInt? {
+        let descriptor = descriptor.exchange(-1, ordering: .relaxed)
+        return descriptor < 0 ? nil : descriptor
     }
 
     /// Reads the next value of a body.
@@ -16,7 +31,8 @@ public final class UnixFD: Sendable, Hashable {
     }
 
     deinit {
-        close(rawValue)
+        let descriptor = descriptor.load(ordering: .relaxed)
+        if descriptor >= 0 { close(descriptor) }
     }
 
     /// Whether both are the same object.

@@ -1,0 +1,129 @@
+import CDBus
+import Glibc
+import PrivateBus
+import Reactor
+import Testing
+
+@testable import DBus
+
+@Suite struct OwnershipTests {
+    @Test func aDescriptorThatIsGivenUpIsTheTakersToClose() throws {
+        let pipe = try Pipe()
+        let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), pipe.writeEnd, limit: 4096)
+        func taken() throws -> CInt? {
+            let received: UnixFD = try Message.body(message.pointer, limit: .max)
+            let other = received
+            let descriptor = received.take()
+            #expect(other.rawValue == -1)
+            #expect(other.take() == nil)
+            return descriptor
+        }
+        let descriptor = try #require(try taken())
+        #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0)
+        close(descriptor)
+    }
+
+    @Test func anAddressIsEscapedAsLibdbusDoesIt() throws {
+        let all = String(String.UnicodeScalarView((1...0x17F).compactMap(Unicode.Scalar.init)))
+        let expected = try #require(dbus_address_escape_value(all))
+        defer { dbus_free(expected) }
+        #expect(BusAddress.escaped(all) == String(cString: expected))
+        #expect(BusAddress.unix(path: "/tmp/a,b;c=d e") == .address("unix:path=/tmp/a%2cb%3bc%3dd%20e"))
+    }
+
+    @Test func aDirectoryMayHaveAnyName() async throws {
+        var template = Array("/tmp/a,b;c=d e%41XXXXXX".utf8CString)
+        try #require(mkdtemp(&template) != nil)
+        let directory = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+        let loop = try EventLoop()
+        let listener = try await PeerListener.listen(at: "unix:dir=\(BusAddress.escaped(directory))", on: loop) {
+            $0.export([Echo.exported()], at: Echo.path)
+        }
+        let client = try await Connection.open(peer: listener.address, on: loop)
+        #expect(try await client.call(Echo.string, on: RemoteObject(nil, Echo.path), "a") == "a")
+        await client.close()
+        await listener.close()
+        loop.stop()
+        #expect(rmdir(directory) == 0)
+    }
+}
+
+/// What a subscriber is told by the bus, and when.
+@Suite(.timeLimit(.minutes(1))) struct OwnerChangeTests {
+    @Test func aChangeThatArrivesWithTheAnswerIsTheNewerOne() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let name: BusName = "com.example.Moving"
+            let rule = MatchRule(sender: name)
+            #expect(try await pair.service.requestName(name) == .owned)
+            let other = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            // The bus has both rules already, so the next subscriber asks for the owner and nothing else.
+            let first = try await pair.client.signals(Echo.played, matching: rule)
+            let (events, log) = AsyncStream.makeStream(of: Void.self)
+            let mayGoOn = Lock(false)
+            let subscribing = await pair.client.loop.run { [client = pair.client] in
+                let subscribing = Task(executorPreference: client.loop) {
+                    try await client.signals(Echo.played, matching: rule)
+                }
+                // The loop stands still until the answer and, after it, the change are there to be read.
+                client.onceWaitingForAnswer { connection in
+                    let answer = connection.waitForBytes(above: 0)
+                    log.yield()
+                    while !mayGoOn.withLock({ $0 }) { sched_yield() }
+                    _ = connection.waitForBytes(above: answer)
+                }
+                return subscribing
+            }
+            var iterator = events.makeAsyncIterator()
+            await iterator.next()
+            try await pair.service.releaseName(name)
+            #expect(try await other.requestName(name) == .owned)
+            mayGoOn.withLock { $0 = true }
+            let second = try await subscribing.value
+            try await other.emit(Echo.played, from: "/", Arguments("other", 0))
+            #expect(try await other.owner(of: name) == other.uniqueName)
+            #expect(try await pair.client.owner(of: name) == other.uniqueName)
+            await pair.client.close()
+            for sequence in [first, second] {
+                var iterator = sequence.makeAsyncIterator()
+                #expect(await iterator.next()?.body.values.0 == "other")
+            }
+            await other.close()
+            other.loop.stop()
+        }
+    }
+
+    @Test func anApostropheWithAnAccentIsQuotedToo() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let text = "it'\u{301}s"
+            let signals = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: text]))
+            try await pair.service.emit(Echo.played, from: "/", Arguments(text, 1))
+            var iterator = signals.makeAsyncIterator()
+            #expect(await iterator.next()?.body.values.1 == 1)
+        }
+    }
+}
+
+extension Connection {
+    /// Runs `body` between a call and its answer: jobs run before the loop looks at what has arrived.
+    fileprivate nonisolated func onceWaitingForAnswer(_ body: @escaping @Sendable (isolated Connection) -> Void) {
+        loop.execute {
+            self.assumeIsolated { connection in
+                if connection.callsInFlight > 0 { body(connection) } else { connection.onceWaitingForAnswer(body) }
+            }
+        }
+    }
+
+    /// Blocks until more bytes than so many wait to be read.
+    ///
+    /// - Returns: how many do.
+    fileprivate func waitForBytes(above count: CInt) -> CInt {
+        var descriptor: CInt = -1
+        guard dbus_connection_get_socket(raw, &descriptor) != 0 else { return 0 }
+        var available: CInt = 0
+        while available <= count {
+            guard ioctl(descriptor, UInt(FIONREAD), &available) == 0 else { return 0 }
+            sched_yield()
+        }
+        return available
+    }
+}
