@@ -79,7 +79,8 @@ public enum RegistryInterface {
         "SetDefault",
         inputs: ["scheme", "id"]
     )
-    /// Reads the manifests again; returns what is wrong with each file that has a problem.
+    /// Reads the manifests and the desktop's files again, tells the desktop of all handlers, and returns what is wrong with
+    /// each file that has a problem.
     public static let reload = Method<Empty, [String: String]>(name, "Reload", outputs: ["problems"])
     /// The handlers of these schemes are others than before.
     public static let changed = Signal<[String]>(name, "Changed", arguments: ["schemes"])

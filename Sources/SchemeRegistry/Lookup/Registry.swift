@@ -85,7 +85,16 @@ public struct Registry: Sendable {
 
     /// Those of some schemes whose URLs, if they have no host, go elsewhere than in another registry; in byte order.
     public func schemes(_ some: Set<Scheme>, thatGoElsewhereThanIn other: Registry) -> [Scheme] {
-        some.filter { claimants(of: $0).first != other.claimants(of: $0).first }.sorted()
+        some.filter { destination(of: $0) != other.destination(of: $0) }.sorted()
+    }
+
+    /// What gets the URLs of a scheme that have no host: for a handler without a program, the application behind it.
+    private func destination(of scheme: Scheme) -> String? {
+        let first = claimants(of: scheme).first
+        guard let handler = handler(for: scheme, host: nil), handler.id.rawValue == first, handler.program == nil else {
+            return first
+        }
+        return applications.desktopChoice(for: scheme)?.id.rawValue
     }
 
     /// The schemes that more than one handler claims for the same URLs, in byte order.

@@ -80,6 +80,13 @@ public actor RegistryStore {
         reload { $0.update() }
     }
 
+    /// Reads the directories again, and tells the desktop of all that there is, whether or not it was told before.
+    func reloadAndPublish() -> RegistrySnapshot {
+        let snapshot = reload()
+        publicationProblems = publication?.publish(registry) ?? []
+        return snapshot
+    }
+
     private func reload(_ update: (inout RegistryLoader) -> Bool) -> RegistrySnapshot {
         let before = registry
         let numberBefore = number

@@ -123,10 +123,10 @@ public struct RouterObject: Sendable {
                     return Empty()
                 },
                 .method(RegistryInterface.reload) { _, _ in
-                    let snapshot = await store.reload()
+                    let snapshot = await store.reloadAndPublish()
                     try await announce(await router.use(snapshot))
                     var problems: [String: String] = [:]
-                    for diagnostic in snapshot.registry.diagnostics {
+                    for diagnostic in snapshot.registry.diagnostics + snapshot.registry.applications.diagnostics {
                         let problem = [diagnostic.key, diagnostic.reason].compactMap { $0 }.joined(separator: ": ")
                         problems[diagnostic.file] = problems[diagnostic.file].map { "\($0)\n\(problem)" } ?? problem
                     }

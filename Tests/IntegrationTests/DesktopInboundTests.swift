@@ -1,0 +1,174 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// Programs that know nothing of this system reach its handlers: through desktop entries, through the bus.
+@Suite(.timeLimit(.minutes(2))) struct DesktopInboundTests {
+    private let url = "todo://www.acme.com?Quarterly%20Report#200806231300"
+    private let id = "com.example.todo"
+
+    /// A router that has published its handler.
+    private func routerWithHandler(_ arguments: [String] = []) async throws -> Router {
+        let router = try await Router([id: arguments])
+        try await router.waitUntilPublished(id)
+        return router
+    }
+
+    @Test func aPublishedHandlerIsWhatTheDesktopsToolsName() async throws {
+        let router = try await routerWithHandler()
+        defer { router.stop() }
+        #expect(
+            try await router.tool("xdg-mime", "query", "default", "x-scheme-handler/todo").output == "\(id).desktop\n"
+        )
+        let settings = try await router.tool("xdg-settings", "get", "default-url-scheme-handler", "todo")
+        #expect(settings.output == "\(id).desktop\n")
+        #expect(try await router.tool("gio", "mime", "x-scheme-handler/todo").output.contains("\(id).desktop"))
+        let check = try await router.tool("desktop-file-validate", router.desktopEntry(id).path)
+        #expect(check.output == "" && check.status == 0)
+    }
+
+    @Test func xdgOpenOpensURLsColdAndWarm() async throws {
+        let router = try await routerWithHandler()
+        defer { router.stop() }
+        for number in 1...2 {
+            let run = try await router.tool("xdg-open", "\(url)-\(number)")
+            #expect(run.status == 0, "\(run.errors)")
+        }
+        #expect(try router.log(of: id).filter { $0.hasPrefix("open ") } == ["open \(url)-1", "open \(url)-2"])
+    }
+
+    @Test func gioOpensURLsCold() async throws {
+        let router = try await routerWithHandler()
+        defer { router.stop() }
+        let name = try #require(BusName(id))
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        let watch = try await router.connection.watchName(name) { _, new in continuation.yield(new) }
+        #expect(try await router.tool("gio", "open", url).status == 0)
+        // It has ended long before the handler has started.
+        for await owner in owners where owner != nil { break }
+        try await router.connection.unwatchName(watch)
+        // What comes later is handled later.
+        _ = try await router.open("todo:later")
+        #expect(try router.log(of: id).filter { $0.hasPrefix("open ") } == ["open \(url)", "open todo:later"])
+    }
+
+    @Test func xdgOpenTellsThatTheHandlerDeclined() async throws {
+        let router = try await routerWithHandler(["decline=not today"])
+        defer { router.stop() }
+        let run = try await router.tool("xdg-open", url)
+        #expect(run.status != 0)
+        #expect(run.errors.contains("not today"), "\(run.errors)")
+    }
+
+    @Test func whoeverCallsTheHandlersNameHasTheRouterStartIt() async throws {
+        let router = try await routerWithHandler()
+        defer { router.stop() }
+        let cold = try await router.tool("gapplication", "launch", id, url)
+        #expect(cold.status == 0, "\(cold.errors)")
+        let warm = try await router.tool("gapplication", "launch", id, "todo:2")
+        #expect(warm.status == 0, "\(warm.errors)")
+        let opened = try router.log(of: id).filter { $0.hasPrefix("open ") }
+        #expect(opened == ["open \(url)", "open todo:2"])
+        let status = try await router.connection.call(LifecycleInterface.list, on: RouterService.object, Empty())
+        #expect(status.first { $0.id == id }?.state == "active")
+    }
+
+    @Test func theRouterIsAnApplicationOfTheDesktops() async throws {
+        let router = try await routerWithHandler()
+        defer { router.stop() }
+        let launch = try await router.tool("gapplication", "launch", "org.openurl.Router1", url)
+        #expect(launch.status == 0, "\(launch.errors)")
+        #expect(try router.log(of: id).contains("open \(url)"))
+        let call = [
+            "gdbus", "call", "--session", "--dest", "org.openurl.Router1", "--object-path", "/org/openurl/Router1",
+            "--method", "org.freedesktop.Application.Open",
+        ]
+        let opened = try await router.tool(call + ["['todo:3']", "{}"])
+        #expect(opened.output == "()\n")
+        let failed = try await router.tool(call + ["['nobody:1', 'todo:4']", "{}"])
+        #expect(failed.status != 0)
+        #expect(failed.errors.contains("org.openurl.Error.NoHandler"), "\(failed.errors)")
+        // What comes after a URL that fails is opened all the same.
+        #expect(try router.log(of: id).contains("open todo:4"))
+    }
+
+    @Test func unregisteringRemovesWhatRegisteringWrote() async throws {
+        let router = try await Router { directory in
+            let staging = directory.appending(path: "staging")
+            try Router.write(id, [], in: staging)
+            let applications = directory.appending(path: "XDG_DATA_HOME/applications")
+            try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
+            let cache = applications.appending(path: "mimeinfo.cache")
+            let text = "[MIME Cache]\nx-scheme-handler/other=other.desktop;\n"
+            try text.write(to: cache, atomically: true, encoding: .utf8)
+        }
+        defer { router.stop() }
+        let data = router.bus.directory.appending(path: "XDG_DATA_HOME")
+        // The system's example has been published when a reload has its answer.
+        _ = try await router.connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
+        let before = try router.files(below: data)
+        let manifest = router.bus.directory.appending(path: "staging/XDG_DATA_HOME/openurl/handlers/\(id).plist").path
+        let registered = try await router.openurl("register", manifest)
+        #expect(registered.status == 0, "\(registered.errors)")
+        #expect(FileManager.default.fileExists(atPath: router.desktopEntry(id).path))
+        #expect(try await router.tool("xdg-open", url).status == 0)
+        #expect(try await router.openurl("unregister", id).status == 0)
+        let after = try router.files(below: data)
+        #expect(after == before, "\(before) became \(after)")
+    }
+
+    @Test func anotherProgramsEntryAndServiceStay() async throws {
+        let entry = "[Desktop Entry]\nType=Application\nName=Mine\nExec=true\n"
+        let router = try await Router([id: []]) { directory in
+            let applications = directory.appending(path: "XDG_DATA_HOME/applications")
+            try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
+            let file = applications.appending(path: "\(id).desktop")
+            try entry.write(to: file, atomically: true, encoding: .utf8)
+        }
+        defer { router.stop() }
+        let manifest = router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist").path
+        let registered = try await router.openurl("register", manifest)
+        #expect(registered.status == 0, "\(registered.errors)")
+        #expect(try String(contentsOf: router.desktopEntry(id), encoding: .utf8) == entry)
+        let chosen = try await router.openurl("default", "todo", id)
+        #expect(chosen.status != 0)
+        #expect(chosen.errors.contains("has no desktop entry of its own"), "\(chosen.errors)")
+    }
+}
+
+extension Router {
+    /// Runs a program on the router's bus, with a display for those that ask for one.
+    func tool(_ arguments: String...) async throws -> CommandRun {
+        try await tool(arguments)
+    }
+
+    func tool(_ arguments: [String]) async throws -> CommandRun {
+        let environment = bus.environment.merging(["DISPLAY": ":0"]) { $1 }
+        let bounded = ["timeout", "60"] + arguments
+        return try await CommandRun(URL(filePath: "/usr/bin/env"), bounded, environment, in: bus.directory)
+    }
+
+    func desktopEntry(_ id: String) -> URL {
+        bus.directory.appending(path: "XDG_DATA_HOME/applications/\(id).desktop")
+    }
+
+    /// Returns when the desktop has been told of a handler that was there when the router started: a reload that comes after
+    /// is answered after.
+    func waitUntilPublished(_ id: String) async throws {
+        _ = try await connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
+        try #require(FileManager.default.fileExists(atPath: desktopEntry(id).path))
+    }
+
+    /// Every file below a directory with its contents, but for the registry's own.
+    func files(below directory: URL) throws -> [String: String] {
+        var files: [String: String] = [:]
+        let enumerator = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: [.isRegularFileKey])
+        while let file = enumerator?.nextObject() as? URL {
+            guard try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true else { continue }
+            files[file.lastPathComponent] = try String(contentsOf: file, encoding: .utf8)
+        }
+        return files
+    }
+}

@@ -1,0 +1,181 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// The desktop's applications as handlers: over the bus, or as commands.
+@Suite(.timeLimit(.minutes(2))) struct DesktopOutboundTests {
+    /// Writes an application that is a shell script, and whose scheme is its name.
+    private func script(_ name: String, _ body: String, in directory: URL, _ keys: String = "") throws {
+        let file = directory.appending(path: "\(name).sh")
+        try "#!/bin/sh\n\(body)\n".write(to: file, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
+        try entry(name, command: "\(file.path) %u", in: directory, keys)
+    }
+
+    private func entry(_ id: String, command: String, in directory: URL, _ keys: String = "") throws {
+        let scheme = id.split(separator: ".").last.map { $0.lowercased() } ?? id
+        let applications = directory.appending(path: "XDG_DATA_HOME/applications")
+        try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
+        let text = """
+            [Desktop Entry]
+            Type=Application
+            Name=\(id)
+            Exec=\(command)
+            MimeType=x-scheme-handler/\(scheme);
+            \(keys)
+            """
+        let file = applications.appending(path: "\(id).desktop")
+        try text.write(to: file, atomically: true, encoding: .utf8)
+    }
+
+    private func service(_ name: String, command: String, in directory: URL) throws {
+        let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
+        try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)
+        let text = "[D-BUS Service]\nName=\(name)\nExec=\(command)\n"
+        try text.write(to: services.appending(path: "\(name).service"), atomically: true, encoding: .utf8)
+    }
+
+    /// Writes an application of GLib's that records what it is told; it opens URLs if its flags say so.
+    private func glibApplication(_ id: String, flags: String, in directory: URL) throws {
+        let program = directory.appending(path: "\(id).py")
+        let text = """
+            #!/usr/bin/python3
+            import gi, os, sys
+            gi.require_version("Gio", "2.0")
+            from gi.repository import Gio, GLib
+            class Application(Gio.Application):
+                def do_open(self, files, count, hint):
+                    with open("\(directory.path)/\(id).log", "a") as log:
+                        for file in files:
+                            log.write(file.get_uri() + chr(10))
+                    self.hold()
+                def do_activate(self):
+                    self.hold()
+            GLib.timeout_add_seconds(3, lambda: os._exit(0))
+            Application(application_id="\(id)", flags=Gio.ApplicationFlags.\(flags)).run(sys.argv)
+            """
+        try text.write(to: program, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+        try entry(id, command: program.path, in: directory, "DBusActivatable=true")
+        try service(id, command: "\(program.path) --gapplication-service", in: directory)
+    }
+
+    @Test func anApplicationOfGLibIsStartedAndGivenURLsOverTheBus() async throws {
+        let router = try await Router { try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: $0) }
+        defer { router.stop() }
+        let cold = try await router.open("gapp:1")
+        #expect(cold.handler == "org.example.Gapp.desktop")
+        #expect(cold.path == .launched)
+        #expect(try await router.open("gapp:2").path == .active)
+        #expect(try router.log(of: "org.example.Gapp") == ["gapp:1", "gapp:2"])
+    }
+
+    @Test func anApplicationThatOpensNothingDeclines() async throws {
+        let router = try await Router { try glibApplication("org.example.Plain", flags: "FLAGS_NONE", in: $0) }
+        defer { router.stop() }
+        let error = try await router.failure("plain:1")
+        #expect(error.code == .declined)
+        #expect(error.message.contains("org.example.Plain"), "\(error.message)")
+    }
+
+    @Test func aServiceThatIsMissingOrFailsIsToldApart() async throws {
+        let router = try await Router { directory in
+            for name in ["Missing", "Failing"] {
+                try entry("org.example.\(name)", command: "true", in: directory, "DBusActivatable=true")
+            }
+            try service("org.example.Failing", command: "/bin/false", in: directory)
+        }
+        defer { router.stop() }
+        let missing = try await router.failure("missing:1")
+        #expect(missing.code == .launchFailed)
+        #expect(missing.message.contains("no D-Bus service file"), "\(missing.message)")
+        let failing = try await router.failure("failing:1")
+        #expect(failing.code == .launchFailed)
+        #expect(failing.message.contains("cannot be started"), "\(failing.message)")
+    }
+
+    @Test func aServiceThatNeverTakesItsNameIsGivenUpByTheLaunchWatchdog() async throws {
+        let router = try await Router { directory in
+            try entry("org.example.Never", command: "true", in: directory, "DBusActivatable=true")
+            try service("org.example.Never", command: "/bin/sleep 3", in: directory)
+        }
+        defer { router.stop() }
+        var options = OpenOptions()
+        options.timeout = .milliseconds(300)
+        let error = try await router.failure("never:1", options)
+        #expect(error.code == .timedOut)
+        #expect(error.message.contains("did not take its name"), "\(error.message)")
+    }
+
+    @Test func aCommandSaysHowItWentByItsEnd() async throws {
+        let router = try await Router { directory in
+            try script("good", "echo \"$1\" \"$XDG_ACTIVATION_TOKEN\" > \(directory.path)/good.log", in: directory)
+            try script("seven", "exit 7", in: directory)
+            try script("crash", "kill -SEGV $$", in: directory)
+            try script("gone", "exit 127", in: directory)
+            // It has the URL and goes on, as a browser does.
+            try script("busy", "exec sleep 3", in: directory)
+        }
+        defer { router.stop() }
+        var options = OpenOptions()
+        options.activationToken = "token-2"
+        let result = try await router.open("good:$(touch%20canary);x", options)
+        #expect(result.handler == "good.desktop")
+        #expect(try router.log(of: "good") == ["good:$(touch%20canary);x token-2"])
+        #expect(try await router.failure("seven:1").code == .declined)
+        #expect(try await router.failure("crash:1").code == .handlerCrashed)
+        #expect(try await router.failure("gone:1").code == .launchFailed)
+        #expect(try await router.open("busy:1").path == .launched)
+    }
+
+    @Test func aFixedSchemeGoesToTheDesktopsDefaultAndNeverBackToTheRouter() async throws {
+        let id = "com.example.loop"
+        let router = try await Router([id: []]) { directory in
+            try script("browser", "echo \"$1\" >> \(directory.path)/browser.log", in: directory)
+        }
+        defer { router.stop() }
+        #expect(try await router.failure("https://example.com/").code == .noHandler)
+
+        var changes = try await router.changes().makeAsyncIterator()
+        let type = "x-scheme-handler/https"
+        #expect(try await router.tool("xdg-mime", "default", "browser.desktop", type).status == 0)
+        #expect(await changes.next()?.body.contains("https") == true)
+        #expect(try await router.open("https://example.com/").handler == "browser.desktop")
+        #expect(try router.log(of: "browser") == ["https://example.com/"])
+
+        #expect(try await router.tool("gio", "mime", type, "\(id).desktop").status == 0)
+        _ = try await router.connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
+        let error = try await router.failure("https://example.com/")
+        #expect(error.code == .noHandler)
+        #expect(error.message.contains("leads back to openurl"), "\(error.message)")
+    }
+
+    @Test func theUsersChoiceDecidesAndCanBeTakenBack() async throws {
+        let id = "com.example.both"
+        let router = try await Router([id: []]) { directory in
+            try script("both", "echo \"$1\" >> \(directory.path)/both.log", in: directory)
+        }
+        defer { router.stop() }
+        try await router.waitUntilPublished(id)
+        #expect(try await router.open("both:1").handler == id)
+        #expect(try await router.openurl("default", "both", "both.desktop").output == "both.desktop\n")
+        #expect(try await router.open("both:2").handler == "both.desktop")
+        #expect(try router.log(of: "both") == ["both:2"])
+        #expect(
+            try await router.tool("xdg-mime", "query", "default", "x-scheme-handler/both").output == "both.desktop\n"
+        )
+        #expect(try await router.openurl("default", "both", id).output == "\(id)\n")
+        #expect(try await router.openurl("default", "--reset", "both").output == "\(id)\n")
+
+        let explained = try await router.openurl("explain", "both:3")
+        #expect(explained.status == 0)
+        #expect(explained.output.contains("wins\t\(id)\tnative"), "\(explained.output)")
+        #expect(explained.output.contains("loses\tboth.desktop\texec"), "\(explained.output)")
+        for bad in [["nothing"], ["nothing", "nobody"], ["b:d", id], ["https", id]] {
+            let run = try await router.openurl(["default"] + bad)
+            #expect(run.status != 0, "\(bad): \(run.output)")
+        }
+    }
+}
