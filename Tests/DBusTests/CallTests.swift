@@ -23,8 +23,6 @@ import Testing
                 let values = (0..<4).map { _ in random.value() }
                 #expect(try await pair.client.call(Echo.values, on: Echo.object, values) == values)
             }
-            let deepest = (0..<61).reduce(Value.byte(7)) { inner, _ in .variant(inner) }
-            #expect(try await pair.client.call(Echo.values, on: Echo.object, [deepest]) == [deepest])
         }
     }
 
@@ -90,22 +88,6 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeSentIsALocalError() async throws {
-        try await withPair { (pair: Pair) async throws in
-            await #expect(throws: CallError.notSent(.nulInString)) {
-                try await pair.client.call(Echo.string, on: Echo.object, "a\0b")
-            }
-            let large = String(repeating: "x", count: 20 << 20)
-            await #expect(throws: CallError.notSent(.tooLarge(limit: 16 << 20))) {
-                try await pair.client.call(Echo.string, on: Echo.object, large)
-            }
-            await #expect(throws: CallError.notSent(.reservedName("/org/freedesktop/DBus/Local"))) {
-                try await pair.client.call(Echo.string, on: RemoteObject(Echo.name, "/org/freedesktop/DBus/Local"), "")
-            }
-            #expect(try await pair.client.call(Echo.string, on: Echo.object, "still there") == "still there")
-        }
-    }
-
     @Test func argumentsAboveTheLimitAreRefused() async throws {
         var limits = ConnectionLimits()
         limits.bodyBytes = 1000
@@ -122,11 +104,6 @@ import Testing
             await #expect(throws: CallError.timedOut) {
                 try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: .milliseconds(20))
             }
-            await #expect(throws: CallError.timedOut) {
-                try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: .seconds(-1))
-            }
-            let longest = Duration.seconds(Int64.max)
-            #expect(try await pair.client.call(Echo.string, on: Echo.object, "", timeout: longest) == "")
         }
     }
 
@@ -219,16 +196,6 @@ import Testing
             #expect(throws: ConnectionError.self) { try BlockingConnection(.address(address)) }
         }
         loop.stop()
-    }
-
-    @Test func aProgramThatIsNotThereIsAnError() async {
-        // In a child: libdbus never collects the processes that it starts, and this process waits for its own.
-        await #expect(processExitsWith: .success) {
-            let loop = try EventLoop()
-            await #expect(throws: ConnectionError.self) {
-                try await Connection.open(.address("unixexec:path=/nonexistent/program"), on: loop)
-            }
-        }
     }
 
     @Test func aBlockingConnectionCalls() async throws {

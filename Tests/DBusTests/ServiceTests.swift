@@ -86,16 +86,6 @@ import Testing
         }
     }
 
-    @Test func aLaterInterfaceTakesThePlaceOfTheEarlier() async throws {
-        try await withPair { (pair: Pair) async throws in
-            let upper = ExportedInterface(Echo.interface, [.method(Echo.string) { _, text in text.uppercased() }])
-            await pair.service.export([upper], at: Echo.path)
-            #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "A")
-            let xml = try await pair.client.call(Self.introspect, on: Echo.object, Empty())
-            #expect(xml.components(separatedBy: "<interface name=\"com.example.Echo1\">").count == 2)
-        }
-    }
-
     @Test func anInterfaceMayBeLeftOut() async throws {
         try await withPair { (pair: Pair) async throws in
             let output = try run(

@@ -53,15 +53,6 @@ private struct Letter: DBusType, Equatable {
         return try withExtendedLifetime(message) { try Message.body(message.pointer, limit: .max) }
     }
 
-    private func refusal(of body: some MessageBody, limit: Int = 16 << 20) -> EncodingError? {
-        do throws(EncodingError) {
-            _ = try message(body, limit: limit)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     @Test(arguments: [
         Value.structure([]).signature,
         Value.array([], of: .empty).signature,
@@ -150,11 +141,6 @@ private struct Letter: DBusType, Equatable {
         #expect(throws: DecodingError.tooLarge(limit: 59_999)) {
             let _: [UInt8] = try Message.body(message.pointer, limit: 59_999)
         }
-    }
-
-    @Test func anArrayThatLibdbusEndsTheProcessForIsRefused() {
-        let bytes = [UInt8](repeating: 0, count: ConnectionLimits.largestMessage + 1)
-        #expect(refusal(of: bytes, limit: .max) == .tooLarge(limit: ConnectionLimits.largestMessage))
     }
 
     @Test func anArrayOfOtherNumbersIsRefused() throws {

@@ -1,0 +1,63 @@
+import CDBus
+import Testing
+
+@testable import DBus
+
+/// What a message of these tests may hold.
+let messageLimit = 16 << 20
+
+/// Writes a body, sends it through libdbus's own marshaller and validator, and reads it.
+func roundTrip<Body: MessageBody>(_ body: Body, limit: Int = messageLimit) throws -> Body {
+    let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
+    dbus_message_set_serial(message.pointer, 1)
+    var bytes: UnsafeMutablePointer<CChar>?
+    var count: CInt = 0
+    #expect(dbus_message_marshal(message.pointer, &bytes, &count) != 0)
+    defer { dbus_free(bytes) }
+    var error = DBusError()
+    dbus_error_init(&error)
+    let copy = dbus_message_demarshal(bytes, count, &error)
+    let text = error.message.map { String(cString: $0) }
+    dbus_error_free(&error)
+    let received = Message(owning: try #require(copy, "\(text ?? "")"))
+    return try Message.body(received.pointer, limit: .max)
+}
+
+/// Why a body is not sent; nil where it is.
+func refusal<Body: MessageBody>(of body: Body, limit: Int = messageLimit) -> EncodingError? {
+    do throws(EncodingError) {
+        _ = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
+        return nil
+    } catch {
+        return error
+    }
+}
+
+/// A value that writes something else than it promises.
+struct Liar<Promise: DBusType>: DBusType {
+    static var signature: Signature { Promise.signature }
+    var body: @Sendable (inout MessageWriter) throws(EncodingError) -> Void
+
+    init(_ body: @escaping @Sendable (inout MessageWriter) throws(EncodingError) -> Void) {
+        self.body = body
+    }
+
+    init(from reader: inout MessageReader) throws(DecodingError) {
+        body = { _ in }
+    }
+
+    func write(to writer: inout MessageWriter) throws(EncodingError) {
+        try body(&writer)
+    }
+}
+
+/// A value that calls itself one and is two.
+struct TwoStrings: DBusType {
+    static var signature: Signature { "ss" }
+    init() {}
+    init(from reader: inout MessageReader) throws(DecodingError) {}
+    func write(to writer: inout MessageWriter) throws(EncodingError) {
+        try writer.append("a")
+        try writer.append("b")
+    }
+}

@@ -1,0 +1,186 @@
+import CDBus
+import Glibc
+import PrivateBus
+import Reactor
+import Testing
+
+@testable import DBus
+
+// Rows 42 to 53: what a connection refuses, and its end.
+extension TrapTests {
+    @Test("42: the path that libdbus keeps for itself (dropped)")
+    func reservedPath() async throws {
+        let path: ObjectPath = "/org/freedesktop/DBus/Local"
+        try await withPair { (pair: Pair) async throws in
+            await #expect(throws: CallError.notSent(.reservedName(path.rawValue))) {
+                try await pair.client.call(Echo.string, on: RemoteObject(Echo.name, path), "")
+            }
+            await #expect(throws: CallError.notSent(.reservedName(path.rawValue))) {
+                try await pair.client.emit(Echo.played, from: path, Arguments("", 0))
+            }
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "still there") == "still there")
+        }
+    }
+
+    @Test("43: the interface that libdbus keeps for itself (dropped)")
+    func reservedInterface() async throws {
+        let interface: InterfaceName = "org.freedesktop.DBus.Local"
+        try await withPair { (pair: Pair) async throws in
+            await #expect(throws: CallError.notSent(.reservedName(interface.rawValue))) {
+                try await pair.client.call(Method<Empty, Empty>(interface, "A"), on: Echo.object, Empty())
+            }
+            await #expect(throws: CallError.notSent(.reservedName(interface.rawValue))) {
+                try await pair.client.emit(Signal<Empty>(interface, "Disconnected"), from: "/", Empty())
+            }
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "still there") == "still there")
+        }
+    }
+
+    @Test("44: a call on a connection that has ended (sent, as it seems, and never answered)")
+    func callAfterTheEnd() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let blocking = try BlockingConnection(.address(pair.bus.address))
+            await pair.client.close()
+            await #expect(throws: CallError.disconnected) {
+                try await pair.client.call(Echo.string, on: Echo.object, "", timeout: nil)
+            }
+            await #expect(throws: CallError.disconnected) {
+                try await pair.client.send(Echo.string, on: Echo.object, "")
+            }
+            pair.bus.stop()
+            for _ in 0..<2 {
+                #expect(throws: CallError.disconnected) {
+                    try blocking.call(Echo.string, on: Echo.object, "", timeout: nil)
+                }
+            }
+        }
+    }
+
+    // As row 7: an array of booleans is a `[Bool]`.
+    @Test("46: an array of booleans that are neither 0 nor 1 (abort)")
+    func booleans() throws {
+        #expect(try roundTrip([true, false, true]) == [true, false, true])
+        let liar = Liar<[Bool]> { (w) throws(EncodingError) in
+            try w.appendArray(of: "b") { (w) throws(EncodingError) in try w.append(UInt32(2)) }
+        }
+        #expect(refusal(of: liar) == .inconsistentValue)
+    }
+
+    // Serials are the module's own, and nobody else sets one.
+    @Test("47: the serial 0 (accepted)")
+    func serials() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let listener = try #require(dbus_connection_open_private(pair.bus.address, nil))
+            defer {
+                dbus_connection_close(listener)
+                dbus_connection_unref(listener)
+            }
+            var error = DBusError()
+            dbus_error_init(&error)
+            try #require(dbus_bus_register(listener, &error) != 0)
+            dbus_connection_set_exit_on_disconnect(listener, 0)
+            dbus_bus_add_match(listener, "type='signal',interface='\(Echo.interface)'", &error)
+            try #require(dbus_error_is_set(&error) == 0)
+            for number in 0..<5 as Range<UInt32> {
+                try await pair.service.emit(Echo.played, from: "/", Arguments("", number))
+            }
+            var serials: [UInt32] = []
+            while serials.count < 5, dbus_connection_read_write(listener, -1) != 0 {
+                while let message = dbus_connection_pop_message(listener) {
+                    if dbus_message_is_signal(message, Echo.interface.rawValue, "Played") != 0 {
+                        serials.append(dbus_message_get_serial(message))
+                    }
+                    dbus_message_unref(message)
+                }
+            }
+            #expect(Set(serials).count == 5 && !serials.contains(0), "\(serials)")
+        }
+    }
+
+    @Test("48: a descriptor that is none (refused)")
+    func descriptor() async throws {
+        #expect(refusal(of: UnixFD(owning: -1)) == .descriptorNotPassed)
+        try await withPair { (pair: Pair) async throws in
+            await #expect(throws: CallError.notSent(.descriptorNotPassed)) {
+                try await pair.client.call(Echo.descriptor, on: Echo.object, UnixFD(owning: -1))
+            }
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "still there") == "still there")
+        }
+    }
+
+    // Whoever opens a container closes it: what goes in is written by a closure, and the writer of the container cannot
+    // leave it. The nearest is a closure that fails in the middle, which gives the container up, once.
+    @Test("49: closing a container twice (abort)")
+    func containerClosedTwice() throws {
+        #expect(refusal(of: [["a"], ["b\0"]]) == .nulInString)
+        #expect(refusal(of: ["a": Value.structure([.array(["b", "c\0"], of: "s")])]) == .nulInString)
+        #expect(try roundTrip([["a"], ["b"]]) == [["a"], ["b"]])
+    }
+
+    @Test("50: a container that is not closed, or not filled (dropped)")
+    func containerNotClosed() {
+        #expect(refusal(of: Liar<String> { _ in }) == .inconsistentValue)
+        #expect(
+            refusal(of: Liar<Value> { (w) throws(EncodingError) in try w.appendVariant(of: "s") { _ in } })
+                == .inconsistentValue
+        )
+        #expect(
+            refusal(
+                of: Liar<[String: String]> { (w) throws(EncodingError) in
+                    try w.appendDictionary(key: "s", value: "s") { (w) throws(EncodingError) in
+                        try w.appendEntry { (w) throws(EncodingError) in try w.append("key") }
+                    }
+                }
+            ) == .inconsistentValue
+        )
+        // Whoever catches the refusal and goes on does not get it sent without: `WriterTests` has more of these.
+        let careless = Liar<[String]> { (w) throws(EncodingError) in
+            do throws(EncodingError) {
+                try w.appendArray(of: "s") { (w) throws(EncodingError) in try w.append("b\0") }
+            } catch {}
+        }
+        #expect(refusal(of: careless) == .nulInString)
+    }
+
+    @Test("51: a bus that goes away (the process ends)")
+    func endOfTheBus() async {
+        // In a child, which says by its status that it lives.
+        await #expect(processExitsWith: .exitCode(51)) {
+            try await withPair { (pair: Pair) async throws in
+                let blocking = try BlockingConnection(.address(pair.bus.address))
+                pair.bus.stop()
+                await pair.client.waitUntilClosed()
+                await pair.service.waitUntilClosed()
+                #expect(throws: CallError.disconnected) { try blocking.call(Echo.string, on: Echo.object, "") }
+                exit(51)
+            }
+        }
+    }
+
+    @Test("52: names of more than 255 bytes (abort)")
+    func longNames() {
+        let element = String(repeating: "a", count: 254)
+        #expect(MemberName(element + "a") != nil && MemberName(element + "aa") == nil)
+        #expect(BusName("a." + element.dropLast()) != nil && BusName("a." + element) == nil)
+        #expect(InterfaceName("a." + element.dropLast()) != nil && InterfaceName("a." + element) == nil)
+        #expect(ErrorName("a." + element.dropLast()) != nil && ErrorName("a." + element) == nil)
+    }
+
+    // An interface is always given. Without a destination a call goes to whoever is at the other end of the socket; the bus
+    // answers there what every program does, and nothing of its own.
+    @Test("53: a call without destination (accepted)")
+    func noDestination() async throws {
+        let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
+        let identify = Method<Empty, String>(BusDriver.interface, "GetId")
+        try await withPair { (pair: Pair) async throws in
+            #expect(try await pair.client.call(ping, on: RemoteObject(nil, "/"), Empty()) == Empty())
+            do throws(CallError) {
+                _ = try await pair.client.call(identify, on: RemoteObject(nil, BusDriver.object.path), Empty())
+                Issue.record("the bus answered")
+            } catch {
+                guard case .remote(let error) = error else { throw error }
+                #expect(error.name == .unknownMethod)
+            }
+        }
+    }
+}

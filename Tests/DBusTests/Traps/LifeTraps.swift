@@ -1,0 +1,200 @@
+import Foundation
+import PrivateBus
+import Reactor
+import Testing
+
+@testable import DBus
+
+// Row 15 and rows 19 to 30: messages that were sent, replies, objects, connections, match rules.
+extension TrapTests {
+    // Answers are made by the module, to calls that have arrived; libdbus lets none in that has no serial.
+    @Test("15: an answer to a call that has no serial (abort)")
+    func answerWithoutSerial() async throws {
+        try await withPeers { listener, client, _ in
+            let peer = try RawPeer(listener.address)
+            try peer.authenticate()
+            #expect(peer.write(RawPeer.ping(0)))
+            // The end of the connection, and nothing before it.
+            #expect(peer.read(1) == nil)
+            #expect(try await client.call(Echo.string, on: RemoteObject(nil, Echo.path), "a") == "a")
+        }
+    }
+
+    // A message exists from the call that makes it to the one that sends it; its writer is lent to `write(to:)` and cannot
+    // be kept. What can be used twice is a body, and that makes two messages.
+    @Test("19: appending to a message that was sent (abort)")
+    func messageSentTwice() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let signals = try await pair.client.signals(Echo.played)
+            let body = Arguments("twice", UInt32(2))
+            for _ in 0..<2 { try await pair.service.emit(Echo.played, from: Echo.path, body) }
+            var iterator = signals.makeAsyncIterator()
+            for _ in 0..<2 { #expect(await iterator.next()?.body.values.1 == 2) }
+        }
+    }
+
+    @Test("20: a negative time limit (abort), and one that no clock holds")
+    func timeLimits() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let blocking = try BlockingConnection(.address(pair.bus.address))
+            for limit in [Duration.milliseconds(-5), .seconds(-5), .seconds(Int64.min)] {
+                await #expect(throws: CallError.timedOut) {
+                    try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: limit)
+                }
+                #expect(throws: CallError.timedOut) {
+                    try blocking.call(Echo.never, on: Echo.object, Empty(), timeout: limit)
+                }
+            }
+            let longest = Duration.seconds(Int64.max)
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "a", timeout: longest) == "a")
+            #expect(try blocking.call(Echo.string, on: Echo.object, "a", timeout: longest) == "a")
+        }
+    }
+
+    // The answer is what a call returns: there is none to take before it has come. The nearest is a call that is given up.
+    @Test("21: taking an answer that has not come (abort)")
+    func answerTooEarly() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let blocking = try BlockingConnection(.address(pair.bus.address))
+            await #expect(throws: CallError.timedOut) {
+                try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: .milliseconds(1))
+            }
+            #expect(throws: CallError.timedOut) {
+                try blocking.call(Echo.never, on: Echo.object, Empty(), timeout: .milliseconds(1))
+            }
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a")
+            #expect(try blocking.call(Echo.string, on: Echo.object, "a") == "a")
+        }
+    }
+
+    // Objects are exported at an `ObjectPath`.
+    @Test("22: an object at a path without a slash in front (abort)")
+    func objectWithoutSlash() {
+        #expect(ObjectPath(rawValue: "com/example") == nil)
+    }
+
+    @Test("23: an object at a path with an empty element (accepted, and never found)")
+    func objectWithEmptyElement() {
+        #expect(ObjectPath(rawValue: "/a//b") == nil)
+    }
+
+    @Test("24: two objects at one path (refused, with a warning)")
+    func objectTwice() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let introspect = Method<Empty, String>("org.freedesktop.DBus.Introspectable", "Introspect")
+            let upper = ExportedInterface(Echo.interface, [.method(Echo.string) { _, text in text.uppercased() }])
+            let other = Method<Empty, String>("com.example.Other1", "Name", outputs: ["name"])
+            await pair.service.export([upper], at: Echo.path)
+            await pair.service.export(
+                [ExportedInterface(other.interface, [.method(other) { _, _ in "b" }])],
+                at: Echo.path
+            )
+            // Of the same interface the later one counts; another is added.
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "A")
+            #expect(try await pair.client.call(other, on: Echo.object, Empty()) == "b")
+            let xml = try await pair.client.call(introspect, on: Echo.object, Empty())
+            #expect(xml.components(separatedBy: "<interface name=\"com.example.Echo1\">").count == 2)
+        }
+    }
+
+    // Nobody counts references: a connection on a loop lives until it is closed, a blocking one closes itself.
+    @Test("25: letting go of a connection that is open (abort)")
+    func connectionLetGo() async throws {
+        try await withPair { (pair: Pair) async throws in
+            var dropped: Connection? = try await Connection.open(.address(pair.bus.address), on: pair.client.loop)
+            let name = try #require(dropped?.uniqueName)
+            dropped = nil
+            #expect(try await pair.client.owner(of: name) == name)
+            var blocking: BlockingConnection? = try BlockingConnection(.address(pair.bus.address))
+            let sender = BusName(try blocking?.call(Echo.sender, on: Echo.object, Empty()) ?? "")
+            blocking = nil
+            let watched = try #require(sender)
+            while try await pair.client.owner(of: watched) != nil {}
+        }
+    }
+
+    // Each connection is its opener's own.
+    @Test("26: closing a connection that is shared (abort)")
+    func sharedConnectionClosed() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let first = try await Connection.open(.address(pair.bus.address), on: pair.client.loop)
+            let second = try await Connection.open(.address(pair.bus.address), on: pair.client.loop)
+            #expect(first.uniqueName != second.uniqueName)
+            await first.close()
+            await first.close()
+            #expect(try await second.call(Echo.string, on: Echo.object, "a") == "a")
+            await second.close()
+        }
+    }
+
+    // A watch is named by what began it, and its end may be told twice. There is no filter to take away.
+    @Test("27: taking away a filter that was never added (abort)")
+    func neverAdded() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let watch = try await pair.client.watchName(Echo.name) { _, _ in }
+            for _ in 0..<2 { try await pair.client.unwatchName(watch) }
+            await pair.service.unexport("/never/exported")
+            try await pair.client.releaseName("com.example.Never")
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a")
+        }
+    }
+
+    // Errors of libdbus do not leave the module; each of its calls has one of its own.
+    @Test("28: an error that is set already (abort)")
+    func errorUsedTwice() async throws {
+        try await withPair { (pair: Pair) async throws in
+            for _ in 0..<2 {
+                for address in ["nonsense", "unix:path=/nonexistent"] {
+                    await #expect(throws: ConnectionError.self) {
+                        try await Connection.open(.address(address), on: pair.client.loop)
+                    }
+                    #expect(throws: ConnectionError.self) { try BlockingConnection(.address(address)) }
+                }
+            }
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a")
+        }
+    }
+
+    // As row 0: a match rule is made of names and of `String`.
+    @Test("29: a match rule that is no UTF-8 (abort)")
+    func matchRuleInvalidUTF8() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let repaired = String(decoding: [0x61, 0xFF], as: UTF8.self)
+            let rule = MatchRule(arguments: [0: repaired])
+            var iterator = try await pair.client.signals(Echo.played, matching: rule).makeAsyncIterator()
+            try await pair.service.emit(Echo.played, from: "/", Arguments(repaired, 1))
+            #expect(await iterator.next()?.body.values.1 == 1)
+        }
+    }
+
+    // `MatchRule` has no place for a key of one's own, and its values are quoted. What the bus refuses all the same is an
+    // error, and nothing of it stays.
+    @Test("30: a match rule with an unknown key (an error, or nothing at all)")
+    func matchRuleRefused() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let long = MatchRule(arguments: [0: String(repeating: "x", count: 2000)])
+            let wrong = MatchRule(arguments: [64: "x"])
+            for (rule, name) in [
+                (long, ErrorName.limitsExceeded), (wrong, "org.freedesktop.DBus.Error.MatchRuleInvalid"),
+            ] {
+                do throws(CallError) {
+                    _ = try await pair.client.signals(Echo.played, matching: rule)
+                    Issue.record("\(rule) was accepted")
+                } catch {
+                    guard case .remote(let error) = error else { throw error }
+                    #expect(error.name == name)
+                }
+            }
+            await #expect(throws: CallError.notSent(.nulInString)) {
+                try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: "\0"]))
+            }
+            await pair.client.turn()
+            #expect(await pair.client.matches.isEmpty)
+            let key = "x',bogus='1"
+            var iterator = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: key]))
+                .makeAsyncIterator()
+            try await pair.service.emit(Echo.played, from: "/", Arguments(key, 1))
+            #expect(await iterator.next()?.body.values.1 == 1)
+        }
+    }
+}
