@@ -86,7 +86,7 @@ let package = Package(
 
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
-        .target(name: "PrivateBus", path: "Tests/PrivateBus"),
+        .target(name: "PrivateBus", dependencies: ["Reactor"], path: "Tests/PrivateBus"),
         .testTarget(name: "DBusTests", dependencies: ["CDBus", "DBus", "PrivateBus", "Reactor"]),
         .testTarget(name: "ReactorTests", dependencies: ["CLinux", "Reactor", system]),
         .executableTarget(

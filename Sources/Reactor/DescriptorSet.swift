@@ -39,6 +39,11 @@ struct DescriptorSet {
         watches.removeLast()
     }
 
+    /// Lets go of what the watches hold, which may be themselves, when the loop goes.
+    func cancelAll() {
+        for watch in watches.joined() { watch.cancel() }
+    }
+
     /// Takes over what the watches of a descriptor look for now.
     mutating func update(_ descriptor: CInt) {
         guard let slot = slots[descriptor] else { return }

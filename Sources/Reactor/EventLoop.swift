@@ -62,6 +62,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     deinit {
         close(wakeup)
+        descriptors.cancelAll()
     }
 
     // MARK: Running

@@ -33,7 +33,7 @@ private func withListener(
 
 @Suite struct ListenerTests {
     @Test func whoeverDoesNotSayHelloIsTurnedAway() async throws {
-        try await withListener(authenticationTime: .milliseconds(50)) { listener, accepted in
+        try await withListener(authenticationTime: .seconds(2)) { listener, accepted in
             let peer = try RawPeer(listener.address)
             #expect(peer.read(1) == nil)
             var iterator = accepted.makeAsyncIterator()

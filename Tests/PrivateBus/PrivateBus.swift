@@ -1,4 +1,5 @@
 public import Foundation
+import Reactor
 import Synchronization
 
 /// A session bus of a test's own: a real `dbus-daemon` with directories of its own, never the user's.
@@ -92,7 +93,7 @@ private final class Place: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    private static let places = Mutex(Places())
+    private static let places = Lock(Places())
     private let isTaken = Atomic(true)
 
     static func take() async -> Place {

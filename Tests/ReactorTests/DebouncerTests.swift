@@ -46,7 +46,12 @@ import Testing
             var debouncer: Debouncer?
             debouncer = Debouncer(on: loop, quiet: .milliseconds(1), limit: .seconds(60)) {
                 count += 1
-                if count == 3 { done(()) } else { debouncer?.signal() }
+                guard count == 3 else {
+                    debouncer?.signal()
+                    return
+                }
+                debouncer = nil
+                done(())
             }
             debouncer?.signal()
         }

@@ -237,6 +237,31 @@ private actor Counter {
         loop.stop()
     }
 
+    @Test func whatEndsOrGoesHoldsNothing() async throws {
+        final class Held: Sendable {}
+        let (a, b) = try socketPair()
+        weak var cancelled: Held?
+        weak var gone: Held?
+        do {
+            let loop = try EventLoop()
+            let (first, second) = (Held(), Held())
+            (cancelled, gone) = (first, second)
+            await loop.run { [first, second] in
+                var ended: DescriptorWatch?
+                ended = loop.watch(a, for: .readable) { _ in withExtendedLifetime((ended, first)) {} }
+                ended?.cancel()
+                var left: DescriptorWatch?
+                left = loop.watch(b, for: .readable) { _ in withExtendedLifetime((left, second)) {} }
+            }
+            loop.stop()
+        }
+        // The loop goes with its thread, which ends after this.
+        while gone != nil { await Task.yield() }
+        #expect(cancelled == nil)
+        close(a)
+        close(b)
+    }
+
     @Test func thereMayBeMoreWatchesThanDescriptors() async throws {
         // In a child, as the limit is the whole process's.
         await #expect(processExitsWith: .success) {
