@@ -65,7 +65,7 @@ extension Explanation: DBusType {
     public static var signature: Signature { "a{sv}" }
 
     /// Reads an explanation; keys that are not known are ignored.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let options = OptionReader(options: try [String: Value](from: &reader))
         self.init(url: try options.string("url") ?? "")
         for (name, value) in try options.dictionary("parts") ?? [:] { parts[name] = value.string }
@@ -90,7 +90,7 @@ extension Explanation: DBusType {
     }
 
     /// Appends the explanation.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         var options: [String: Value] = ["url": .string(url), "parts": .options(parts.mapValues(Value.string))]
         options["handler"] = handler.map(Value.string)
         options["transport"] = transport.map(Value.string)

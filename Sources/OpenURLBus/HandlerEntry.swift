@@ -55,7 +55,7 @@ extension HandlerEntry: DBusType {
     public static var signature: Signature { "a{sv}" }
 
     /// Reads an entry; keys that are not known are ignored.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let options = OptionReader(options: try [String: Value](from: &reader))
         guard let id = try options.string("id") else { throw .invalidValue("a handler without an id") }
         self.init(
@@ -74,7 +74,7 @@ extension HandlerEntry: DBusType {
     }
 
     /// Appends the entry.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         let options: [String: Value] = [
             "id": .string(id),
             "name": .string(name),
@@ -124,7 +124,7 @@ extension HandlerStatus: DBusType {
     public static var signature: Signature { "a{sv}" }
 
     /// Reads an entry; keys that are not known are ignored.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let options = OptionReader(options: try [String: Value](from: &reader))
         guard let id = try options.string("id") else { throw .invalidValue("a status without an id") }
         self.init(
@@ -137,7 +137,7 @@ extension HandlerStatus: DBusType {
     }
 
     /// Appends the entry.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         var options: [String: Value] = ["id": .string(id), "state": .string(state)]
         options["pid"] = pid.map(Value.uint32)
         options["since"] = since.map(Value.uint64)

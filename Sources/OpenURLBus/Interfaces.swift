@@ -167,14 +167,14 @@ public struct OpenAnswer: MessageBody, Hashable {
     public static var signature: Signature { "ba{sv}a(stb)" }
 
     /// Reads an answer.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         isHandled = try reader.readBool()
         reply = try [String: Value](from: &reader)
         trace = try [TracePhase](from: &reader)
     }
 
     /// Appends the answer.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try writer.append(isHandled)
         try reply.write(to: &writer)
         try trace.write(to: &writer)

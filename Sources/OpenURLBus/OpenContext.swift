@@ -58,7 +58,7 @@ extension OpenContext: DBusType {
     public static var signature: Signature { "a{sv}" }
 
     /// Reads a context; keys that are not known are ignored.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let options = OptionReader(options: try [String: Value](from: &reader))
         sourceApplication = try options.string(Key.sourceApplication)
         let source = OptionReader(options: try options.dictionary(Key.source) ?? [:])
@@ -75,7 +75,7 @@ extension OpenContext: DBusType {
     }
 
     /// Appends what is known.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         var source: [String: Value] = [:]
         source[Key.pid] = self.source.pid.map(Value.uint32)
         source[Key.uid] = self.source.uid.map(Value.uint32)

@@ -38,7 +38,7 @@ extension OpenOptions: DBusType {
     public static var signature: Signature { "a{sv}" }
 
     /// Reads the options. Keys that are not known are ignored; a known one of another type is an error.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let options = OptionReader(options: try [String: Value](from: &reader))
         annotation = options.options[Key.annotation]
         handler = try options.string(Key.handler)
@@ -56,7 +56,7 @@ extension OpenOptions: DBusType {
     }
 
     /// Appends the options that are set.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         var options: [String: Value] = [:]
         options[Key.annotation] = annotation
         options[Key.handler] = handler.map(Value.string)

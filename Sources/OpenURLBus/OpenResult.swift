@@ -47,7 +47,7 @@ public struct OpenResult: Sendable, Hashable {
         ]
     }
 
-    fileprivate init(_ options: [String: Value]) throws(DecodingError) {
+    fileprivate init(_ options: [String: Value]) throws(MessageDecodingError) {
         let options = OptionReader(options: options)
         guard let handler = try options.string(Key.handler), let path = try options.string(Key.path) else {
             throw .invalidValue("a result without a handler or a path")
@@ -67,12 +67,12 @@ extension OpenResult: DBusType {
     public static var signature: Signature { "a{sv}" }
 
     /// Reads a result.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         try self.init([String: Value](from: &reader))
     }
 
     /// Appends the result.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try options.write(to: &writer)
     }
 }
@@ -88,7 +88,7 @@ public enum OpenOutcome: DBusType {
     public static var signature: Signature { "a{sv}" }
 
     /// Reads an outcome.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let options = try [String: Value](from: &reader)
         let outcome = OptionReader(options: options)
         guard let name = try outcome.string(OpenResult.Key.error) else {
@@ -100,7 +100,7 @@ public enum OpenOutcome: DBusType {
     }
 
     /// Appends the outcome.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         switch self {
         case .opened(let result): try result.write(to: &writer)
         case .failed(let error):

@@ -4,7 +4,7 @@ internal import DBus
 struct OptionReader {
     let options: [String: Value]
 
-    private func value<T>(_ key: String, _ type: Signature, _ match: (Value) -> T?) throws(DecodingError) -> T? {
+    private func value<T>(_ key: String, _ type: Signature, _ match: (Value) -> T?) throws(MessageDecodingError) -> T? {
         guard let value = options[key] else { return nil }
         guard let result = match(value) else {
             throw .invalidValue("'\(key)' has to be of type '\(type)', not '\(value.signature)'")
@@ -12,30 +12,30 @@ struct OptionReader {
         return result
     }
 
-    func string(_ key: String) throws(DecodingError) -> String? {
+    func string(_ key: String) throws(MessageDecodingError) -> String? {
         try value(key, "s") { if case .string(let string) = $0 { string } else { nil } }
     }
 
-    func bool(_ key: String) throws(DecodingError) -> Bool? {
+    func bool(_ key: String) throws(MessageDecodingError) -> Bool? {
         try value(key, "b") { if case .boolean(let bool) = $0 { bool } else { nil } }
     }
 
-    func uint32(_ key: String) throws(DecodingError) -> UInt32? {
+    func uint32(_ key: String) throws(MessageDecodingError) -> UInt32? {
         try value(key, "u") { if case .uint32(let number) = $0 { number } else { nil } }
     }
 
-    func uint64(_ key: String) throws(DecodingError) -> UInt64? {
+    func uint64(_ key: String) throws(MessageDecodingError) -> UInt64? {
         try value(key, "t") { if case .uint64(let number) = $0 { number } else { nil } }
     }
 
-    func strings(_ key: String) throws(DecodingError) -> [String]? {
+    func strings(_ key: String) throws(MessageDecodingError) -> [String]? {
         try value(key, "as") { value in
             guard case .array(let elements, "s") = value else { return nil }
             return elements.compactMap(\.string)
         }
     }
 
-    func stringDictionary(_ key: String) throws(DecodingError) -> [String: String]? {
+    func stringDictionary(_ key: String) throws(MessageDecodingError) -> [String: String]? {
         try value(key, "a{ss}") { value in
             guard case .dictionary(let entries, "s", "s") = value else { return nil }
             var strings: [String: String] = [:]
@@ -44,21 +44,21 @@ struct OptionReader {
         }
     }
 
-    func dictionary(_ key: String) throws(DecodingError) -> [String: Value]? {
+    func dictionary(_ key: String) throws(MessageDecodingError) -> [String: Value]? {
         try value(key, "a{sv}") { value in
             guard case .dictionary(_, "s", "v") = value else { return nil }
             return value.options
         }
     }
 
-    func dictionaries(_ key: String) throws(DecodingError) -> [[String: Value]]? {
+    func dictionaries(_ key: String) throws(MessageDecodingError) -> [[String: Value]]? {
         try value(key, "aa{sv}") { value in
             guard case .array(let elements, "a{sv}") = value else { return nil }
             return elements.compactMap(\.options)
         }
     }
 
-    func phases(_ key: String) throws(DecodingError) -> [TracePhase]? {
+    func phases(_ key: String) throws(MessageDecodingError) -> [TracePhase]? {
         try value(key, "a(stb)") { value in
             guard case .array(let elements, "(stb)") = value else { return nil }
             return elements.compactMap { element in

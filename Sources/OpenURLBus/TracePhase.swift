@@ -37,9 +37,9 @@ public struct TracePhase: DBusType, Hashable {
     public static var signature: Signature { "(stb)" }
 
     /// Reads a step.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         var phase: TracePhase?
-        try reader.readStructure { (reader) throws(DecodingError) in
+        try reader.readStructure { (reader) throws(MessageDecodingError) in
             phase = TracePhase(
                 try reader.readString(),
                 microseconds: try reader.readUInt64(),
@@ -51,8 +51,8 @@ public struct TracePhase: DBusType, Hashable {
     }
 
     /// Appends the step.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
-        try writer.appendStructure { (writer) throws(EncodingError) in
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendStructure { (writer) throws(MessageEncodingError) in
             try writer.append(name)
             try writer.append(microseconds)
             try writer.append(answer)

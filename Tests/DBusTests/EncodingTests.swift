@@ -34,7 +34,7 @@ import Testing
     @Test func aValueBecomesTheTypeThatItHolds() throws {
         let strings: [String: UInt32] = try Value.dictionary(["a": .uint32(1)], key: "s", value: "u").converted()
         #expect(strings == ["a": 1])
-        #expect(throws: DecodingError.wrongType(expected: "u", found: "s")) {
+        #expect(throws: MessageDecodingError.wrongType(expected: "u", found: "s")) {
             try Value.string("1").converted() as UInt32
         }
     }
@@ -73,10 +73,10 @@ import Testing
 
     @Test func anAnswerOfAnotherTypeIsRefusedBeforeItIsRead() throws {
         let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), "a", limit: 4096)
-        #expect(throws: DecodingError.wrongType(expected: "u", found: "s")) {
+        #expect(throws: MessageDecodingError.wrongType(expected: "u", found: "s")) {
             let _: UInt32 = try Message.body(message.pointer, limit: .max)
         }
-        #expect(throws: DecodingError.wrongType(expected: "", found: "s")) {
+        #expect(throws: MessageDecodingError.wrongType(expected: "", found: "s")) {
             let _: Empty = try Message.body(message.pointer, limit: .max)
         }
     }
@@ -90,14 +90,14 @@ import Testing
             [Value.string(long)],
             limit: 65_536
         )
-        #expect(throws: DecodingError.tooLarge(limit: 4096)) {
+        #expect(throws: MessageDecodingError.tooLarge(limit: 4096)) {
             let _: [Value] = try Message.body(message.pointer, limit: 4096)
         }
     }
 
     @Test func aPathCountsAsTheValuesDo() throws {
         let path = try #require(ObjectPath("/" + String(repeating: "p", count: 1 << 20)))
-        #expect(throws: EncodingError.tooLarge(limit: 1 << 20)) {
+        #expect(throws: MessageEncodingError.tooLarge(limit: 1 << 20)) {
             try Message.methodCall("a.b", "C", on: RemoteObject(nil, path), Empty(), limit: 1 << 20)
         }
     }

@@ -27,7 +27,7 @@ import Testing
             let message = Message(owning: changed)
             for limit in [64, 65_536] {
                 var reader = MessageReader(message: message.pointer, limit: limit)
-                do throws(DecodingError) {
+                do throws(MessageDecodingError) {
                     while reader.hasMore { _ = try reader.readValue() }
                     read += 1
                 } catch {
@@ -44,7 +44,7 @@ import Testing
     }
 
     private func isRead<Body: MessageBody>(_ message: Message, as type: Body.Type) -> Bool {
-        do throws(DecodingError) {
+        do throws(MessageDecodingError) {
             // Past the comparison of signatures, which would refuse most.
             var reader = MessageReader(message: message.pointer, limit: 65_536)
             _ = try Body(from: &reader)
@@ -56,7 +56,7 @@ import Testing
 
     private func marshalled(_ value: Value) -> [CChar]? {
         let message: Message
-        do throws(EncodingError) {
+        do throws(MessageEncodingError) {
             message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), value, limit: 65_536)
         } catch {
             return nil

@@ -24,8 +24,8 @@ func roundTrip<Body: MessageBody>(_ body: Body, limit: Int = messageLimit) throw
 }
 
 /// Why a body is not sent; nil where it is.
-func refusal<Body: MessageBody>(of body: Body, limit: Int = messageLimit) -> EncodingError? {
-    do throws(EncodingError) {
+func refusal<Body: MessageBody>(of body: Body, limit: Int = messageLimit) -> MessageEncodingError? {
+    do throws(MessageEncodingError) {
         _ = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
         return nil
     } catch {
@@ -36,17 +36,17 @@ func refusal<Body: MessageBody>(of body: Body, limit: Int = messageLimit) -> Enc
 /// A value that writes something else than it promises.
 struct Liar<Promise: DBusType>: DBusType {
     static var signature: Signature { Promise.signature }
-    var body: @Sendable (inout MessageWriter) throws(EncodingError) -> Void
+    var body: @Sendable (inout MessageWriter) throws(MessageEncodingError) -> Void
 
-    init(_ body: @escaping @Sendable (inout MessageWriter) throws(EncodingError) -> Void) {
+    init(_ body: @escaping @Sendable (inout MessageWriter) throws(MessageEncodingError) -> Void) {
         self.body = body
     }
 
-    init(from reader: inout MessageReader) throws(DecodingError) {
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
         body = { _ in }
     }
 
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try body(&writer)
     }
 }
@@ -55,8 +55,8 @@ struct Liar<Promise: DBusType>: DBusType {
 struct TwoStrings: DBusType {
     static var signature: Signature { "ss" }
     init() {}
-    init(from reader: inout MessageReader) throws(DecodingError) {}
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {}
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try writer.append("a")
         try writer.append("b")
     }

@@ -6,20 +6,20 @@ import Testing
 /// A structure of two arrays, of which something about the first is caught on the way.
 private struct Swallower: DBusType {
     static var signature: Signature { "(asas)" }
-    var first: @Sendable (inout MessageWriter) throws(EncodingError) -> Void
+    var first: @Sendable (inout MessageWriter) throws(MessageEncodingError) -> Void
 
-    init(_ first: @escaping @Sendable (inout MessageWriter) throws(EncodingError) -> Void) {
+    init(_ first: @escaping @Sendable (inout MessageWriter) throws(MessageEncodingError) -> Void) {
         self.first = first
     }
 
-    init(from reader: inout MessageReader) throws(DecodingError) {
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
         first = { _ in }
     }
 
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
-        try writer.appendStructure { (writer) throws(EncodingError) in
-            do throws(EncodingError) { try first(&writer) } catch {}
-            try writer.appendArray(of: "s") { (writer) throws(EncodingError) in try writer.append("b") }
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendStructure { (writer) throws(MessageEncodingError) in
+            do throws(MessageEncodingError) { try first(&writer) } catch {}
+            try writer.appendArray(of: "s") { (writer) throws(MessageEncodingError) in try writer.append("b") }
         }
     }
 }
@@ -33,18 +33,18 @@ private struct Letter: DBusType, Equatable {
         self.letter = letter
     }
 
-    init(from reader: inout MessageReader) throws(DecodingError) {
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
         letter = Character(Unicode.Scalar(try reader.readUInt8()))
     }
 
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         guard let byte = letter.asciiValue else { throw .inconsistentValue }
         try writer.append(byte)
     }
 }
 
 @Suite struct WriterTests {
-    private func message(_ body: some MessageBody, limit: Int = 16 << 20) throws(EncodingError) -> Message {
+    private func message(_ body: some MessageBody, limit: Int = 16 << 20) throws(MessageEncodingError) -> Message {
         try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
     }
 
@@ -70,8 +70,8 @@ private struct Letter: DBusType, Equatable {
     @Test func anErrorThatIsCaughtOnTheWayIsNotForgotten() throws {
         #expect(
             refusal(
-                of: Swallower { (writer) throws(EncodingError) in
-                    try writer.appendArray(of: "s") { (writer) throws(EncodingError) in
+                of: Swallower { (writer) throws(MessageEncodingError) in
+                    try writer.appendArray(of: "s") { (writer) throws(MessageEncodingError) in
                         try writer.append("a")
                         try writer.append("\0")
                     }
@@ -80,17 +80,17 @@ private struct Letter: DBusType, Equatable {
         )
         #expect(
             refusal(
-                of: Swallower { (writer) throws(EncodingError) in
-                    try writer.appendArray(of: "s") { (writer) throws(EncodingError) in
-                        do throws(EncodingError) { try writer.append("\0") } catch {}
+                of: Swallower { (writer) throws(MessageEncodingError) in
+                    try writer.appendArray(of: "s") { (writer) throws(MessageEncodingError) in
+                        do throws(MessageEncodingError) { try writer.append("\0") } catch {}
                     }
                 }
             ) == .nulInString
         )
         #expect(
             refusal(
-                of: Swallower { (writer) throws(EncodingError) in
-                    try writer.appendArray(of: "s") { (writer) throws(EncodingError) in
+                of: Swallower { (writer) throws(MessageEncodingError) in
+                    try writer.appendArray(of: "s") { (writer) throws(MessageEncodingError) in
                         try writer.append(String(repeating: "x", count: 4096))
                     }
                 },
@@ -100,13 +100,15 @@ private struct Letter: DBusType, Equatable {
         // The wrong type first, then what was promised.
         #expect(
             refusal(
-                of: Swallower { (writer) throws(EncodingError) in
-                    do throws(EncodingError) { try writer.append(UInt8(1)) } catch {}
+                of: Swallower { (writer) throws(MessageEncodingError) in
+                    do throws(MessageEncodingError) { try writer.append(UInt8(1)) } catch {}
                     try writer.appendArray(of: "s") { _ in }
                 }
             ) == .inconsistentValue
         )
-        #expect(refusal(of: Swallower { (w) throws(EncodingError) in try w.appendArray(of: "s") { _ in } }) == nil)
+        #expect(
+            refusal(of: Swallower { (w) throws(MessageEncodingError) in try w.appendArray(of: "s") { _ in } }) == nil
+        )
     }
 
     @Test func numbersInArraysAreWrittenAndReadInOnePiece() throws {
@@ -138,7 +140,7 @@ private struct Letter: DBusType, Equatable {
         let message = try message(bytes)
         let received: [UInt8] = try Message.body(message.pointer, limit: 60_000)
         #expect(received == bytes)
-        #expect(throws: DecodingError.tooLarge(limit: 59_999)) {
+        #expect(throws: MessageDecodingError.tooLarge(limit: 59_999)) {
             let _: [UInt8] = try Message.body(message.pointer, limit: 59_999)
         }
     }
@@ -154,7 +156,7 @@ private struct Letter: DBusType, Equatable {
     /// Past the comparison of signatures.
     private func isRead<Body: MessageBody>(_ message: Message, as type: Body.Type) -> Bool {
         var reader = MessageReader(message: message.pointer, limit: .max)
-        do throws(DecodingError) {
+        do throws(MessageDecodingError) {
             _ = try Body(from: &reader)
             return true
         } catch {

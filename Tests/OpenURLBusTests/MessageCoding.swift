@@ -14,7 +14,7 @@ func recoded<Input: MessageBody, Output: MessageBody>(
 /// Why options cannot be read as a type; nil where they can.
 func problem<Output: MessageBody>(_ options: [String: Value], as type: Output.Type) throws -> String? {
     let message = try Message.signal("com.example.Test1", "Test", from: "/com/example/Test", options, limit: 1 << 20)
-    do throws(DecodingError) {
+    do throws(MessageDecodingError) {
         let _: Output = try Message.body(message.pointer, limit: .max)
         return nil
     } catch {

@@ -88,7 +88,7 @@ import Testing
             .notSent(.tooLarge(limit: 9)),
             OpenURLError(
                 .limitsExceeded,
-                "the URL cannot be handed to com.example.app: \(EncodingError.tooLarge(limit: 9))"
+                "the URL cannot be handed to com.example.app: \(MessageEncodingError.tooLarge(limit: 9))"
             )
         ),
         (

@@ -120,7 +120,7 @@ public final class BlockingConnection {
         _ input: Input
     ) throws(CallError) -> UInt32 {
         let message: Message
-        do throws(EncodingError) {
+        do throws(MessageEncodingError) {
             message = try .methodCall(
                 method.interface,
                 method.name,

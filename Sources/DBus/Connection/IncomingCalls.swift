@@ -118,7 +118,7 @@ extension Connection {
         }
         let body: ExportedMethod.Body
         let load: Load
-        do throws(DecodingError) {
+        do throws(MessageDecodingError) {
             try Message.check(pointer, method.inputSignature)
             var reader = MessageReader(message: pointer, limit: limits.bodyBytes)
             body = try method.begin(&reader)
@@ -164,10 +164,10 @@ extension Connection {
         let answer: RemoteError =
             switch error {
             case let error as any DBusErrorConvertible: error.dbusError
-            case DecodingError.tooLarge(let limit):
+            case MessageDecodingError.tooLarge(let limit):
                 RemoteError(.limitsExceeded, "the arguments hold more than \(limit) bytes")
-            case let error as DecodingError: RemoteError(.invalidArguments, "wrong arguments: \(error)")
-            case let error as EncodingError: RemoteError(.failed, "the answer cannot be sent: \(error)")
+            case let error as MessageDecodingError: RemoteError(.invalidArguments, "wrong arguments: \(error)")
+            case let error as MessageEncodingError: RemoteError(.failed, "the answer cannot be sent: \(error)")
             case CallError.notSent(let error): RemoteError(.failed, "the answer cannot be sent: \(error)")
             default: RemoteError(.failed, String(describing: error))
             }

@@ -98,7 +98,7 @@ extension Connection {
         on object: RemoteObject,
         _ input: Input
     ) throws(CallError) -> Message {
-        do throws(EncodingError) {
+        do throws(MessageEncodingError) {
             return try .methodCall(method.interface, method.name, on: object, input, limit: limits.messageBytes)
         } catch {
             throw .notSent(error)
@@ -114,7 +114,7 @@ extension Connection {
         _ body: Body
     ) throws(CallError) {
         let message: Message
-        do throws(EncodingError) {
+        do throws(MessageEncodingError) {
             message = try .signal(signal.interface, signal.name, from: path, body, limit: limits.messageBytes)
         } catch {
             throw .notSent(error)

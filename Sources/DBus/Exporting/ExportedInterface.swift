@@ -62,7 +62,7 @@ public struct ExportedInterface: Sendable {
                 inputs: Self.named(method.inputs, Input.signature),
                 outputs: Self.named(method.outputs, Output.signature),
                 inputSignature: Input.signature
-            ) { (reader) throws(DecodingError) -> ExportedMethod.Body in
+            ) { (reader) throws(MessageDecodingError) -> ExportedMethod.Body in
                 let input = try Input(from: &reader)
                 return { call in try await body(call, input) }
             }
@@ -134,7 +134,7 @@ struct ExportedMethod: Sendable {
     let outputs: [Argument]
     let inputSignature: Signature
     /// Takes the arguments out of the message, which is gone when the method runs.
-    let begin: @Sendable (inout MessageReader) throws(DecodingError) -> Body
+    let begin: @Sendable (inout MessageReader) throws(MessageDecodingError) -> Body
 
     /// The method with its arguments; returns what it answers.
     typealias Body = @Sendable (IncomingCall) async throws -> any MessageBody

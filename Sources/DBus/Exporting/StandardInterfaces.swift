@@ -2,22 +2,22 @@
 struct PropertyValue: DBusType {
     static var signature: Signature { Signature(trusted: "v") }
 
-    private let writeVariant: @Sendable (inout MessageWriter) throws(EncodingError) -> Void
+    private let writeVariant: @Sendable (inout MessageWriter) throws(MessageEncodingError) -> Void
 
     init<Content: DBusType>(_ content: Content) {
-        writeVariant = { (writer) throws(EncodingError) in
-            try writer.appendVariant(of: Content.signature) { (writer) throws(EncodingError) in
+        writeVariant = { (writer) throws(MessageEncodingError) in
+            try writer.appendVariant(of: Content.signature) { (writer) throws(MessageEncodingError) in
                 try content.write(to: &writer)
             }
         }
     }
 
-    init(from reader: inout MessageReader) throws(DecodingError) {
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let value = try reader.readVariant()
-        writeVariant = { (writer) throws(EncodingError) in try writer.appendVariant(value) }
+        writeVariant = { (writer) throws(MessageEncodingError) in try writer.appendVariant(value) }
     }
 
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try writeVariant(&writer)
     }
 }
@@ -28,17 +28,17 @@ struct VariantContent<Content: DBusType>: DBusType {
 
     let content: Content
 
-    init(from reader: inout MessageReader) throws(DecodingError) {
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
         var content: Content?
-        try reader.readVariant(of: Content.signature) { (reader) throws(DecodingError) in
+        try reader.readVariant(of: Content.signature) { (reader) throws(MessageDecodingError) in
             content = try Content(from: &reader)
         }
         guard let content else { throw .invalidValue("an empty variant") }
         self.content = content
     }
 
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
-        try writer.appendVariant(of: Content.signature) { (writer) throws(EncodingError) in
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendVariant(of: Content.signature) { (writer) throws(MessageEncodingError) in
             try content.write(to: &writer)
         }
     }

@@ -37,9 +37,9 @@ public enum CallError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The connection ended before an answer came, or had ended before the call.
     case disconnected
     /// An argument cannot be sent; nothing was.
-    case notSent(EncodingError)
+    case notSent(MessageEncodingError)
     /// The answer is not of the type that the method is described with.
-    case unexpectedReply(DecodingError)
+    case unexpectedReply(MessageDecodingError)
 
     /// The reason for a person.
     public var description: String {
@@ -80,7 +80,7 @@ extension Message {
         if dbus_message_get_type(pointer) == DBUS_MESSAGE_TYPE_ERROR {
             return .failure(.remote(remoteError(pointer)))
         }
-        do throws(DecodingError) {
+        do throws(MessageDecodingError) {
             return .success(try body(pointer, limit: limit))
         } catch {
             return .failure(.unexpectedReply(error))
@@ -88,14 +88,14 @@ extension Message {
     }
 
     /// Reads a body whose signature is checked first.
-    static func body<Body: MessageBody>(_ pointer: OpaquePointer, limit: Int) throws(DecodingError) -> Body {
+    static func body<Body: MessageBody>(_ pointer: OpaquePointer, limit: Int) throws(MessageDecodingError) -> Body {
         try check(pointer, Body.signature)
         var reader = MessageReader(message: pointer, limit: limit)
         return try Body(from: &reader)
     }
 
     /// Compares a message's signature with the expected one.
-    static func check(_ pointer: OpaquePointer, _ expected: Signature) throws(DecodingError) {
+    static func check(_ pointer: OpaquePointer, _ expected: Signature) throws(MessageDecodingError) {
         guard dbus_message_has_signature(pointer, expected.rawValue) != 0 else {
             let found = dbus_message_get_signature(pointer).map { String(cString: $0) } ?? ""
             throw .wrongType(expected: expected, found: found)
@@ -107,7 +107,7 @@ extension Message {
         let sender = dbus_message_get_sender(pointer).map { String(cString: $0) }
         let isFromBus = sender == BusName.bus.rawValue
         var reader = MessageReader(message: pointer, limit: 1 << 20)
-        do throws(DecodingError) {
+        do throws(MessageDecodingError) {
             return RemoteError(name, try reader.readString(), isFromBus: isFromBus)
         } catch {
             // The text is optional and may be of any type.

@@ -23,7 +23,7 @@ final class Message: @unchecked Sendable {
         on object: RemoteObject,
         _ body: Body,
         limit: Int
-    ) throws(EncodingError) -> Message {
+    ) throws(MessageEncodingError) -> Message {
         try check(object.path, interface)
         let pointer = dbus_message_new_method_call(
             object.destination?.rawValue,
@@ -44,7 +44,7 @@ final class Message: @unchecked Sendable {
         from path: ObjectPath,
         _ body: Body,
         limit: Int
-    ) throws(EncodingError) -> Message {
+    ) throws(MessageEncodingError) -> Message {
         try check(path, interface)
         guard let pointer = dbus_message_new_signal(path.rawValue, interface.rawValue, member.rawValue) else {
             throw .outOfMemory
@@ -54,7 +54,9 @@ final class Message: @unchecked Sendable {
         return message
     }
 
-    static func reply(to call: ReplyAddress, _ body: some MessageBody, limit: Int) throws(EncodingError) -> Message {
+    static func reply(to call: ReplyAddress, _ body: some MessageBody, limit: Int) throws(MessageEncodingError)
+        -> Message
+    {
         guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_METHOD_RETURN) else { throw .outOfMemory }
         let message = Message(owning: pointer)
         try message.address(to: call)
@@ -62,7 +64,7 @@ final class Message: @unchecked Sendable {
         return message
     }
 
-    static func error(to call: ReplyAddress, _ error: RemoteError, limit: Int) throws(EncodingError) -> Message {
+    static func error(to call: ReplyAddress, _ error: RemoteError, limit: Int) throws(MessageEncodingError) -> Message {
         guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_ERROR) else { throw .outOfMemory }
         let message = Message(owning: pointer)
         try message.address(to: call)
@@ -77,7 +79,7 @@ final class Message: @unchecked Sendable {
 
     /// Writes a value of one type into a message and reads it as another, as the two sides of a call would.
     static func converted<Content: DBusType>(_ value: Value) throws -> Content {
-        guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_SIGNAL) else { throw EncodingError.outOfMemory }
+        guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_SIGNAL) else { throw MessageEncodingError.outOfMemory }
         let message = Message(owning: pointer)
         try message.write(value, limit: .max)
         return try withExtendedLifetime(message) {
@@ -89,12 +91,12 @@ final class Message: @unchecked Sendable {
     private static let reservedPath = "/org/freedesktop/DBus/Local"
     private static let reservedInterface = "org.freedesktop.DBus.Local"
 
-    private static func check(_ path: ObjectPath, _ interface: InterfaceName) throws(EncodingError) {
+    private static func check(_ path: ObjectPath, _ interface: InterfaceName) throws(MessageEncodingError) {
         if path.rawValue == reservedPath { throw .reservedName(reservedPath) }
         if interface.rawValue == reservedInterface { throw .reservedName(reservedInterface) }
     }
 
-    private func address(to call: ReplyAddress) throws(EncodingError) {
+    private func address(to call: ReplyAddress) throws(MessageEncodingError) {
         let isAddressed =
             dbus_message_set_reply_serial(pointer, call.serial) != 0
             && (call.sender == nil || dbus_message_set_destination(pointer, call.sender?.rawValue) != 0)
@@ -105,7 +107,7 @@ final class Message: @unchecked Sendable {
     /// Names other than the path have 255 bytes at most, and a header no more than seven of them.
     private static let headerSize = 2048
 
-    private func write<Body: MessageBody>(_ body: Body, limit: Int, pathLength: Int = 0) throws(EncodingError) {
+    private func write<Body: MessageBody>(_ body: Body, limit: Int, pathLength: Int = 0) throws(MessageEncodingError) {
         let signature = Body.signature
         // A signature that was put together from others may have become too long or too deep.
         guard Signature.isValid(signature.rawValue.utf8) else { throw .inconsistentValue }

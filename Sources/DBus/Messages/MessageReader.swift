@@ -2,7 +2,7 @@ internal import CDBus
 internal import Glibc
 
 /// Why a message's body cannot be read.
-public enum DecodingError: Error, Sendable, Hashable, CustomStringConvertible {
+public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The body, or a value in it, is of another type than the one asked for.
     case wrongType(expected: Signature, found: String)
     /// The values hold more than the limit, in bytes.
@@ -72,7 +72,7 @@ public struct MessageReader: ~Copyable {
         dbus_message_iter_next(&iterator)
     }
 
-    private mutating func expect(_ expected: CInt) throws(DecodingError) {
+    private mutating func expect(_ expected: CInt) throws(MessageDecodingError) {
         let found = code
         guard found == expected else {
             throw .wrongType(expected: Self.name(of: expected), found: Self.name(of: found).rawValue)
@@ -88,12 +88,12 @@ public struct MessageReader: ~Copyable {
         }
     }
 
-    private mutating func spend(_ bytes: Int) throws(DecodingError) {
+    private mutating func spend(_ bytes: Int) throws(MessageDecodingError) {
         budget -= bytes
         guard budget >= 0 else { throw .tooLarge(limit: limit) }
     }
 
-    private mutating func readFixed<T: BitwiseCopyable>(_ code: CInt, _ zero: T) throws(DecodingError) -> T {
+    private mutating func readFixed<T: BitwiseCopyable>(_ code: CInt, _ zero: T) throws(MessageDecodingError) -> T {
         try expect(code)
         try spend(MemoryLayout<T>.size)
         var value = zero
@@ -102,7 +102,7 @@ public struct MessageReader: ~Copyable {
         return value
     }
 
-    private mutating func readText(_ code: CInt) throws(DecodingError) -> String {
+    private mutating func readText(_ code: CInt) throws(MessageDecodingError) -> String {
         try expect(code)
         var pointer: UnsafePointer<CChar>?
         dbus_message_iter_get_basic(&iterator, &pointer)
@@ -116,39 +116,39 @@ public struct MessageReader: ~Copyable {
     }
 
     /// Reads `y`.
-    public mutating func readUInt8() throws(DecodingError) -> UInt8 { try readFixed(TypeCode.byte, 0) }
+    public mutating func readUInt8() throws(MessageDecodingError) -> UInt8 { try readFixed(TypeCode.byte, 0) }
     /// Reads `b`.
-    public mutating func readBool() throws(DecodingError) -> Bool {
+    public mutating func readBool() throws(MessageDecodingError) -> Bool {
         try readFixed(TypeCode.boolean, dbus_bool_t(0)) != 0
     }
     /// Reads `n`.
-    public mutating func readInt16() throws(DecodingError) -> Int16 { try readFixed(TypeCode.int16, 0) }
+    public mutating func readInt16() throws(MessageDecodingError) -> Int16 { try readFixed(TypeCode.int16, 0) }
     /// Reads `q`.
-    public mutating func readUInt16() throws(DecodingError) -> UInt16 { try readFixed(TypeCode.uint16, 0) }
+    public mutating func readUInt16() throws(MessageDecodingError) -> UInt16 { try readFixed(TypeCode.uint16, 0) }
     /// Reads `i`.
-    public mutating func readInt32() throws(DecodingError) -> Int32 { try readFixed(TypeCode.int32, 0) }
+    public mutating func readInt32() throws(MessageDecodingError) -> Int32 { try readFixed(TypeCode.int32, 0) }
     /// Reads `u`.
-    public mutating func readUInt32() throws(DecodingError) -> UInt32 { try readFixed(TypeCode.uint32, 0) }
+    public mutating func readUInt32() throws(MessageDecodingError) -> UInt32 { try readFixed(TypeCode.uint32, 0) }
     /// Reads `x`.
-    public mutating func readInt64() throws(DecodingError) -> Int64 { try readFixed(TypeCode.int64, 0) }
+    public mutating func readInt64() throws(MessageDecodingError) -> Int64 { try readFixed(TypeCode.int64, 0) }
     /// Reads `t`.
-    public mutating func readUInt64() throws(DecodingError) -> UInt64 { try readFixed(TypeCode.uint64, 0) }
+    public mutating func readUInt64() throws(MessageDecodingError) -> UInt64 { try readFixed(TypeCode.uint64, 0) }
     /// Reads `d`.
-    public mutating func readDouble() throws(DecodingError) -> Double { try readFixed(TypeCode.double, 0) }
+    public mutating func readDouble() throws(MessageDecodingError) -> Double { try readFixed(TypeCode.double, 0) }
     /// Reads `s`.
-    public mutating func readString() throws(DecodingError) -> String { try readText(TypeCode.string) }
+    public mutating func readString() throws(MessageDecodingError) -> String { try readText(TypeCode.string) }
     /// Reads `o`.
-    public mutating func readObjectPath() throws(DecodingError) -> ObjectPath {
+    public mutating func readObjectPath() throws(MessageDecodingError) -> ObjectPath {
         ObjectPath(trusted: try readText(TypeCode.objectPath))
     }
     /// Reads `g`.
-    public mutating func readSignature() throws(DecodingError) -> Signature {
+    public mutating func readSignature() throws(MessageDecodingError) -> Signature {
         Signature(trusted: try readText(TypeCode.signature))
     }
     /// Reads `h`; the descriptor is the reader's own.
-    public mutating func readUnixFD() throws(DecodingError) -> UnixFD { try UnixFD(from: &self) }
+    public mutating func readUnixFD() throws(MessageDecodingError) -> UnixFD { try UnixFD(from: &self) }
 
-    mutating func readDescriptor() throws(DecodingError) -> CInt {
+    mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
         let descriptor = try readFixed(TypeCode.unixFD, CInt(-1))
         guard descriptor >= 0 else { throw .invalidValue("a file descriptor did not arrive") }
         descriptors += 1
@@ -157,9 +157,9 @@ public struct MessageReader: ~Copyable {
 
     /// Reads an array: `body` is called for each element, with the reader at it, and takes it.
     public mutating func readArray(
-        _ body: (inout MessageReader) throws(DecodingError) -> Void
-    ) throws(DecodingError) {
-        try readContainer(TypeCode.array) { (reader) throws(DecodingError) in
+        _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
+    ) throws(MessageDecodingError) {
+        try readContainer(TypeCode.array) { (reader) throws(MessageDecodingError) in
             while reader.hasMore {
                 try reader.spend(1)
                 try body(&reader)
@@ -173,7 +173,7 @@ public struct MessageReader: ~Copyable {
     mutating func readNumbers<Result>(
         _ element: FixedType,
         _ body: (UnsafeRawBufferPointer) -> Result
-    ) throws(DecodingError) -> Result {
+    ) throws(MessageDecodingError) -> Result {
         try expect(TypeCode.array)
         let found = dbus_message_iter_get_element_type(&iterator)
         guard found == element.code else {
@@ -193,22 +193,22 @@ public struct MessageReader: ~Copyable {
 
     /// Reads a dictionary's entry: `body` takes the key and then the value.
     public mutating func readEntry(
-        _ body: (inout MessageReader) throws(DecodingError) -> Void
-    ) throws(DecodingError) {
+        _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
+    ) throws(MessageDecodingError) {
         try readContainer(TypeCode.dictionaryEntry, body)
     }
 
     /// Reads a structure: `body` takes the fields.
     public mutating func readStructure(
-        _ body: (inout MessageReader) throws(DecodingError) -> Void
-    ) throws(DecodingError) {
+        _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
+    ) throws(MessageDecodingError) {
         try readContainer(TypeCode.structure, body)
     }
 
     /// Reads a variant.
-    public mutating func readVariant() throws(DecodingError) -> Value {
+    public mutating func readVariant() throws(MessageDecodingError) -> Value {
         var value: Value?
-        try readContainer(TypeCode.variant) { (reader) throws(DecodingError) in value = try reader.readValue() }
+        try readContainer(TypeCode.variant) { (reader) throws(MessageDecodingError) in value = try reader.readValue() }
         guard let value else { throw .invalidValue("an empty variant") }
         return value
     }
@@ -216,9 +216,9 @@ public struct MessageReader: ~Copyable {
     /// Reads a variant that has to hold a value of type `content`, which `body` takes.
     public mutating func readVariant(
         of content: Signature,
-        _ body: (inout MessageReader) throws(DecodingError) -> Void
-    ) throws(DecodingError) {
-        try readContainer(TypeCode.variant) { (reader) throws(DecodingError) in
+        _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
+    ) throws(MessageDecodingError) {
+        try readContainer(TypeCode.variant) { (reader) throws(MessageDecodingError) in
             let found = reader.currentSignature()
             guard found == content.rawValue else { throw .wrongType(expected: content, found: found) }
             try body(&reader)
@@ -227,8 +227,8 @@ public struct MessageReader: ~Copyable {
 
     private mutating func readContainer(
         _ code: CInt,
-        _ body: (inout MessageReader) throws(DecodingError) -> Void
-    ) throws(DecodingError) {
+        _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
+    ) throws(MessageDecodingError) {
         try expect(code)
         guard depth < MessageWriter.maximumDepth else { throw .tooDeep }
         var inner = MessageReader(within: self)
@@ -240,7 +240,7 @@ public struct MessageReader: ~Copyable {
     }
 
     /// Reads the next value, whatever its type.
-    public mutating func readValue() throws(DecodingError) -> Value {
+    public mutating func readValue() throws(MessageDecodingError) -> Value {
         // What a value takes here is more than what it took in the message.
         try spend(MemoryLayout<Value>.stride)
         switch code {
@@ -261,7 +261,7 @@ public struct MessageReader: ~Copyable {
         case TypeCode.array: return try readArrayValue()
         case TypeCode.structure:
             var fields: [Value] = []
-            try readStructure { (reader) throws(DecodingError) in
+            try readStructure { (reader) throws(MessageDecodingError) in
                 while reader.hasMore { fields.append(try reader.readValue()) }
             }
             return .structure(fields)
@@ -269,12 +269,12 @@ public struct MessageReader: ~Copyable {
         }
     }
 
-    private mutating func readArrayValue() throws(DecodingError) -> Value {
+    private mutating func readArrayValue() throws(MessageDecodingError) -> Value {
         let signature = currentSignature()
         let element = Signature(trusted: String(signature.dropFirst()))
         guard element.rawValue.utf8.first == UInt8(ascii: "{") else {
             var elements: [Value] = []
-            try readArray { (reader) throws(DecodingError) in elements.append(try reader.readValue()) }
+            try readArray { (reader) throws(MessageDecodingError) in elements.append(try reader.readValue()) }
             return .array(elements, of: element)
         }
         // "{", the key's one byte, the value's signature, "}".
@@ -282,8 +282,8 @@ public struct MessageReader: ~Copyable {
         let key = Signature(trusted: String(types.prefix(1)))
         let value = Signature(trusted: String(types.dropFirst()))
         var entries: [Value: Value] = [:]
-        try readArray { (reader) throws(DecodingError) in
-            try reader.readEntry { (reader) throws(DecodingError) in
+        try readArray { (reader) throws(MessageDecodingError) in
+            try reader.readEntry { (reader) throws(MessageDecodingError) in
                 let key = try reader.readValue()
                 entries[key] = try reader.readValue()
             }

@@ -1,7 +1,7 @@
 internal import CDBus
 
 /// Why a value cannot be put into a message.
-public enum EncodingError: Error, Sendable, Hashable, CustomStringConvertible {
+public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvertible {
     /// A string holds a NUL, which D-Bus's strings end at.
     case nulInString
     /// The message is larger than the limit, in bytes.
@@ -52,7 +52,7 @@ public struct MessageWriter: ~Copyable {
     private let depth: Int
     /// What went wrong first. It stays: libdbus has half a value then, and whoever went on after it, without throwing it,
     /// would send a message that the bus hangs up at.
-    private var failure: EncodingError?
+    private var failure: MessageEncodingError?
 
     /// - Parameters:
     ///   - signature: what will be written.
@@ -83,40 +83,40 @@ public struct MessageWriter: ~Copyable {
     var size: Int { limit - budget }
 
     /// Checks that everything that was promised has been written.
-    func finish() throws(EncodingError) {
+    func finish() throws(MessageEncodingError) {
         if let failure { throw failure }
         guard expected.isComplete else { throw .inconsistentValue }
     }
 
     /// Begins to append: nothing follows a failure.
-    private func proceed() throws(EncodingError) {
+    private func proceed() throws(MessageEncodingError) {
         if let failure { throw failure }
     }
 
     /// Notes a failure, for everything that comes after it.
-    private mutating func failed(_ error: EncodingError) -> EncodingError {
+    private mutating func failed(_ error: MessageEncodingError) -> MessageEncodingError {
         failure = error
         return error
     }
 
-    private mutating func take(_ code: CInt, size: Int) throws(EncodingError) {
+    private mutating func take(_ code: CInt, size: Int) throws(MessageEncodingError) {
         try proceed()
         guard expected.take(code) else { throw failed(.inconsistentValue) }
         try spend(size)
     }
 
-    private mutating func spend(_ bytes: Int) throws(EncodingError) {
+    private mutating func spend(_ bytes: Int) throws(MessageEncodingError) {
         guard bytes <= budget else { throw failed(.tooLarge(limit: limit)) }
         budget -= bytes
     }
 
-    private mutating func appendFixed<T: BitwiseCopyable>(_ value: T, _ code: CInt) throws(EncodingError) {
+    private mutating func appendFixed<T: BitwiseCopyable>(_ value: T, _ code: CInt) throws(MessageEncodingError) {
         try take(code, size: 2 * MemoryLayout<T>.size)
         var value = value
         guard dbus_message_iter_append_basic(&iterator, code, &value) != 0 else { throw failed(.outOfMemory) }
     }
 
-    private mutating func appendText(_ text: String, _ code: CInt) throws(EncodingError) {
+    private mutating func appendText(_ text: String, _ code: CInt) throws(MessageEncodingError) {
         try take(code, size: text.utf8.count + 8)
         guard !text.utf8.contains(0) else { throw failed(.nulInString) }
         let isAppended = text.withCString { pointer in
@@ -127,41 +127,50 @@ public struct MessageWriter: ~Copyable {
     }
 
     /// Appends `y`.
-    public mutating func append(_ value: UInt8) throws(EncodingError) { try appendFixed(value, TypeCode.byte) }
+    public mutating func append(_ value: UInt8) throws(MessageEncodingError) { try appendFixed(value, TypeCode.byte) }
     /// Appends `b`.
-    public mutating func append(_ value: Bool) throws(EncodingError) {
+    public mutating func append(_ value: Bool) throws(MessageEncodingError) {
         try appendFixed(dbus_bool_t(value ? 1 : 0), TypeCode.boolean)
     }
     /// Appends `n`.
-    public mutating func append(_ value: Int16) throws(EncodingError) { try appendFixed(value, TypeCode.int16) }
+    public mutating func append(_ value: Int16) throws(MessageEncodingError) { try appendFixed(value, TypeCode.int16) }
     /// Appends `q`.
-    public mutating func append(_ value: UInt16) throws(EncodingError) { try appendFixed(value, TypeCode.uint16) }
+    public mutating func append(_ value: UInt16) throws(MessageEncodingError) {
+        try appendFixed(value, TypeCode.uint16)
+    }
     /// Appends `i`.
-    public mutating func append(_ value: Int32) throws(EncodingError) { try appendFixed(value, TypeCode.int32) }
+    public mutating func append(_ value: Int32) throws(MessageEncodingError) { try appendFixed(value, TypeCode.int32) }
     /// Appends `u`.
-    public mutating func append(_ value: UInt32) throws(EncodingError) { try appendFixed(value, TypeCode.uint32) }
+    public mutating func append(_ value: UInt32) throws(MessageEncodingError) {
+        try appendFixed(value, TypeCode.uint32)
+    }
     /// Appends `x`.
-    public mutating func append(_ value: Int64) throws(EncodingError) { try appendFixed(value, TypeCode.int64) }
+    public mutating func append(_ value: Int64) throws(MessageEncodingError) { try appendFixed(value, TypeCode.int64) }
     /// Appends `t`.
-    public mutating func append(_ value: UInt64) throws(EncodingError) { try appendFixed(value, TypeCode.uint64) }
+    public mutating func append(_ value: UInt64) throws(MessageEncodingError) {
+        try appendFixed(value, TypeCode.uint64)
+    }
     /// Appends `d`.
-    public mutating func append(_ value: Double) throws(EncodingError) { try appendFixed(value, TypeCode.double) }
+    public mutating func append(_ value: Double) throws(MessageEncodingError) {
+        try appendFixed(value, TypeCode.double)
+    }
     /// Appends `s`.
-    public mutating func append(_ value: String) throws(EncodingError) { try appendText(value, TypeCode.string) }
+    public mutating func append(_ value: String) throws(MessageEncodingError) { try appendText(value, TypeCode.string) }
     /// Appends `o`.
-    public mutating func append(_ value: ObjectPath) throws(EncodingError) {
+    public mutating func append(_ value: ObjectPath) throws(MessageEncodingError) {
         try appendText(value.rawValue, TypeCode.objectPath)
     }
     /// Appends `g`.
     ///
-    /// - Throws: ``EncodingError/inconsistentValue`` for a signature that was put together from others and breaks the rules,
+    /// - Throws: ``MessageEncodingError/inconsistentValue`` for a signature that was put together from others and breaks the rules,
     ///   such as that of a structure without a field.
-    public mutating func append(_ value: Signature) throws(EncodingError) {
+    public mutating func append(_ value: Signature) throws(MessageEncodingError) {
+        try proceed()
         guard Signature.isValid(value.rawValue.utf8) else { throw failed(.inconsistentValue) }
         try appendText(value.rawValue, TypeCode.signature)
     }
     /// Appends `h`; the message gets a duplicate of the descriptor.
-    public mutating func append(_ value: UnixFD) throws(EncodingError) {
+    public mutating func append(_ value: UnixFD) throws(MessageEncodingError) {
         try take(TypeCode.unixFD, size: 8)
         descriptors -= 1
         var descriptor = value.rawValue
@@ -178,8 +187,8 @@ public struct MessageWriter: ~Copyable {
     mutating func appendNumbers(
         _ element: FixedType,
         _ bytes: UnsafeRawBufferPointer
-    ) throws(EncodingError) {
-        try appendArray(of: element.signature) { (writer) throws(EncodingError) in
+    ) throws(MessageEncodingError) {
+        try appendArray(of: element.signature) { (writer) throws(MessageEncodingError) in
             // Before the first of them there may be room left for its alignment.
             try writer.spend(bytes.count + element.size)
             // More than D-Bus allows in an array ends the process, whatever the limit.
@@ -197,8 +206,8 @@ public struct MessageWriter: ~Copyable {
     /// Appends an array, whose elements `body` writes.
     public mutating func appendArray(
         of element: Signature,
-        _ body: (inout MessageWriter) throws(EncodingError) -> Void
-    ) throws(EncodingError) {
+        _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
+    ) throws(MessageEncodingError) {
         try appendArray(of: element.rawValue, body)
     }
 
@@ -206,22 +215,23 @@ public struct MessageWriter: ~Copyable {
     public mutating func appendDictionary(
         key: Signature,
         value: Signature,
-        _ body: (inout MessageWriter) throws(EncodingError) -> Void
-    ) throws(EncodingError) {
+        _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
+    ) throws(MessageEncodingError) {
         try appendArray(of: "{\(key.rawValue)\(value.rawValue)}", body)
     }
 
     private mutating func appendArray(
         of element: String,
-        _ body: (inout MessageWriter) throws(EncodingError) -> Void
-    ) throws(EncodingError) {
+        _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
+    ) throws(MessageEncodingError) {
         try proceed()
         guard let elements = expected.takeArray(of: element[...]) else { throw failed(.inconsistentValue) }
         try appendContainer(TypeCode.array, elements, contents: element, body)
     }
 
     /// Appends a dictionary's entry, whose key and value `body` writes.
-    public mutating func appendEntry(_ body: (inout MessageWriter) throws(EncodingError) -> Void) throws(EncodingError)
+    public mutating func appendEntry(_ body: (inout MessageWriter) throws(MessageEncodingError) -> Void)
+        throws(MessageEncodingError)
     {
         try proceed()
         guard let fields = expected.takeBracketed(UInt8(ascii: "{")) else { throw failed(.inconsistentValue) }
@@ -230,23 +240,25 @@ public struct MessageWriter: ~Copyable {
 
     /// Appends a structure, whose fields `body` writes.
     public mutating func appendStructure(
-        _ body: (inout MessageWriter) throws(EncodingError) -> Void
-    ) throws(EncodingError) {
+        _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
+    ) throws(MessageEncodingError) {
         try proceed()
         guard let fields = expected.takeBracketed(UInt8(ascii: "(")) else { throw failed(.inconsistentValue) }
         try appendContainer(TypeCode.structure, fields, contents: nil, body)
     }
 
     /// Appends a variant that holds `value`.
-    public mutating func appendVariant(_ value: Value) throws(EncodingError) {
-        try appendVariant(of: value.signature) { (writer) throws(EncodingError) in try writer.append(contents: value) }
+    public mutating func appendVariant(_ value: Value) throws(MessageEncodingError) {
+        try appendVariant(of: value.signature) { (writer) throws(MessageEncodingError) in
+            try writer.append(contents: value)
+        }
     }
 
     /// Appends a variant, whose one value, of type `content`, `body` writes.
     public mutating func appendVariant(
         of content: Signature,
-        _ body: (inout MessageWriter) throws(EncodingError) -> Void
-    ) throws(EncodingError) {
+        _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
+    ) throws(MessageEncodingError) {
         try proceed()
         // A signature that was put together from others may have become too long or too deep.
         guard expected.take(TypeCode.variant), Signature.isValid(content.rawValue.utf8), content.isSingle else {
@@ -259,8 +271,8 @@ public struct MessageWriter: ~Copyable {
         _ code: CInt,
         _ expected: TypeCursor,
         contents: String?,
-        _ body: (inout MessageWriter) throws(EncodingError) -> Void
-    ) throws(EncodingError) {
+        _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
+    ) throws(MessageEncodingError) {
         guard depth < Self.maximumDepth else { throw failed(.tooDeep) }
         try spend(8 + (contents?.utf8.count ?? 0))
         var inner = MessageWriter(within: self, expected)
@@ -279,7 +291,7 @@ public struct MessageWriter: ~Copyable {
         guard dbus_message_iter_close_container(&iterator, &inner.iterator) != 0 else { throw failed(.outOfMemory) }
     }
 
-    private mutating func append(contents value: Value) throws(EncodingError) {
+    private mutating func append(contents value: Value) throws(MessageEncodingError) {
         switch value {
         case .byte(let value): try append(value)
         case .boolean(let value): try append(value)
@@ -295,20 +307,20 @@ public struct MessageWriter: ~Copyable {
         case .signature(let value): try append(value)
         case .unixFD(let value): try append(value)
         case .array(let elements, let element):
-            try appendArray(of: element) { (writer) throws(EncodingError) in
+            try appendArray(of: element) { (writer) throws(MessageEncodingError) in
                 for value in elements { try writer.append(contents: value) }
             }
         case .dictionary(let entries, let keyType, let valueType):
-            try appendDictionary(key: keyType, value: valueType) { (writer) throws(EncodingError) in
+            try appendDictionary(key: keyType, value: valueType) { (writer) throws(MessageEncodingError) in
                 for (key, value) in entries {
-                    try writer.appendEntry { (writer) throws(EncodingError) in
+                    try writer.appendEntry { (writer) throws(MessageEncodingError) in
                         try writer.append(contents: key)
                         try writer.append(contents: value)
                     }
                 }
             }
         case .structure(let fields):
-            try appendStructure { (writer) throws(EncodingError) in
+            try appendStructure { (writer) throws(MessageEncodingError) in
                 for field in fields { try writer.append(contents: field) }
             }
         case .variant(let value): try appendVariant(value)

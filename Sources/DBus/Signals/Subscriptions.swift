@@ -99,7 +99,7 @@ extension Connection {
             rule: rule,
             text: rule.text(signal.interface, signal.name),
             deliver: { message, sender, path in
-                do throws(DecodingError) {
+                do throws(MessageDecodingError) {
                     let body: Body = try Message.body(message, limit: limit)
                     buffer.put(ReceivedSignal(sender: sender, path: path, body: body))
                 } catch {
@@ -162,7 +162,7 @@ extension Connection {
     }
 
     private func receiveNameOwnerChanged(_ pointer: OpaquePointer) {
-        do throws(DecodingError) {
+        do throws(MessageDecodingError) {
             let change: Arguments<String, String, String> = try Message.body(pointer, limit: limits.bodyBytes)
             guard let name = BusName(change.values.0) else { return }
             nameOwnerChanged(name, BusName(change.values.1), BusName(change.values.2))
@@ -219,7 +219,7 @@ extension Subscriptions.Entry {
         var reader = MessageReader(message: message, limit: .max)
         var left = rule.arguments.count
         var position = 0
-        do throws(DecodingError) {
+        do throws(MessageDecodingError) {
             while left > 0, reader.hasMore {
                 if let expected = rule.arguments[position] {
                     // The bus compares bytes, and not what they look like.

@@ -5,9 +5,9 @@ public protocol MessageBody: Sendable {
     /// The types of the values. A message with another signature is refused before anything is read.
     static var signature: Signature { get }
     /// Takes the values out of a message whose signature is ``signature``.
-    init(from reader: inout MessageReader) throws(DecodingError)
+    init(from reader: inout MessageReader) throws(MessageDecodingError)
     /// Puts the values into a message.
-    func write(to writer: inout MessageWriter) throws(EncodingError)
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError)
 }
 
 /// A type of one D-Bus value: its signature is one complete type.
@@ -25,10 +25,10 @@ public struct Empty: MessageBody, Hashable {
     public init() {}
 
     /// Reads nothing.
-    public init(from reader: inout MessageReader) throws(DecodingError) {}
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {}
 
     /// Writes nothing.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {}
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {}
 }
 
 /// A body of several values, in order.
@@ -49,12 +49,12 @@ public struct Arguments<each Element: DBusType>: MessageBody {
     }
 
     /// Reads the values in order.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         values = (repeat try (each Element)(from: &reader))
     }
 
     /// Writes the values in order.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         repeat try (each values).write(to: &writer)
     }
 }

@@ -4,117 +4,117 @@ extension UInt8: DBusBasicType {
     /// `y`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "y") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt8() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readUInt8() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension Bool: DBusBasicType {
     /// `b`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "b") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readBool() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readBool() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension Int16: DBusBasicType {
     /// `n`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "n") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt16() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readInt16() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension UInt16: DBusBasicType {
     /// `q`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "q") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt16() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readUInt16() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension Int32: DBusBasicType {
     /// `i`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "i") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt32() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readInt32() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension UInt32: DBusBasicType {
     /// `u`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "u") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt32() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readUInt32() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension Int64: DBusBasicType {
     /// `x`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "x") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readInt64() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readInt64() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension UInt64: DBusBasicType {
     /// `t`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "t") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readUInt64() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readUInt64() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension Double: DBusBasicType {
     /// `d`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "d") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readDouble() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readDouble() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension String: DBusBasicType {
     /// `s`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "s") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readString() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readString() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension ObjectPath: DBusBasicType {
     /// `o`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "o") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readObjectPath() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readObjectPath() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension Signature: DBusBasicType {
     /// `g`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "g") }
     /// Reads the next value of a body.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readSignature() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readSignature() }
     /// Appends the value to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }
 
 extension Value: DBusType {
     /// `v`
     public static var signature: DBus.Signature { DBus.Signature(trusted: "v") }
     /// Reads a variant.
-    public init(from reader: inout MessageReader) throws(DecodingError) { self = try reader.readVariant() }
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readVariant() }
     /// Appends a variant that holds the value.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.appendVariant(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.appendVariant(self) }
 }
 
 extension Array: MessageBody, DBusType where Element: DBusType {
@@ -122,7 +122,7 @@ extension Array: MessageBody, DBusType where Element: DBusType {
     public static var signature: Signature { Signature(trusted: "a" + Element.signature.rawValue) }
 
     /// Reads the elements in order.
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         if let type = FixedType(Element.self) {
             self = try reader.readNumbers(type) { bytes in
                 Array(unsafeUninitializedCapacity: bytes.count / type.size) { elements, count in
@@ -133,17 +133,17 @@ extension Array: MessageBody, DBusType where Element: DBusType {
             return
         }
         self = []
-        try reader.readArray { (reader) throws(DecodingError) in append(try Element(from: &reader)) }
+        try reader.readArray { (reader) throws(MessageDecodingError) in append(try Element(from: &reader)) }
     }
 
     /// Appends the elements in order.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         if let type = FixedType(Element.self) {
-            return try withUnsafeBufferPointer { (elements) throws(EncodingError) in
+            return try withUnsafeBufferPointer { (elements) throws(MessageEncodingError) in
                 try writer.appendNumbers(type, UnsafeRawBufferPointer(elements))
             }
         }
-        try writer.appendArray(of: Element.signature) { (writer) throws(EncodingError) in
+        try writer.appendArray(of: Element.signature) { (writer) throws(MessageEncodingError) in
             for element in self { try element.write(to: &writer) }
         }
     }
@@ -157,10 +157,10 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
 
     /// Reads the entries; of entries with the same key the last one stays. Strings are the same key where Swift finds them
     /// equal, which those of other bytes may be (`é` in one character or in two).
-    public init(from reader: inout MessageReader) throws(DecodingError) {
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         self = [:]
-        try reader.readArray { (reader) throws(DecodingError) in
-            try reader.readEntry { (reader) throws(DecodingError) in
+        try reader.readArray { (reader) throws(MessageDecodingError) in
+            try reader.readEntry { (reader) throws(MessageDecodingError) in
                 let key = try Key(from: &reader)
                 self[key] = try Value(from: &reader)
             }
@@ -168,10 +168,11 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
     }
 
     /// Appends the entries in any order.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) {
-        try writer.appendDictionary(key: Key.signature, value: Value.signature) { (writer) throws(EncodingError) in
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendDictionary(key: Key.signature, value: Value.signature) {
+            (writer) throws(MessageEncodingError) in
             for (key, value) in self {
-                try writer.appendEntry { (writer) throws(EncodingError) in
+                try writer.appendEntry { (writer) throws(MessageEncodingError) in
                     try key.write(to: &writer)
                     try value.write(to: &writer)
                 }
@@ -184,5 +185,5 @@ extension UnixFD: DBusType {
     /// `h`
     public static var signature: Signature { Signature(trusted: "h") }
     /// Appends a duplicate of the descriptor to a body.
-    public func write(to writer: inout MessageWriter) throws(EncodingError) { try writer.append(self) }
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }
 }

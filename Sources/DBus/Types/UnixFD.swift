@@ -26,7 +26,7 @@ public final class UnixFD: Sendable, Hashable {
     }
 
     /// Reads the next value of a body.
-    public convenience init(from reader: inout MessageReader) throws(DecodingError) {
+    public convenience init(from reader: inout MessageReader) throws(MessageDecodingError) {
         self.init(owning: try reader.readDescriptor())
     }
 

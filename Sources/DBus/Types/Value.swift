@@ -84,10 +84,10 @@ public enum Value: Sendable, Hashable {
 extension Value {
     /// The same value as a type that is known when the program is compiled.
     ///
-    /// - Throws: ``DecodingError/wrongType(expected:found:)`` where it is another.
+    /// - Throws: ``MessageDecodingError/wrongType(expected:found:)`` where it is another.
     func converted<Content: DBusType>() throws -> Content {
         guard signature == Content.signature else {
-            throw DecodingError.wrongType(expected: Content.signature, found: signature.rawValue)
+            throw MessageDecodingError.wrongType(expected: Content.signature, found: signature.rawValue)
         }
         return try Message.converted(self)
     }

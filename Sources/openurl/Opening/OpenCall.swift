@@ -21,12 +21,12 @@ struct OpenCall: MessageBody {
         self.options = options
     }
 
-    init(from reader: inout MessageReader) throws(DecodingError) {
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
         url = try String(from: &reader)
         options = try OpenOptions(from: &reader)
     }
 
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try url.write(to: &writer)
         try options.write(to: &writer)
     }
@@ -36,9 +36,9 @@ struct OpenCall: MessageBody {
 struct UnreadResult: MessageBody {
     static let signature: Signature = "a{sv}"
 
-    init(from reader: inout MessageReader) throws(DecodingError) {}
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {}
 
-    func write(to writer: inout MessageWriter) throws(EncodingError) {
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try [String: Value]().write(to: &writer)
     }
 }

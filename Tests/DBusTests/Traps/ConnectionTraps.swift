@@ -60,8 +60,8 @@ extension TrapTests {
     @Test("46: an array of booleans that are neither 0 nor 1 (abort)")
     func booleans() throws {
         #expect(try roundTrip([true, false, true]) == [true, false, true])
-        let liar = Liar<[Bool]> { (w) throws(EncodingError) in
-            try w.appendArray(of: "b") { (w) throws(EncodingError) in try w.append(UInt32(2)) }
+        let liar = Liar<[Bool]> { (w) throws(MessageEncodingError) in
+            try w.appendArray(of: "b") { (w) throws(MessageEncodingError) in try w.append(UInt32(2)) }
         }
         #expect(refusal(of: liar) == .inconsistentValue)
     }
@@ -121,22 +121,22 @@ extension TrapTests {
     func containerNotClosed() {
         #expect(refusal(of: Liar<String> { _ in }) == .inconsistentValue)
         #expect(
-            refusal(of: Liar<Value> { (w) throws(EncodingError) in try w.appendVariant(of: "s") { _ in } })
+            refusal(of: Liar<Value> { (w) throws(MessageEncodingError) in try w.appendVariant(of: "s") { _ in } })
                 == .inconsistentValue
         )
         #expect(
             refusal(
-                of: Liar<[String: String]> { (w) throws(EncodingError) in
-                    try w.appendDictionary(key: "s", value: "s") { (w) throws(EncodingError) in
-                        try w.appendEntry { (w) throws(EncodingError) in try w.append("key") }
+                of: Liar<[String: String]> { (w) throws(MessageEncodingError) in
+                    try w.appendDictionary(key: "s", value: "s") { (w) throws(MessageEncodingError) in
+                        try w.appendEntry { (w) throws(MessageEncodingError) in try w.append("key") }
                     }
                 }
             ) == .inconsistentValue
         )
         // Whoever catches the refusal and goes on does not get it sent without: `WriterTests` has more of these.
-        let careless = Liar<[String]> { (w) throws(EncodingError) in
-            do throws(EncodingError) {
-                try w.appendArray(of: "s") { (w) throws(EncodingError) in try w.append("b\0") }
+        let careless = Liar<[String]> { (w) throws(MessageEncodingError) in
+            do throws(MessageEncodingError) {
+                try w.appendArray(of: "s") { (w) throws(MessageEncodingError) in try w.append("b\0") }
             } catch {}
         }
         #expect(refusal(of: careless) == .nulInString)

@@ -5,17 +5,17 @@ import Testing
 /// Reads a string where it promises an array.
 private struct StringInsteadOfArray: DBusType {
     static var signature: Signature { "as" }
-    init(from reader: inout MessageReader) throws(DecodingError) { _ = try reader.readString() }
-    func write(to writer: inout MessageWriter) throws(EncodingError) {}
+    init(from reader: inout MessageReader) throws(MessageDecodingError) { _ = try reader.readString() }
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {}
 }
 
 /// Reads an array where it promises a string.
 private struct ArrayInsteadOfString: DBusType {
     static var signature: Signature { "s" }
-    init(from reader: inout MessageReader) throws(DecodingError) {
-        try reader.readArray { (reader) throws(DecodingError) in _ = try reader.readString() }
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
+        try reader.readArray { (reader) throws(MessageDecodingError) in _ = try reader.readString() }
     }
-    func write(to writer: inout MessageWriter) throws(EncodingError) {}
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {}
 }
 
 /// Reads a body of one type as another, past no check but the signature's.
@@ -36,16 +36,16 @@ extension TrapTests {
 
     @Test("32: reading a container as a basic value (abort)")
     func containerReadAsBasic() {
-        #expect(throws: DecodingError.wrongType(expected: "s", found: "as")) { try read(["a"], as: String.self) }
-        #expect(throws: DecodingError.wrongType(expected: "s", found: "a")) {
+        #expect(throws: MessageDecodingError.wrongType(expected: "s", found: "as")) { try read(["a"], as: String.self) }
+        #expect(throws: MessageDecodingError.wrongType(expected: "s", found: "a")) {
             try read(["a"], as: StringInsteadOfArray.self)
         }
     }
 
     @Test("33: asking what is not an array for its elements (abort)")
     func basicReadAsArray() {
-        #expect(throws: DecodingError.wrongType(expected: "as", found: "s")) { try read("a", as: [String].self) }
-        #expect(throws: DecodingError.wrongType(expected: Signature(trusted: "a"), found: "s")) {
+        #expect(throws: MessageDecodingError.wrongType(expected: "as", found: "s")) { try read("a", as: [String].self) }
+        #expect(throws: MessageDecodingError.wrongType(expected: Signature(trusted: "a"), found: "s")) {
             try read("a", as: ArrayInsteadOfString.self)
         }
     }
@@ -59,32 +59,38 @@ extension TrapTests {
     @Test("35: another type than the container's (abort)")
     func wrongElement() {
         #expect(refusal(of: Value.array([.string("a"), .byte(1)], of: "s")) == .inconsistentValue)
-        #expect(refusal(of: Liar<String> { (w) throws(EncodingError) in try w.append(UInt8(1)) }) == .inconsistentValue)
-        #expect(refusal(of: [Liar<String> { (w) throws(EncodingError) in try w.append(true) }]) == .inconsistentValue)
+        #expect(
+            refusal(of: Liar<String> { (w) throws(MessageEncodingError) in try w.append(UInt8(1)) })
+                == .inconsistentValue
+        )
+        #expect(
+            refusal(of: [Liar<String> { (w) throws(MessageEncodingError) in try w.append(true) }]) == .inconsistentValue
+        )
         #expect(
             refusal(
-                of: Liar<Value> { (w) throws(EncodingError) in
-                    try w.appendVariant(of: "s") { (w) throws(EncodingError) in try w.append(UInt8(1)) }
+                of: Liar<Value> { (w) throws(MessageEncodingError) in
+                    try w.appendVariant(of: "s") { (w) throws(MessageEncodingError) in try w.append(UInt8(1)) }
                 }
             ) == .inconsistentValue
         )
         #expect(
-            refusal(of: Liar<[String]> { (w) throws(EncodingError) in try w.appendStructure { _ in } })
+            refusal(of: Liar<[String]> { (w) throws(MessageEncodingError) in try w.appendStructure { _ in } })
                 == .inconsistentValue
         )
         #expect(
-            refusal(of: Liar<[String]> { (w) throws(EncodingError) in try w.appendArray(of: "u") { _ in } })
+            refusal(of: Liar<[String]> { (w) throws(MessageEncodingError) in try w.appendArray(of: "u") { _ in } })
                 == .inconsistentValue
         )
         #expect(
-            refusal(of: Liar<String> { (w) throws(EncodingError) in try w.appendEntry { _ in } }) == .inconsistentValue
+            refusal(of: Liar<String> { (w) throws(MessageEncodingError) in try w.appendEntry { _ in } })
+                == .inconsistentValue
         )
     }
 
     @Test("36: a variant, or an element, of two types (accepted, and no message)")
     func twoTypesInOne() {
         for signature in ["ss", ""] as [Signature] {
-            let liar = Liar<Value> { (w) throws(EncodingError) in try w.appendVariant(of: signature) { _ in } }
+            let liar = Liar<Value> { (w) throws(MessageEncodingError) in try w.appendVariant(of: signature) { _ in } }
             #expect(refusal(of: liar) == .inconsistentValue)
         }
         #expect(refusal(of: [TwoStrings()]) == .inconsistentValue)

@@ -61,7 +61,10 @@ extension TrapTests {
     @Test("7: a boolean that is neither 0 nor 1 (abort)")
     func boolean() throws {
         #expect(try roundTrip(true) && !roundTrip(false))
-        #expect(refusal(of: Liar<Bool> { (w) throws(EncodingError) in try w.append(UInt32(2)) }) == .inconsistentValue)
+        #expect(
+            refusal(of: Liar<Bool> { (w) throws(MessageEncodingError) in try w.append(UInt32(2)) })
+                == .inconsistentValue
+        )
     }
 
     // Calls and signals take `BusName`, `ObjectPath`, `InterfaceName` and `MemberName`, and no strings.
