@@ -7,6 +7,7 @@ struct Layout: Sendable {
     var schemeEnd = 0
     /// The end of the user name; the password follows if this is not where the host's `@` stands.
     var userEnd = 0
+    /// Where the host is or would be; 0 without a network location, before which two slashes stand.
     var hostStart = 0
     var hostEnd = 0
     /// The end of the network location, and the start of the path or opaque part.
@@ -18,12 +19,13 @@ struct Layout: Sendable {
     /// The end of the query; the `#` of a fragment stands here.
     var queryEnd = 0
     var port: UInt16?
-    var hasNetworkLocation = false
     /// There is a scheme, no network location and no leading slash (decision D7).
     var isOpaque = false
 
     /// The first byte after `scheme:`.
     var hierarchyStart: Int { schemeEnd == 0 ? 0 : schemeEnd + 1 }
+
+    var hasNetworkLocation: Bool { hostStart > 0 }
 
     var networkLocation: Range<Int>? {
         hasNetworkLocation ? hierarchyStart + 2..<pathStart : nil

@@ -1,7 +1,6 @@
 extension Layout {
     /// Parses `user:password@host:port` from `start` and returns its end, at the next `/`, `?` or `#` (decision D1).
     mutating func parseNetworkLocation(_ bytes: Span<UInt8>, from start: Int) throws(GenericURL.ParseError) -> Int {
-        hasNetworkLocation = true
         userEnd = start
         hostStart = start
         var index = start

@@ -13,9 +13,9 @@ extension ResolvedParts {
         _ baseBytes: Span<UInt8>,
         reference: Layout,
         _ bytes: Span<UInt8>,
-        to output: inout OutputSpan<UInt8>
-    ) -> Layout {
-        var layout = Layout()
+        to output: inout OutputSpan<UInt8>,
+        _ layout: inout Layout
+    ) {
         if scheme == .base, networkLocation == .base {
             layout = base
             output.append(copying: baseBytes.extracting(first: base.pathStart))
@@ -52,7 +52,6 @@ extension ResolvedParts {
         layout.queryEnd = layout.parametersEnd + querySource.queryEnd - querySource.parametersEnd
         if query == .base { output.append(copying: baseBytes.extracting(base.parametersEnd..<base.queryEnd)) }
         output.append(copying: bytes.extracting(tailStart...))
-        return layout
     }
 
     private func writePath(_ path: Span<UInt8>, _ directory: Span<UInt8>, to output: inout OutputSpan<UInt8>) {
@@ -96,6 +95,5 @@ extension Layout {
         hostStart = other.hostStart + shift
         hostEnd = other.hostEnd + shift
         port = other.port
-        hasNetworkLocation = true
     }
 }

@@ -34,22 +34,30 @@ extension GenericURL {
         guard reference.isEmpty else {
             let bytes = reference.utf8.span
             let layout = try Layout(parsing: bytes, maximumLength: maximumLength)
-            if layout.schemeEnd > 0 {
-                let url = GenericURL(string: reference, layout: layout)
-                return try url.resolved(against: self, mode: mode).within(maximumLength)
+            if layout.schemeEnd > 0, mode == .rfc1808 || layout.isOpaque {
+                return GenericURL(string: reference, layout: layout)
             }
-            return try GenericURL(layout, bytes, against: self, mode).within(maximumLength)
+            return try GenericURL(layout, bytes, against: self, mode, maximumLength: maximumLength)
         }
         // Without its fragment, `#top` would be the empty reference again.
-        guard mode == .rfc3986, layout.queryEnd > 0 else { return try within(maximumLength) }
-        return try GenericURL(string: String(view(0..<layout.queryEnd)), layout: layout).within(maximumLength)
+        let end = mode == .rfc3986 && layout.queryEnd > 0 ? layout.queryEnd : string.utf8.count
+        guard end <= maximumLength else {
+            throw ParseError(.tooLong, at: max(maximumLength, 0), in: string.utf8.span)
+        }
+        return end == string.utf8.count ? self : GenericURL(string: String(view(0..<end)), layout: layout)
     }
 
-    private consuming func within(_ maximumLength: Int) throws(ParseError) -> GenericURL {
+    private init(
+        _ layout: Layout,
+        _ bytes: Span<UInt8>,
+        against base: GenericURL,
+        _ mode: ResolutionMode,
+        maximumLength: Int
+    ) throws(ParseError) {
+        self.init(layout, bytes, against: base, mode)
         guard string.utf8.count <= maximumLength else {
             throw ParseError(.tooLong, at: max(maximumLength, 0), in: string.utf8.span)
         }
-        return self
     }
 
     private init(_ layout: Layout, _ bytes: Span<UInt8>, against base: GenericURL, _ mode: ResolutionMode) {
@@ -62,7 +70,7 @@ extension GenericURL {
         var result = Layout()
         let capacity = parts.capacity(base: base.layout, referenceCount: bytes.count)
         string = String(utf8Capacity: capacity) { output in
-            result = parts.write(base: base.layout, baseBytes, reference: layout, bytes, to: &output)
+            parts.write(base: base.layout, baseBytes, reference: layout, bytes, to: &output, &result)
         }
         self.layout = result
     }
