@@ -108,6 +108,8 @@ public struct HandlerStatus: Sendable, Hashable {
     public var since: UInt64?
     /// The process's resident memory in bytes.
     public var residentMemory: UInt64?
+    /// The names of the background tasks that are open.
+    public var backgroundTasks: [String] = []
 
     /// Makes an entry.
     public init(id: String, state: String, pid: UInt32? = nil, since: UInt64? = nil, residentMemory: UInt64? = nil) {
@@ -134,6 +136,7 @@ extension HandlerStatus: DBusType {
             since: try options.uint64("since"),
             residentMemory: try options.uint64("memory")
         )
+        backgroundTasks = try options.strings("background-tasks") ?? []
     }
 
     /// Appends the entry.
@@ -142,6 +145,9 @@ extension HandlerStatus: DBusType {
         options["pid"] = pid.map(Value.uint32)
         options["since"] = since.map(Value.uint64)
         options["memory"] = residentMemory.map(Value.uint64)
+        if !backgroundTasks.isEmpty {
+            options["background-tasks"] = .array(backgroundTasks.map(Value.string), of: "s")
+        }
         try options.write(to: &writer)
     }
 }

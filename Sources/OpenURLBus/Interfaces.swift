@@ -86,7 +86,10 @@ public enum RegistryInterface {
     public static let changed = Signal<[String]>(name, "Changed", arguments: ["schemes"])
 }
 
-/// `org.openurl.Lifecycle1`: what runs.
+/// `org.openurl.Lifecycle1`: what runs, and in which state.
+///
+/// Methods that name a handler are the error `NoHandler` where it is not registered, and `NotAllowed` where its state or
+/// its manifest does not permit what is asked; the message says why.
 public enum LifecycleInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Lifecycle1"
@@ -95,11 +98,55 @@ public enum LifecycleInterface {
     public static let list = Method<Empty, [HandlerStatus]>(name, "List", outputs: ["handlers"])
     /// Starts a handler without a URL if it does not run, and brings it to the foreground; returns when it is ready.
     public static let activate = Method<String, Empty>(name, "Activate", inputs: ["id"])
+    /// Starts or wakes a handler and leaves the foreground as it is; returns when the handler owns its name.
+    public static let wake = Method<String, Empty>(name, "Wake", inputs: ["id"])
+    /// Takes a handler to the background; returns when its delegate has saved its state, or the handler has ended because
+    /// its manifest says so (`UIApplicationExitsOnSuspend`).
+    public static let background = Method<String, Empty>(name, "Background", inputs: ["id"])
+    /// Takes a handler to the background and suspends it at once; returns when it executes nothing any more.
+    public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
+    /// Ends a handler and forgets the state that it has saved; returns when its process is gone.
+    public static let terminate = Method<String, Empty>(name, "Terminate", inputs: ["id"])
+    /// Keeps the calling handler from being suspended until the task ends ("Executing a Finite-Length Task in the
+    /// Background"); returns the task's number and how many milliseconds it may take.
+    public static let beginBackgroundTask = Method<String, Arguments<UInt32, UInt32>>(
+        name,
+        "BeginBackgroundTask",
+        inputs: ["name"],
+        outputs: ["task", "remaining"]
+    )
+    /// Ends a task of the calling handler; one that has ended already is ignored.
+    public static let endBackgroundTask = Method<UInt32, Empty>(name, "EndBackgroundTask", inputs: ["task"])
+    /// How many milliseconds the calling handler may still run in the background; ``unlimited`` in the foreground.
+    public static let backgroundTimeRemaining = Method<Empty, UInt32>(
+        name,
+        "BackgroundTimeRemaining",
+        outputs: ["remaining"]
+    )
+    /// Tells a running handler that something has changed. For one that is suspended the latest value of each kind is kept
+    /// and handed over when it wakes, before the URL ("Queued notifications", Table 4-1); nobody is started for it.
+    public static let notify = Method<Arguments<String, String, Value>, Empty>(
+        name,
+        "Notify",
+        inputs: ["id", "kind", "value"]
+    )
+    /// Does what happens when the system is short of memory: running handlers are warned, suspended ones end.
+    public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
+    /// A handler's state has changed to a raw value of ``HandlerState``.
+    public static let stateChanged = Signal<Arguments<String, String>>(
+        name,
+        "StateChanged",
+        arguments: ["id", "state"]
+    )
+
+    /// The time of a handler in the foreground, which has no limit.
+    public static let unlimited = UInt32.max
 }
 
 /// `org.openurl.Handler1`: what a handler exports, at the object that its bundle identifier names.
 ///
-/// A handler in another language implements ``open`` alone.
+/// A handler in another language implements ``open`` alone; the router then lets it run, and neither takes it to the
+/// background nor suspends it. Each method carries a whole sequence, so that it is one message each way.
 public enum HandlerInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Handler1"
@@ -114,6 +161,18 @@ public enum HandlerInterface {
         inputs: ["url", "context"],
         outputs: ["handled", "reply", "trace"]
     )
+    /// Goes to the background: `willResignActive`, `didEnterBackground`, and the state is saved; returns after that.
+    public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")
+    /// Gets ready to be stopped: the handler gives its name back, so that no message can reach a stopped process, and
+    /// answers whether it is idle. If not, it has its name again. `SIGCONT` is the sign to take the name back.
+    public static let suspend = Method<Empty, Bool>(name, "Suspend", outputs: ["ready"])
+    /// Calls `didReceiveMemoryWarning`.
+    public static let receiveMemoryWarning = Method<Empty, Empty>(name, "ReceiveMemoryWarning")
+    /// Calls the expiration handlers of the background tasks that are open; the process is ended a second later if one
+    /// still is.
+    public static let expireBackgroundTasks = Method<Empty, Empty>(name, "ExpireBackgroundTasks")
+    /// Tells the handler what has changed: one value of each kind.
+    public static let notify = Method<[String: Value], Empty>(name, "Notify", inputs: ["notifications"])
     /// The handler's state, a raw value of ``HandlerState``.
     public static let state = Property<String>(name, "State")
     /// The delegate method that is running now, or an empty string: what a watchdog's message names.

@@ -34,6 +34,11 @@ public struct OpenContext: Sendable, Hashable {
     /// When the router accepted the request, in microseconds of ``TracePhase/now``; a trace counts from there.
     public var accepted: UInt64?
 
+    /// Whether the handler stays in the background, or is launched into it.
+    public var inBackground = false
+    /// What has changed while the handler was suspended, the latest value of each kind: delivered before the URL.
+    public var notifications: [String: Value] = [:]
+
     /// Makes a context that says nothing.
     public init() {}
 
@@ -45,6 +50,8 @@ public struct OpenContext: Sendable, Hashable {
         static let desktopStartupID = "desktop-startup-id"
         static let hops = "hops"
         static let accepted = "accepted"
+        static let inBackground = "background"
+        static let notifications = "notifications"
         static let pid = "pid"
         static let uid = "uid"
         static let executable = "executable"
@@ -72,6 +79,8 @@ extension OpenContext: DBusType {
         desktopStartupID = try options.string(Key.desktopStartupID)
         hops = try options.uint32(Key.hops) ?? 0
         accepted = try options.uint64(Key.accepted)
+        inBackground = try options.bool(Key.inBackground) ?? false
+        notifications = try options.dictionary(Key.notifications) ?? [:]
     }
 
     /// Appends what is known.
@@ -88,6 +97,8 @@ extension OpenContext: DBusType {
         options[Key.activationToken] = activationToken.map(Value.string)
         options[Key.desktopStartupID] = desktopStartupID.map(Value.string)
         options[Key.accepted] = accepted.map(Value.uint64)
+        if inBackground { options[Key.inBackground] = .boolean(true) }
+        if !notifications.isEmpty { options[Key.notifications] = .options(notifications) }
         try options.write(to: &writer)
     }
 }

@@ -9,6 +9,8 @@ public struct OpenOptions: Sendable, Hashable {
     /// The caller's time limit for the whole open, whole milliseconds; without one the handler's own holds (20 s unless
     /// its manifest says otherwise).
     public var timeout: Duration?
+    /// Leaves the foreground as it is: the handler is launched into the background, or stays there.
+    public var inBackground = false
     /// Passed on to the handler, so that the window system lets it take the focus (`XDG_ACTIVATION_TOKEN`).
     public var activationToken: String?
     /// Passed on to the handler (`DESKTOP_STARTUP_ID`).
@@ -26,6 +28,7 @@ public struct OpenOptions: Sendable, Hashable {
         static let annotation = "annotation"
         static let handler = "handler"
         static let timeout = "timeout"
+        static let background = "background"
         static let delivery = "delivery"
         static let activationToken = "activation-token"
         static let desktopStartupID = "desktop-startup-id"
@@ -43,6 +46,7 @@ extension OpenOptions: DBusType {
         annotation = options.options[Key.annotation]
         handler = try options.string(Key.handler)
         timeout = try options.uint32(Key.timeout).map { .milliseconds(Int($0)) }
+        inBackground = try options.bool(Key.background) ?? false
         activationToken = try options.string(Key.activationToken)
         desktopStartupID = try options.string(Key.desktopStartupID)
         fallback = try options.strings(Key.fallback) ?? []
@@ -61,6 +65,7 @@ extension OpenOptions: DBusType {
         options[Key.annotation] = annotation
         options[Key.handler] = handler.map(Value.string)
         options[Key.timeout] = timeout.map { .uint32(UInt32(clamping: $0.milliseconds)) }
+        if inBackground { options[Key.background] = .boolean(true) }
         options[Key.activationToken] = activationToken.map(Value.string)
         options[Key.desktopStartupID] = desktopStartupID.map(Value.string)
         if !fallback.isEmpty { options[Key.fallback] = .array(fallback.map(Value.string), of: "s") }

@@ -6,6 +6,8 @@ public struct OpenResult: Sendable, Hashable {
     public enum Path: String, Sendable, Hashable {
         /// It was not running and was started.
         case launched
+        /// It was suspended and was woken.
+        case woken
         /// It was running.
         case active
         /// The URL itself had no handler; one of the fallback URLs was opened.
