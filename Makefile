@@ -31,7 +31,7 @@ INSTALLED = \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl
 
-.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-registry lint format install uninstall clean
+.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-dbus bench-registry lint format install uninstall clean
 
 # The C++ library that Swift's runtime needs is linked in too: finding its symbols is most of a short program's start.
 build:
@@ -109,6 +109,13 @@ fuzz:
 # Times GenericURL beside Foundation's URL and a memchr pass, in one run.
 bench:
 	swift run -c release --package-path Benchmarks compare-url
+
+# Times the DBus module beside C programs that make the same calls, through a bus and without one, in one run.
+bench-dbus:
+	@Packaging/require $(BUILD_PACKAGES)
+	for product in dbus-floor compare-dbus; do \
+		swift build -c release --static-swift-stdlib --package-path Benchmarks --product $$product; done
+	dbus-run-session -- Benchmarks/.build/release/compare-dbus
 
 # Times the registry, in the router and in itself, beside GIO with the same schemes, in one run.
 bench-registry: build

@@ -69,11 +69,13 @@ struct CompareDBus {
         let floorService = try Program(floor, ["service", "org.openurl.BenchC"])
         let service = try Program(own, ["service", "org.openurl.BenchSwift"])
         let peer = try Program(own, ["peer-service", "unix:tmpdir=/tmp"])
-        defer { for program in [floorService, service, peer] { program.end() } }
+        let floorPeer = try Program(floor, ["peer-service", "unix:tmpdir=/tmp"])
+        defer { for program in [floorService, service, peer, floorPeer] { program.end() } }
         for program in [floorService, service] { _ = try program.readLine() }
         let address = try peer.readLine()
+        let floorAddress = try floorPeer.readLine()
 
-        print("median of one call at a time in µs, calls a second with 64 in flight, process to first answer in ms")
+        print("median of one call at a time in µs, calls a second with 64 in flight, process to first answer and end in ms")
         print("round  who calls whom                one   ratio    rate   ratio   first")
         for round in 1...3 {
             var reference: (one: Double, rate: Double)?
@@ -82,21 +84,31 @@ struct CompareDBus {
                 ("Swift → C, bus", own, ["client", "org.openurl.BenchC"], ["first", "org.openurl.BenchC"]),
                 ("C → Swift, bus", floor, ["client", "org.openurl.BenchSwift"], []),
                 ("Swift → Swift, bus", own, ["client", "org.openurl.BenchSwift"], []),
+                ("C → C, peer to peer", floor, ["peer-client", floorAddress], []),
                 ("Swift → Swift, peer to peer", own, ["peer-client", address], []),
             ] {
                 let one = try Program(program, arguments + ["\(calls)", "1"]).numbers()[0] / 1000
                 let rate = try Program(program, arguments + ["\(calls)", "64"]).numbers()[1]
                 let base = reference ?? (one, rate)
                 reference = base
-                let start = ContinuousClock.now
-                if !first.isEmpty { try Program(program, first).finish() }
-                let time = first.isEmpty ? "" : decimals((ContinuousClock.now - start) / .milliseconds(1), 2)
+                let time = first.isEmpty ? "" : decimals(try start(program, first) / .milliseconds(1), 2)
                 print(
                     "\(round)      \(padded(name, 28)) \(decimals(one, 1))  \(decimals(one / base.one, 2))"
                         + "  \(decimals(rate, 0))  \(decimals(rate / base.rate, 2))  \(time)"
                 )
             }
         }
+    }
+
+    /// The median time from the start of a program to its end after one call, of twenty.
+    private static func start(_ program: String, _ arguments: [String]) throws -> Duration {
+        var taken: [Duration] = []
+        for _ in 0..<20 {
+            let start = ContinuousClock.now
+            try Program(program, arguments).finish()
+            taken.append(ContinuousClock.now - start)
+        }
+        return taken.sorted()[taken.count / 2]
     }
 
     private static func padded(_ text: String, _ width: Int) -> String {

@@ -3,7 +3,10 @@
 //   dbus-floor service NAME              answers every call that carries a string with a boolean
 //   dbus-floor client NAME CALLS WINDOW  prints "MEDIAN_NS CALLS_PER_SECOND"
 //   dbus-floor first NAME                one call and the end
+//   dbus-floor peer-service ADDRESS      prints its address, and answers one connection after the other without a bus
+//   dbus-floor peer-client ADDRESS CALLS WINDOW
 #include <dbus/dbus.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,10 +90,53 @@ static DBusHandlerResult answer(DBusConnection *connection, DBusMessage *message
     return DBUS_HANDLER_RESULT_HANDLED;
 }
 
+static DBusWatch *listening;
+
+static dbus_bool_t add_watch(DBusWatch *watch, void *data) {
+    (void)data;
+    listening = watch;
+    return TRUE;
+}
+
+static void ignore_watch(DBusWatch *watch, void *data) {
+    (void)watch;
+    (void)data;
+}
+
+static void accept_peer(DBusServer *server, DBusConnection *connection, void *data) {
+    (void)server;
+    (void)data;
+    bus = dbus_connection_ref(connection);
+}
+
+static void serve_peers(const char *address) {
+    DBusServer *server = dbus_server_listen(address, NULL);
+    if (!server) fail("cannot listen");
+    dbus_server_set_watch_functions(server, add_watch, ignore_watch, ignore_watch, NULL, NULL);
+    dbus_server_set_new_connection_function(server, accept_peer, NULL, NULL);
+    puts(dbus_server_get_address(server));
+    fflush(stdout);
+    for (;;) {
+        struct pollfd ready = {.fd = dbus_watch_get_unix_fd(listening), .events = POLLIN};
+        if (poll(&ready, 1, -1) < 1) continue;
+        dbus_watch_handle(listening, DBUS_WATCH_READABLE);
+        if (!bus) continue;
+        dbus_connection_add_filter(bus, answer, NULL, NULL);
+        while (dbus_connection_read_write_dispatch(bus, -1)) {}
+        dbus_connection_unref(bus);
+        bus = NULL;
+    }
+}
+
 int main(int count, char **arguments) {
     if (count < 3) return 64;
-    name = arguments[2];
-    bus = dbus_bus_get(DBUS_BUS_SESSION, NULL);
+    if (!strcmp(arguments[1], "peer-service")) serve_peers(arguments[2]);
+    if (!strcmp(arguments[1], "peer-client")) {
+        bus = dbus_connection_open_private(arguments[2], NULL);
+    } else {
+        name = arguments[2];
+        bus = dbus_bus_get(DBUS_BUS_SESSION, NULL);
+    }
     if (!bus) fail("no bus");
     if (!strcmp(arguments[1], "service")) {
         dbus_connection_add_filter(bus, answer, NULL, NULL);
