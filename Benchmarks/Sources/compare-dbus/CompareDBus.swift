@@ -75,7 +75,9 @@ struct CompareDBus {
         let address = try peer.readLine()
         let floorAddress = try floorPeer.readLine()
 
-        print("median of one call at a time in µs, calls a second with 64 in flight, process to first answer and end in ms")
+        print(
+            "median of one call at a time in µs, calls a second with 64 in flight, process to first answer and end in ms"
+        )
         print("round  who calls whom                one   ratio    rate   ratio   first")
         for round in 1...3 {
             var reference: (one: Double, rate: Double)?
