@@ -184,6 +184,9 @@ public enum HandlerInterface {
     /// The phases that are part of a launch.
     public static let launchPhases: Set<String> = ["willFinishLaunching", "didFinishLaunching"]
 
+    /// The phases that are part of the way to the background.
+    public static let backgroundPhases: Set<String> = ["willResignActive", "didEnterBackground"]
+
     /// Where a handler's object is.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }
 

@@ -32,6 +32,25 @@ public actor URLRouter {
         public var openTimeout = Duration.seconds(20)
         /// How long a launch may take ("What to Do at Launch Time": five seconds).
         public var launchTimeout = Duration.seconds(5)
+        /// How long a handler may take to go to the background, to get ready to be stopped, and to take its name back when
+        /// it is woken (five seconds, as for the launch).
+        public var phaseTimeout = Duration.seconds(5)
+        /// How long a handler runs in the background before it is suspended, where its manifest does not say so.
+        public var suspendDelay = Duration.seconds(10)
+        /// How long the background tasks of a handler may take in all.
+        public var backgroundTime = Duration.seconds(180)
+        /// How long before the end of that time their expiration handlers are called.
+        public var expirationNotice = Duration.seconds(1)
+        /// How many background tasks a handler may have open at once.
+        public var tasksPerHandler = 1024
+        /// How many kinds of notifications are kept for a suspended handler.
+        public var notificationKinds = 64
+        /// How often a handler may crash within ``crashPeriod`` until it is not started for ``quarantine``.
+        public var crashes = 3
+        /// The time in which crashes count together.
+        public var crashPeriod = Duration.seconds(10)
+        /// How long a handler that crashes too often is not started.
+        public var quarantine = Duration.seconds(30)
         /// How long the command of an application is watched for an end that says no.
         public var settleTime = Duration.seconds(1)
         /// How many commands of one application may be in that time at once.
@@ -58,6 +77,8 @@ public actor URLRouter {
     var senders = Senders()
     var lastNumber: UInt64 = 0
     var requestsByCaller: [BusName?: Int] = [:]
+    /// The handler in the foreground: there is one at most.
+    var foreground: HandlerSession?
     var startingCommands: [DesktopFileID: [StartingCommand]] = [:]
 
     /// Makes a router.
@@ -158,7 +179,7 @@ public actor URLRouter {
 
         lastNumber += 1
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? limits.openTimeout
-        let request = OpenRequest(number: lastNumber, url: text, caller: caller, timeout: timeout, options: options)
+        let request = OpenRequest(number: lastNumber, .open(text), caller: caller, timeout: timeout, options: options)
         defer { end(request, session) }
         // Its place in the queue is its place of arrival, even while the bus is asked who sent it.
         session.enqueue(request)
@@ -231,13 +252,10 @@ public actor URLRouter {
     func session(for handler: Handler) -> HandlerSession {
         // The identifier follows the same rule as a bus name.
         let id = BusName(stringLiteral: handler.id.rawValue)
-        let launchTimeout = handler.manifest.launchTimeout ?? limits.launchTimeout
-        if let session = sessions[id] {
-            session.handler = handler
-            session.machine.launchTimeout = launchTimeout
-            return session
-        }
-        let session = HandlerSession(handler, id, launchTimeout: launchTimeout)
+        let session = sessions[id] ?? HandlerSession(handler, id, limits)
+        session.handler = handler
+        session.machine.launchTimeout = handler.manifest.launchTimeout ?? limits.launchTimeout
+        session.machine.exitsOnSuspend = handler.manifest.exitsOnSuspend
         sessions[id] = session
         return session
     }
@@ -302,6 +320,7 @@ public actor URLRouter {
                 status.since = session.since
                 status.residentMemory = ProcessMemory.resident(pid: process.pid)
             }
+            status.backgroundTasks = session.tasks.sorted { $0.key < $1.key }.map(\.value)
             statuses.append(status)
         }
         return statuses
@@ -324,8 +343,10 @@ public actor URLRouter {
     func state(of session: HandlerSession) -> HandlerState {
         switch session.machine.state {
         case .notRunning, .lookingForOwner, .lostProcess: .notRunning
-        case .starting, .ending: .inactive
-        case .running: .active
+        case .starting, .ending, .running(_, .inactive), .running(_, .leaving): .inactive
+        case .running(_, .foreground): .active
+        case .running(_, .background), .suspending: .background
+        case .suspended, .waking: .suspended
         }
     }
 }

@@ -17,6 +17,12 @@ final class FakeHandlers: HandlerBus {
         case opened(String, at: BusName)
         case activated(BusName, at: BusName)
         case started(BusName)
+        case sentToBackground(BusName)
+        case askedToSuspend(BusName)
+        case warnedOfMemory(BusName)
+        case expired(BusName)
+        case notified(BusName, [String: Value])
+        case announced(BusName, HandlerState)
     }
 
     private typealias Answer = CheckedContinuation<Result<OpenAnswer, CallError>, Never>
@@ -27,6 +33,8 @@ final class FakeHandlers: HandlerBus {
         /// What comes of starting a service: the connection that then owns the name.
         var services: [BusName: Result<BusName, CallError>] = [:]
         var platformData: [String: [String: Value]] = [:]
+        /// What handlers that were started by others say of themselves.
+        var states: [BusName: HandlerState] = [:]
         var watches: [BusName: NameOwnerHandler] = [:]
         var answers: [String: Answer] = [:]
         var contexts: [String: OpenContext] = [:]
@@ -183,6 +191,37 @@ final class FakeHandlers: HandlerBus {
     }
 
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String { "" }
+
+    func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
+        content.withLock { $0.states[id] ?? .active }.rawValue
+    }
+
+    func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError) {
+        record(.sentToBackground(id))
+        await waitUntilReleased(id)
+    }
+
+    func suspend(_ id: BusName, at owner: BusName) async throws(CallError) -> Bool {
+        record(.askedToSuspend(id))
+        await waitUntilReleased(id)
+        return true
+    }
+
+    func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError) {
+        record(.warnedOfMemory(id))
+    }
+
+    func expireBackgroundTasks(_ id: BusName, at owner: BusName) async throws(CallError) {
+        record(.expired(id))
+    }
+
+    func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError) {
+        record(.notified(id, notifications))
+    }
+
+    func announce(_ state: HandlerState, of id: BusName) {
+        record(.announced(id, state))
+    }
 
     func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.activated(name, at: owner))

@@ -115,7 +115,7 @@ import Testing
         let second = Task { try await router.open("app:2", from: ":1.92") }
         await bus.wait(for: .askedForOwner(handler))
         // The handler is there and the second request has all it needs.
-        await router.wait { $0.state(of: handler) == .running(owner: owner) }
+        await router.wait { $0.state(of: handler) == .running(owner: owner, .inactive) }
         #expect(bus.opened == [])
         bus.release(":1.91")
         await bus.wait(for: .opened("app:1", at: owner))

@@ -18,7 +18,10 @@ public struct RouterObject: Sendable {
 
     /// Makes the interfaces callable; take the name after that.
     public func export() async {
-        await connection.export([opening, registering, lifecycle, desktop], at: RouterService.path)
+        await connection.export(
+            [opening, registering, LifecycleObject.interface(router), desktop],
+            at: RouterService.path
+        )
     }
 
     /// How many URLs one call may hold: as many as a caller may have without an answer.
@@ -79,19 +82,6 @@ public struct RouterObject: Sendable {
                     for outcome in await open(urls, FreedesktopApplication.options(platformData), call.sender) {
                         if case .failed(let error) = outcome { throw error }
                     }
-                    return Empty()
-                },
-            ]
-        )
-    }
-
-    private var lifecycle: ExportedInterface {
-        ExportedInterface(
-            LifecycleInterface.name,
-            [
-                .method(LifecycleInterface.list) { [router] _, _ in await router.status() },
-                .method(LifecycleInterface.activate) { [router] call, id in
-                    try await router.activate(try identifier(id), caller: call.sender)
                     return Empty()
                 },
             ]
@@ -178,7 +168,7 @@ public struct RouterObject: Sendable {
     }
 }
 
-private func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier {
+func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier {
     do throws(BundleIdentifier.ParseError) {
         return try BundleIdentifier(text)
     } catch {

@@ -6,18 +6,19 @@ internal import Reactor
 extension URLRouter {
     func deliver(_ request: OpenRequest, _ session: HandlerSession) async throws(OpenURLError) -> OpenResult {
         while true {
-            if case .waiting = request.turn { perform(session.machine.on(.requested), session) }
+            if case .waiting = request.turn { handle(.requested, session) }
             let owner = try await turn(of: request, session)
             session.inHand[request.number] = request
             let answer = await attempt(request, session, owner)
             session.inHand[request.number] = nil
+            if session.inHand.isEmpty { startStateTimerWhenIdle(session) }
             switch answer {
             case .success(let answer): return try result(answer, request, session, owner)
             case .failure(let error):
                 let isUndelivered = Self.isUndelivered(error)
                 guard isUndelivered else { throw failure(error, request, session, owner) }
                 // That process has not seen it, so it goes to the next one.
-                if session.owner == owner { perform(session.machine.on(.refusesMore), session) }
+                if session.owner == owner { handle(.refusesMore, session) }
                 session.enqueue(request)
             }
         }
@@ -71,7 +72,7 @@ extension URLRouter {
         _ session: HandlerSession,
         _ owner: BusName
     ) async -> Result<OpenAnswer, CallError> {
-        guard let context = request.context else { return .failure(.cancelled) }
+        guard var context = request.context else { return .failure(.cancelled) }
         // The handler may have given its name back since the request was granted, and then counts on getting nothing more.
         guard session.owner == owner else {
             return .failure(.remote(RemoteError(HandlerInterface.ending, "\(session.id) is ending")))
@@ -79,15 +80,27 @@ extension URLRouter {
         if !session.hasAnswered, session.launchTimer == nil, session.process?.isChild == true {
             startLaunchTimer(session)
         }
-        if request.causedLaunch { request.addPhase("ready") }
+        if request.causedLaunch || request.causedWake { request.addPhase("ready") }
         let left = ContinuousClock.now.duration(to: request.deadline)
         guard left > .zero else { return .failure(.cancelled) }
+        let activity = session.machine.state
+        request.foundInBackground =
+            activity == .running(owner: owner, .background) || activity == .running(owner: owner, .leaving)
+        let inBackground = request.options.inBackground
+        handle(.handsOver(inBackground: inBackground), session)
+        let notifications = session.notifications
+        session.notifications = [:]
         do throws(CallError) {
-            guard let url = request.url else {
+            switch request.purpose {
+            case .open(let url):
+                context.inBackground = inBackground
+                context.notifications = notifications
+                return .success(try await bus.open(url, context, with: session.id, at: owner, timeout: left))
+            case .activate, .wake:
+                if !notifications.isEmpty { try await bus.notify(notifications, session.id, at: owner) }
                 try await bus.activate(session.id, at: owner, timeout: left)
                 return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
             }
-            return .success(try await bus.open(url, context, with: session.id, at: owner, timeout: left))
         } catch {
             return .failure(error)
         }
@@ -103,7 +116,7 @@ extension URLRouter {
         guard answer.isHandled else { throw OpenURLError(.declined, "\(session.id) declined the URL") }
         return OpenResult(
             handler: session.id.rawValue,
-            path: request.causedLaunch ? .launched : .active,
+            path: request.causedLaunch ? .launched : request.foundInBackground ? .woken : .active,
             reply: answer.reply,
             trace: request.trace + answer.trace
         )

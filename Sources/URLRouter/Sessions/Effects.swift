@@ -8,8 +8,33 @@ internal import SchemeRegistry
 
 /// What the handlers' machines ask for, done: looking, launching, killing, handing over.
 extension URLRouter {
-    func perform(_ effects: [HandlerMachine.Effect], _ session: HandlerSession) {
+    /// Tells a handler's machine what has happened, and does what it asks for.
+    func handle(_ event: HandlerMachine.Event, _ session: HandlerSession) {
+        let before = session.machine.state
+        let effects = session.machine.on(event)
+        // The timer was for the state that is over.
+        if session.machine.state != before { stopStateTimer(session) }
         for effect in effects { perform(effect, session) }
+        if session.machine.state != before { stateChanged(session) }
+    }
+
+    private func stateChanged(_ session: HandlerSession) {
+        let state = state(of: session)
+        if state != session.announced {
+            session.announced = state
+            bus.announce(state, of: session.id)
+        }
+        if session.owner == nil, foreground === session { foreground = nil }
+        let reached = session.waiters.filter { $0.isReached(session.machine.state) }
+        guard !reached.isEmpty else { return }
+        session.waiters.removeAll { $0.isReached(session.machine.state) }
+        for waiter in reached { waiter.continuation.resume() }
+    }
+
+    /// Returns when a handler's machine is in a state that fits; everything it waits for has a watchdog.
+    func wait(for session: HandlerSession, until isReached: @escaping (HandlerMachine.State) -> Bool) async {
+        guard !isReached(session.machine.state) else { return }
+        await withCheckedContinuation { session.waiters.append((isReached, $0)) }
     }
 
     func perform(_ effect: HandlerMachine.Effect, _ session: HandlerSession) {
@@ -20,6 +45,7 @@ extension URLRouter {
             session.verdict = nil
             session.hasAnswered = false
             session.isVerified = false
+            session.isSuspendable = true
             // A process that waits for its first message does not hang; the first one starts the watchdog again.
             if session.waiting.isEmpty { stopLaunchTimer(session) }
             Task { await identify(owner, session) }
@@ -40,6 +66,21 @@ extension URLRouter {
             session.waiting = []
             for request in waiting { request.resolve(.failure(error)) }
         case .checkLaunch(let owner): Task { await checkLaunch(of: session, owner) }
+        case .takeForeground: takeForeground(session)
+        case .enterBackground(let owner): Task { await enterBackground(session, owner) }
+        case .checkBackground(let owner): Task { await checkBackground(of: session, owner) }
+        case .scheduleSuspension: scheduleSuspension(session)
+        case .askToSuspend(let owner): Task { await askToSuspend(session, owner) }
+        case .stop: session.process?.send(signal: SIGSTOP)
+        case .resume:
+            session.process?.send(signal: SIGCONT)
+            for request in session.waiting {
+                request.causedWake = true
+                request.addPhase("processResumed")
+            }
+        case .startTimer: startStateTimerWhenIdle(session)
+        case .wakeIfWaiting: if !session.waiting.isEmpty { handle(.requested, session) }
+        case .terminate: session.process?.send(signal: SIGTERM)
         case .kill: end(session)
         case .blame(let error):
             log.warning("\(error.message)", metadata: ["handler": "\(session.id)"])
@@ -47,12 +88,15 @@ extension URLRouter {
         case .startEndWatchdog:
             stopTimers(session)
             session.endTimer = loop.schedule(at: .now + limits.endTimeout) {
-                self.perform(session.machine.on(.endTimedOut), session)
+                self.handle(.endTimedOut, session)
             }
         case .restartIfWaiting:
             stopTimers(session)
             session.process = nil
-            if !session.waiting.isEmpty { perform(session.machine.on(.requested), session) }
+            leaveBackground(session)
+            session.tasks = [:]
+            session.notifications = [:]
+            if !session.waiting.isEmpty { handle(.requested, session) }
         }
     }
 
@@ -63,7 +107,7 @@ extension URLRouter {
             return
         }
         process.release()
-        perform(session.machine.on(.exited(.unknown)), session)
+        handle(.exited(.unknown), session)
     }
 
     func stopTimers(_ session: HandlerSession) {
@@ -80,16 +124,16 @@ extension URLRouter {
     func startLaunchTimer(_ session: HandlerSession) {
         session.launchTimer = loop.schedule(at: .now + session.machine.launchTimeout) {
             session.launchTimer = nil
-            self.perform(session.machine.on(.launchTimedOut), session)
+            self.handle(.launchTimedOut, session)
         }
     }
 
     func lookForOwner(of session: HandlerSession) async {
         do throws(CallError) {
-            perform(session.machine.on(.found(owner: try await owner(of: session))), session)
+            handle(.found(owner: try await owner(of: session)), session)
         } catch {
             log.error("the bus does not say who owns \(session.id): \(error)")
-            perform(session.machine.on(.lookupFailed), session)
+            handle(.lookupFailed, session)
         }
     }
 
@@ -113,11 +157,12 @@ extension URLRouter {
     func ownerChanged(to owner: BusName?, _ id: BusName) {
         guard let session = sessions[id] else { return }
         session.ownerChanges += 1
-        perform(session.machine.on(.ownerChanged(owner)), session)
+        handle(.ownerChanged(owner), session)
     }
 
     func launch(_ session: HandlerSession) {
         do throws(OpenURLError) {
+            try checkQuarantine(of: session)
             let process = try launcher.launch(session.handler) { exit in
                 self.processEnded(exit, session)
             }
@@ -129,7 +174,7 @@ extension URLRouter {
                 request.addPhase("processStarted")
             }
         } catch {
-            perform(session.machine.on(.launchFailed(error)), session)
+            handle(.launchFailed(error), session)
         }
     }
 
@@ -142,9 +187,10 @@ extension URLRouter {
 
     func processEnded(_ exit: ProcessExit, _ session: HandlerSession) {
         log.info("\(session.id) \(exit)", metadata: ["handler": "\(session.id)"])
+        countCrash(exit, session)
         // A process that lost the race for the name ends too, and says nothing about the one that won.
         guard let process = session.process, process.exit != nil else { return }
-        perform(session.machine.on(.exited(exit)), session)
+        handle(.exited(exit), session)
     }
 
     /// Finds out which process owns the name: not always the one that was started.
@@ -162,6 +208,7 @@ extension URLRouter {
             hold(process, session)
             // Anybody can take a free name. Who runs the handler's program is the handler, as far as that can be told.
             session.isVerified = launcher.runsProgram(of: session.handler, pid: pid)
+            await askForState(session, owner)
         } catch {
             // It ended in the meantime, which the bus tells by itself.
             log.debug("\(session.id) cannot be watched: \(error)")
@@ -177,7 +224,7 @@ extension URLRouter {
             return
         }
         if HandlerInterface.launchPhases.contains(phase) {
-            perform(session.machine.on(.launchHangs(owner: owner, phase: phase)), session)
+            handle(.launchHangs(owner: owner, phase: phase), session)
         } else if session.owner == owner, !session.hasAnswered, !session.inHand.isEmpty, session.launchTimer == nil {
             startLaunchTimer(session)
         }

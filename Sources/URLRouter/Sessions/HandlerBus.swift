@@ -19,6 +19,17 @@ protocol HandlerBus: Sendable {
     ) async throws(CallError) -> OpenAnswer
     /// The delegate method that the handler is in now; empty where it is in none.
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
+    /// The state of the handler, as it says itself.
+    func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
+    /// Takes the handler to the background; returns when its delegate has been told, however long that takes.
+    func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError)
+    /// Asks the handler to give its name back; however long that takes.
+    func suspend(_ id: BusName, at owner: BusName) async throws(CallError) -> Bool
+    func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError)
+    func expireBackgroundTasks(_ id: BusName, at owner: BusName) async throws(CallError)
+    func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError)
+    /// Tells everybody that a handler's state has changed.
+    func announce(_ state: HandlerState, of id: BusName)
     /// Has the bus start the service that owns a name.
     func startService(_ name: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler or application `name` at the connection `owner` to show itself.
@@ -66,6 +77,49 @@ struct ConnectedHandlers: HandlerBus {
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
         return try await connection.get(HandlerInterface.phase, on: object, timeout: timeout)
+    }
+
+    func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        return try await connection.get(HandlerInterface.state, on: object, timeout: timeout)
+    }
+
+    // A delegate method has a watchdog of its own, and what was asked of a process ends with the process.
+
+    func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError) {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        _ = try await connection.call(HandlerInterface.enterBackground, on: object, Empty(), timeout: nil)
+    }
+
+    func suspend(_ id: BusName, at owner: BusName) async throws(CallError) -> Bool {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        return try await connection.call(HandlerInterface.suspend, on: object, Empty(), timeout: nil)
+    }
+
+    func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError) {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        _ = try await connection.call(HandlerInterface.receiveMemoryWarning, on: object, Empty(), timeout: nil)
+    }
+
+    func expireBackgroundTasks(_ id: BusName, at owner: BusName) async throws(CallError) {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        _ = try await connection.call(HandlerInterface.expireBackgroundTasks, on: object, Empty(), timeout: nil)
+    }
+
+    func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError) {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        _ = try await connection.call(HandlerInterface.notify, on: object, notifications, timeout: nil)
+    }
+
+    func announce(_ state: HandlerState, of id: BusName) {
+        connection.assumeIsolated { connection in
+            do throws(CallError) {
+                let body = Arguments(id.rawValue, state.rawValue)
+                try connection.emit(LifecycleInterface.stateChanged, from: RouterService.path, body)
+            } catch {
+                // Without a bus nobody listens.
+            }
+        }
     }
 
     func startService(_ name: BusName, timeout: Duration) async throws(CallError) {

@@ -24,6 +24,24 @@ final class HandlerSession {
     var since: UInt64?
     var launchTimer: TimerID?
     var endTimer: TimerID?
+    /// Ends the state that the machine is in, where it may last for so long only.
+    var stateTimer: TimerID?
+    /// Ends the time in the background, where a task is open.
+    var expiryTimer: TimerID?
+    /// When the time in the background is over; nil in the foreground.
+    var backgroundDeadline: ContinuousClock.Instant?
+    /// The background tasks that are open, by their numbers, and the last number.
+    var tasks: [UInt32: String] = [:]
+    var lastTask: UInt32 = 0
+    /// Whether the handler knows how to get ready to be stopped, as far as it has not said otherwise.
+    var isSuspendable = true
+    /// What has changed since the process was stopped, the latest value of each kind.
+    var notifications: [String: Value] = [:]
+    var crashes = CrashHistory()
+    /// The state that was announced last.
+    var announced = HandlerState.notRunning
+    /// Those who wait for the machine to reach a state.
+    var waiters: [(isReached: (HandlerMachine.State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     /// What the requests in hand get when the process ends, where that is not a crash.
     var verdict: OpenURLError?
     var isNameWatched = false
@@ -34,16 +52,18 @@ final class HandlerSession {
     /// Whether the process is the manifest's program, and so may speak for the handler.
     var isVerified = false
 
-    init(_ handler: Handler, _ id: BusName, launchTimeout: Duration) {
+    init(_ handler: Handler, _ id: BusName, _ limits: URLRouter.Limits) {
         self.handler = handler
         self.id = id
-        machine = HandlerMachine(id: id.rawValue, launchTimeout: launchTimeout)
+        machine = HandlerMachine(
+            id: id.rawValue,
+            launchTimeout: limits.launchTimeout,
+            phaseTimeout: limits.phaseTimeout
+        )
     }
 
     /// Where its URLs go now.
-    var owner: BusName? {
-        if case .running(let owner) = machine.state { owner } else { nil }
-    }
+    var owner: BusName? { machine.owner }
 
     /// Puts a request into the queue at its place, which is the end unless it has been in the queue before.
     func enqueue(_ request: OpenRequest) {

@@ -2,14 +2,13 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// One URL on its way to a handler, or the wish that it shows itself.
+/// One URL on its way to a handler, or the wish that it shows itself or just runs.
 ///
 /// All of it belongs to the router's actor.
 final class OpenRequest {
     /// Requests in the order in which they arrived.
     let number: UInt64
-    /// The URL as it arrived; nil if the handler is only to show itself.
-    let url: String?
+    let purpose: Purpose
     /// Who sent it, as the bus knows the connection; nil on a connection without a bus.
     let caller: BusName?
     /// When the router accepted it, in microseconds of ``TracePhase/now``.
@@ -27,11 +26,22 @@ final class OpenRequest {
     var cause: OpenRequest?
     /// Whether a process was started for it.
     var causedLaunch = false
+    /// Whether a process that was stopped goes on for it.
+    var causedWake = false
+    /// Whether the handler was in the background when it was handed over.
+    var foundInBackground = false
     /// The router's own steps.
     var trace: [TracePhase] = []
 
     var turn = Turn.waiting
     var timer: TimerID?
+
+    enum Purpose {
+        /// The URL as it arrived.
+        case open(String)
+        case activate
+        case wake
+    }
 
     enum Turn {
         /// In the queue, and nobody waits for its turn yet.
@@ -44,9 +54,9 @@ final class OpenRequest {
         case refused(OpenURLError)
     }
 
-    init(number: UInt64, url: String?, caller: BusName?, timeout: Duration, options: OpenOptions) {
+    init(number: UInt64, _ purpose: Purpose, caller: BusName?, timeout: Duration, options: OpenOptions) {
         self.number = number
-        self.url = url
+        self.purpose = purpose
         self.caller = caller
         self.timeout = timeout
         deadline = .now + timeout
