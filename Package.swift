@@ -57,7 +57,8 @@ let package = Package(
         .target(
             name: "URLHandler",
             dependencies: [
-                "DBus", "OpenURLBus", "Reactor", "RFC1808", .product(name: "DequeModule", package: "swift-collections"),
+                "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808",
+                .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 
 // <pthread.h>, <spawn.h>, <string.h> and <unistd.h> declare these for _GNU_SOURCE only, which that module is built without.
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
@@ -12,3 +13,6 @@ extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
 extern void *memmem(const void *text, size_t length, const void *part, size_t part_length);
 enum { SPAWN_SETSID = 0x80 };  // POSIX_SPAWN_SETSID
+
+// Swift cannot call a function with a variable number of arguments.
+static inline int set_parent_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, (unsigned long)signal); }

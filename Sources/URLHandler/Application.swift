@@ -1,9 +1,6 @@
 public import DBus
-internal import Glibc
 public import OpenURLBus
 internal import RFC1808
-internal import Reactor
-internal import Synchronization
 
 /// The running handler: its state, and the sequences in which its delegate is called.
 ///
@@ -18,79 +15,103 @@ internal import Synchronization
 public final class Application {
     /// The bundle identifier, which is the name on the bus too.
     public nonisolated let identifier: BusName
-    /// The state (Table 3-1 of the app programming guide): not running until the launch begins, inactive while it goes on.
+    /// The state (Table 3-1 of the app programming guide): not running until the launch begins; then, while it goes on,
+    /// inactive, or background where the handler is launched into the background.
     public private(set) var state = HandlerState.notRunning {
         didSet { progress.update(state: state) }
     }
     /// Who sent the URL that is being opened, as far as the bus and the kernel know; nil between URLs.
     public private(set) var source: OpenContext.Source?
 
+    let backgroundTasks: BackgroundTasks
+    let observers = Observers()
     private let delegate: any ApplicationDelegate
     private let progress: Progress
     private var terminate: () -> Void = {}
 
-    init(_ identifier: BusName, delegate: any ApplicationDelegate, progress: Progress) {
+    init(
+        _ identifier: BusName,
+        delegate: any ApplicationDelegate,
+        progress: Progress = Progress(),
+        timekeeper: (any BackgroundTimekeeper)? = nil
+    ) {
         self.identifier = identifier
         self.delegate = delegate
         self.progress = progress
+        backgroundTasks = BackgroundTasks(progress, timekeeper)
     }
 
-    // MARK: Sequences
+    // MARK: Events
 
-    /// Launches without a URL; does nothing when that has happened already.
-    func launch() async {
-        guard state == .notRunning else { return }
-        var trace = Trace(start: TracePhase.now)
-        _ = await finishLaunching(LaunchOptions(), &trace)
-        await becomeActive(&trace)
-    }
-
-    /// Opens a URL, launching first where that has not happened ("Handling URL Requests", figures 6-1 and 6-2).
+    /// Opens a URL, launching or coming to the foreground first where the state asks for it ("Handling URL Requests").
     ///
     /// - Throws: ``OpenURLError`` with the code `launchVetoed` or `declined`.
     func open(_ url: GenericURL, _ context: OpenContext) async throws(OpenURLError) -> OpenAnswer {
-        var trace = Trace(start: context.accepted ?? TracePhase.now)
+        var result = SequenceResult(start: context.accepted ?? TracePhase.now)
         source = context.source
         defer { source = nil }
-        guard state == .notRunning else {
-            let response = await response(to: url, context, &trace)
-            return try answer(response, trace)
+        await perform(context.inBackground ? .openInBackground : .open, url, context, &result)
+        // A refusal ends neither the launch nor the process.
+        if let veto = result.veto {
+            throw OpenURLError(.launchVetoed, "\(veto.rawValue) of \(identifier) refused the URL")
         }
-        var options = LaunchOptions()
-        options.url = url
-        options.sourceApplication = context.sourceApplication
-        options.annotation = context.annotation
-        let veto = await finishLaunching(options, &trace)
-        // Both launch methods have to agree before the URL is opened; a refusal ends neither the launch nor the process.
-        let response = veto == nil ? await response(to: url, context, &trace) : nil
-        await becomeActive(&trace)
-        if let veto { throw OpenURLError(.launchVetoed, "\(veto) of \(identifier) refused the URL") }
-        return try answer(response ?? .declined(), trace)
-    }
-
-    /// - Returns: the launch method that refused, the first of them.
-    private func finishLaunching(_ options: LaunchOptions, _ trace: inout Trace) async -> String? {
-        state = .inactive
-        let willAgrees = await run("willFinishLaunching", &trace) {
-            await delegate.application(self, willFinishLaunchingWithOptions: options)
-        }
-        let didAgrees = await run("didFinishLaunching", &trace) {
-            await delegate.application(self, didFinishLaunchingWithOptions: options)
-        }
-        return willAgrees ? (didAgrees ? nil : "didFinishLaunching") : "willFinishLaunching"
-    }
-
-    private func becomeActive(_ trace: inout Trace) async {
-        state = .active
-        _ = await run("didBecomeActive", &trace) {
-            await delegate.applicationDidBecomeActive(self)
-            return true
+        switch result.response {
+        case .handled(let reply): return OpenAnswer(isHandled: true, reply: reply, trace: result.trace)
+        case .declined(let reason): throw OpenURLError(.declined, reason ?? "\(identifier) declined the URL")
         }
     }
 
-    private func response(to url: GenericURL, _ context: OpenContext, _ trace: inout Trace) async -> OpenResponse {
+    /// Goes through the sequence of an event without a URL.
+    ///
+    /// - Returns: what was called.
+    @discardableResult
+    func handle(_ event: LifecycleEvent, notifications: [String: Value] = [:]) async -> [TracePhase] {
+        var context = OpenContext()
+        context.notifications = notifications
+        var result = SequenceResult()
+        await perform(event, nil, context, &result)
+        return result.trace
+    }
+
+    private func perform(
+        _ event: LifecycleEvent,
+        _ url: GenericURL?,
+        _ context: OpenContext,
+        _ result: inout SequenceResult
+    ) async {
+        for step in Lifecycle.steps(for: event, in: state) {
+            switch step {
+            case .becomeNotRunning: state = .notRunning
+            case .becomeInactive: state = .inactive
+            case .becomeActive: state = .active
+            case .becomeBackground: state = .background
+            case .willFinishLaunching:
+                let options = LaunchOptions(url, context)
+                await call(step, &result) {
+                    await delegate.application(self, willFinishLaunchingWithOptions: options)
+                }
+            case .didFinishLaunching:
+                let options = LaunchOptions(url, context)
+                await call(step, &result) {
+                    await delegate.application(self, didFinishLaunchingWithOptions: options)
+                }
+            case .didBecomeActive: await call(step, &result) { await delegate.applicationDidBecomeActive(self) }
+            case .willResignActive: await call(step, &result) { await delegate.applicationWillResignActive(self) }
+            case .didEnterBackground: await call(step, &result) { await delegate.applicationDidEnterBackground(self) }
+            case .willEnterForeground: await call(step, &result) { await delegate.applicationWillEnterForeground(self) }
+            case .willTerminate: await call(step, &result) { await delegate.applicationWillTerminate(self) }
+            case .didReceiveMemoryWarning:
+                await call(step, &result) { await delegate.applicationDidReceiveMemoryWarning(self) }
+            case .didReceiveNotification: await deliver(context.notifications, &result)
+            case .open:
+                if let url, result.veto == nil { await open(url, context, &result) }
+            }
+        }
+    }
+
+    private func open(_ url: GenericURL, _ context: OpenContext, _ result: inout SequenceResult) async {
         var response = OpenResponse.declined()
-        _ = await run("open", &trace) {
+        await call(.open, &result) {
             do {
                 response = try await delegate.application(
                     self,
@@ -103,23 +124,33 @@ public final class Application {
             }
             if case .handled = response { return true } else { return false }
         }
-        return response
+        result.response = response
     }
 
-    private func answer(_ response: OpenResponse, _ trace: Trace) throws(OpenURLError) -> OpenAnswer {
-        switch response {
-        case .handled(let reply): return OpenAnswer(isHandled: true, reply: reply, trace: trace.phases)
-        case .declined(let reason): throw OpenURLError(.declined, reason ?? "\(identifier) declined the URL")
+    private func deliver(_ notifications: [String: Value], _ result: inout SequenceResult) async {
+        if notifications.isEmpty { return }
+        for (kind, value) in notifications.sorted(by: { $0.key < $1.key }) {
+            await call(.didReceiveNotification, &result) {
+                await delegate.application(self, didReceiveNotification: kind, value: value)
+            }
+            observers.post(kind, value)
         }
     }
 
-    /// Runs one delegate method, so that a watchdog can tell which one does not return.
-    private func run(_ phase: String, _ trace: inout Trace, _ body: () async -> Bool) async -> Bool {
-        progress.update(phase: phase)
+    /// Runs one delegate method, so that a watchdog can tell which one does not return, and then tells the observers.
+    private func call(_ step: LifecycleStep, _ result: inout SequenceResult, _ body: () async -> Bool) async {
+        progress.update(phase: step.rawValue)
         let answer = await body()
         progress.update(phase: "")
-        trace.add(phase, answer)
-        return answer
+        result.add(step, answer)
+        observers.post(step)
+    }
+
+    private func call(_ step: LifecycleStep, _ result: inout SequenceResult, _ body: () async -> Void) async {
+        await call(step, &result) {
+            await body()
+            return true
+        }
     }
 
     // MARK: Ending
@@ -131,42 +162,5 @@ public final class Application {
 
     func onTerminate(_ body: @escaping () -> Void) {
         terminate = body
-    }
-
-    func willTerminate() async {
-        guard state != .notRunning else { return }
-        progress.update(phase: "willTerminate")
-        await delegate.applicationWillTerminate(self)
-        state = .notRunning
-    }
-}
-
-/// What the handler is doing, for those who ask on the event loop while the main actor is busy.
-final class Progress: Sendable {
-    private let content = Mutex((state: HandlerState.notRunning, phase: ""))
-
-    var state: HandlerState { content.withLock { $0.state } }
-    var phase: String { content.withLock { $0.phase } }
-
-    func update(state: HandlerState) {
-        content.withLock { $0.state = state }
-    }
-
-    func update(phase: String) {
-        content.withLock { $0.phase = phase }
-    }
-}
-
-/// The steps of one sequence so far.
-struct Trace {
-    let start: UInt64
-    private(set) var phases: [TracePhase] = []
-
-    init(start: UInt64) {
-        self.start = start
-    }
-
-    mutating func add(_ phase: String, _ answer: Bool) {
-        phases.append(TracePhase(phase, since: start, answer: answer))
     }
 }

@@ -1,4 +1,5 @@
 public import DBus
+internal import OpenURLBus
 public import RFC1808
 
 /// What a handler does when its state changes and when a URL arrives.
@@ -51,7 +52,31 @@ public protocol ApplicationDelegate: AnyObject {
     /// The handler is in the foreground and receives events from now on.
     func applicationDidBecomeActive(_ application: Application) async
 
-    /// The process ends when this returns; not called when it is killed.
+    /// Another handler comes to the foreground, and this one goes to the background next.
+    func applicationWillResignActive(_ application: Application) async
+
+    /// The handler is in the background. When this has returned it may be suspended, and a suspended handler may be ended
+    /// without notice: what must not be lost is saved here, or in a background task
+    /// (``Application/beginBackgroundTask(named:expirationHandler:)``).
+    ///
+    /// The router waits five seconds for it, or as long as the handler's manifest says.
+    func applicationDidEnterBackground(_ application: Application) async
+
+    /// The handler was in the background and comes to the foreground; a URL that it is woken for is opened next.
+    func applicationWillEnterForeground(_ application: Application) async
+
+    /// The system is short of memory: free what can be made again.
+    func applicationDidReceiveMemoryWarning(_ application: Application) async
+
+    /// Something that the handler was told to watch has changed. For a handler that was suspended meanwhile this is the latest
+    /// value of each kind, before the URL that it is woken for ("Processing Queued Notifications at Wakeup Time").
+    ///
+    /// - Parameters:
+    ///   - kind: what has changed; kinds that are new together arrive in alphabetical order.
+    ///   - value: what it is now.
+    func application(_ application: Application, didReceiveNotification kind: String, value: Value) async
+
+    /// The process ends when this returns; not called when it is killed, nor while it is suspended.
     func applicationWillTerminate(_ application: Application) async
 }
 
@@ -87,6 +112,25 @@ extension ApplicationDelegate {
     public func applicationDidBecomeActive(_ application: Application) async {}
 
     /// Does nothing.
+    public func applicationWillResignActive(_ application: Application) async {}
+
+    /// Does nothing.
+    public func applicationDidEnterBackground(_ application: Application) async {}
+
+    /// Does nothing.
+    public func applicationWillEnterForeground(_ application: Application) async {}
+
+    /// Does nothing.
+    public func applicationDidReceiveMemoryWarning(_ application: Application) async {}
+
+    /// Does nothing.
+    public func application(
+        _ application: Application,
+        didReceiveNotification kind: String,
+        value: Value
+    ) async {}
+
+    /// Does nothing.
     public func applicationWillTerminate(_ application: Application) async {}
 }
 
@@ -101,6 +145,12 @@ public struct LaunchOptions: Sendable, Hashable {
 
     /// A launch without a URL.
     public init() {}
+
+    init(_ url: GenericURL?, _ context: OpenContext) {
+        self.url = url
+        sourceApplication = context.sourceApplication
+        annotation = context.annotation
+    }
 }
 
 /// What a handler answers to a URL.

@@ -94,7 +94,7 @@ import Testing
         // There is no URL to refuse.
         delegate.willAgrees = false
         let application = delegate.application
-        await application.launch()
+        await application.handle(.activate)
         #expect(
             delegate.calls == [
                 call("willFinishLaunching", .inactive, from: nil), call("didFinishLaunching", .inactive, from: nil),
@@ -102,14 +102,14 @@ import Testing
             ]
         )
         #expect(delegate.launches == [LaunchOptions(), LaunchOptions()])
-        await application.launch()
+        await application.handle(.activate)
         #expect(delegate.calls.count == 3)
         #expect(application.state == .active)
     }
 
     @Test func aURLForARunningHandlerIsOpenedAndNothingElse() async throws {
         let application = delegate.application
-        await application.launch()
+        await application.handle(.activate)
         let answer = try await application.open(url, context)
         #expect(delegate.calls.dropFirst(3) == [call("open", .active, from: context.source)])
         #expect(answer.trace.map(\.name) == ["open"])
@@ -120,6 +120,91 @@ import Testing
         #expect(delegate.calls.last == call("open", .active, from: OpenContext.Source()))
         #expect(delegate.senders.last == .some(nil))
         #expect(delegate.annotations.last == .some(nil))
+    }
+
+    // MARK: Background and foreground
+
+    private var inBackground: OpenContext {
+        var context = context
+        context.inBackground = true
+        return context
+    }
+
+    @Test func aLaunchIntoTheBackgroundNeverBecomesActive() async throws {
+        let answer = try await delegate.application.open(url, inBackground)
+        let names = ["willFinishLaunching", "didFinishLaunching", "open", "didEnterBackground"]
+        #expect(answer.trace.map(\.name) == names)
+        #expect(delegate.calls == names.map { call($0, .background, from: context.source) })
+        #expect(delegate.application.state == .background)
+    }
+
+    @Test func aURLThatIsRefusedInTheBackgroundLeavesTheHandlerThere() async {
+        delegate.didAgrees = false
+        let application = delegate.application
+        do throws(OpenURLError) {
+            _ = try await application.open(url, inBackground)
+            Issue.record("a refusal is no answer")
+        } catch {
+            #expect(error == OpenURLError(.launchVetoed, "didFinishLaunching of com.example.app refused the URL"))
+        }
+        #expect(delegate.names == ["willFinishLaunching", "didFinishLaunching", "didEnterBackground"])
+        #expect(application.state == .background)
+    }
+
+    @Test func theWayToTheBackgroundAndBackHappensOnce() async {
+        let application = delegate.application
+        await application.handle(.activate)
+        for event: LifecycleEvent in [.enterBackground, .enterBackground, .activate, .activate] {
+            await application.handle(event)
+        }
+        #expect(
+            delegate.calls.dropFirst(3) == [
+                call("willResignActive", .active, from: nil), call("didEnterBackground", .background, from: nil),
+                call("willEnterForeground", .background, from: nil), call("didBecomeActive", .active, from: nil),
+            ]
+        )
+    }
+
+    @Test func aURLInTheBackgroundComesAfterWhatHasChangedMeanwhile() async throws {
+        let application = delegate.application
+        await application.handle(.enterBackground)
+        #expect(delegate.names == ["willFinishLaunching", "didFinishLaunching", "didEnterBackground"])
+        var context = context
+        context.notifications = ["locale": "fi", "clock": "12:00"]
+        let answer = try await application.open(url, context)
+        #expect(
+            answer.trace.map(\.name) == [
+                "willEnterForeground", "didReceiveNotification", "didReceiveNotification", "open", "didBecomeActive",
+            ]
+        )
+        #expect(
+            delegate.calls.dropFirst(3).map(\.state) == [.background, .inactive, .inactive, .inactive, .active]
+        )
+        #expect(delegate.notifications == ["clock 12:00", "locale fi"])
+    }
+
+    @Test func aURLForTheBackgroundChangesNothingElse() async throws {
+        let application = delegate.application
+        await application.handle(.enterBackground)
+        let answer = try await application.open(url, inBackground)
+        #expect(answer.trace.map(\.name) == ["open"])
+        #expect(application.state == .background)
+        await application.handle(.activate)
+        _ = try await application.open(url, inBackground)
+        #expect(application.state == .active)
+    }
+
+    @Test func aRunningHandlerIsTold() async {
+        let application = delegate.application
+        await application.handle(.receiveMemoryWarning)
+        await application.handle(.notify, notifications: ["clock": "12:00"])
+        #expect(delegate.names == [])
+        await application.handle(.activate)
+        #expect(await application.handle(.receiveMemoryWarning).map(\.name) == ["didReceiveMemoryWarning"])
+        #expect(
+            await application.handle(.notify, notifications: ["clock": "12:00"]).map(\.name)
+                == ["didReceiveNotification"]
+        )
     }
 
     // MARK: Answers
@@ -171,7 +256,7 @@ import Testing
     @Test func whoAsksMeanwhileSeesTheStateAndTheMethodThatRuns() async throws {
         #expect(delegate.progress.state == .notRunning)
         _ = try await delegate.application.open(url, context)
-        await delegate.application.willTerminate()
+        await delegate.application.handle(.terminate)
         #expect(
             delegate.seen == [
                 "willFinishLaunching inactive", "didFinishLaunching inactive", "open inactive",
@@ -220,7 +305,7 @@ import Testing
         // Declined, not vetoed.
         #expect(await failure(application) == OpenURLError(.declined, "com.example.empty opens no URLs"))
         #expect(application.state == .active)
-        await application.willTerminate()
+        await application.handle(.terminate)
         #expect(application.state == .notRunning)
     }
 
@@ -228,11 +313,11 @@ import Testing
 
     @Test func willTerminateIsCalledOnceAndOnlyAfterALaunch() async {
         let application = delegate.application
-        await application.willTerminate()
+        await application.handle(.terminate)
         #expect(delegate.calls.isEmpty)
-        await application.launch()
-        await application.willTerminate()
-        await application.willTerminate()
+        await application.handle(.activate)
+        await application.handle(.terminate)
+        await application.handle(.terminate)
         #expect(delegate.names.suffix(2) == ["didBecomeActive", "willTerminate"])
         #expect(delegate.calls.last?.state == .active)
         #expect(application.state == .notRunning)

@@ -19,6 +19,7 @@ final class RecordingDelegate: ApplicationDelegate {
     private(set) var urls: [String] = []
     private(set) var senders: [String?] = []
     private(set) var annotations: [Value?] = []
+    private(set) var notifications: [String] = []
     /// The phase and the state that others saw during each call.
     private(set) var seen: [String] = []
     var willAgrees = true
@@ -67,6 +68,27 @@ final class RecordingDelegate: ApplicationDelegate {
 
     func applicationDidBecomeActive(_ application: Application) {
         record("didBecomeActive", application)
+    }
+
+    func applicationWillResignActive(_ application: Application) {
+        record("willResignActive", application)
+    }
+
+    func applicationDidEnterBackground(_ application: Application) {
+        record("didEnterBackground", application)
+    }
+
+    func applicationWillEnterForeground(_ application: Application) {
+        record("willEnterForeground", application)
+    }
+
+    func applicationDidReceiveMemoryWarning(_ application: Application) {
+        record("didReceiveMemoryWarning", application)
+    }
+
+    func application(_ application: Application, didReceiveNotification kind: String, value: Value) {
+        record("didReceiveNotification", application)
+        notifications.append("\(kind) \(value.string ?? "?")")
     }
 
     func applicationWillTerminate(_ application: Application) {

@@ -1,7 +1,7 @@
+internal import CLinux
 public import DBus
 internal import Glibc
 internal import OpenURLBus
-internal import RFC1808
 internal import Reactor
 
 extension Application {
@@ -9,21 +9,40 @@ extension Application {
     ///
     /// It connects to the session bus, exports the handler's object, takes the name, and then calls the delegate for what
     /// arrives. Started by the router, it waits for the first message; started by hand, it launches at once and without
-    /// a URL. `SIGTERM` and `SIGINT` end it in order.
+    /// a URL. `SIGTERM` and `SIGINT` end it in order; the library needs `SIGCONT` for itself.
     ///
-    /// Exit status: 0 when it was told to end, 1 when there is no bus, another process owns the name, or the bus went
-    /// away; standard error says which.
+    /// Exit status: 0 when it was told to end, 1 when there is no bus, another process owns the name, then or when it
+    /// wakes from suspension, or the bus went away; standard error says which.
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
+        let isStartedByRouter = getenv(HandlerInterface.launchVariable) != nil
+        // A child of the handler is not started by the router.
+        unsetenv(HandlerInterface.launchVariable)
+        if isStartedByRouter {
+            // A handler that the router has stopped would stay stopped for ever when the router dies, whatever way. What counts
+            // is the death of the thread that started this process; openurld starts processes on its event loop, which is its
+            // main thread and lives as long as the program.
+            set_parent_death_signal(SIGCONT)
+        }
+
         let progress = Progress()
-        let application = Application(identifier, delegate: delegate, progress: progress)
         let queue = EventQueue()
         let (statuses, ended) = AsyncStream<CInt>.makeStream()
         let connection: Connection
+        let application: Application
+        let suspension: Suspension
         do {
             let loop = try EventLoop()
             connection = try await Connection.open(on: loop)
-            try await loop.run {
-                try SignalWatch.start([SIGTERM, SIGINT], on: loop) { _ in
+            application = Application(
+                identifier,
+                delegate: delegate,
+                progress: progress,
+                timekeeper: RouterTimekeeper(connection: connection)
+            )
+            suspension = Suspension(of: identifier, connection, queue, progress)
+            try await loop.run { [application, suspension, connection] in
+                try SignalWatch.start([SIGTERM, SIGINT, SIGCONT], on: loop) { signal in
+                    if signal == SIGCONT { return suspension.end() }
                     queue.end(application, connection) { ended.yield(0) }
                 }
             }
@@ -32,8 +51,14 @@ extension Application {
         }
         application.onTerminate { queue.end(application, connection) { ended.yield(0) } }
         let routers = Routers()
-        let interfaces = HandlerObject.interfaces(application, queue, progress, routers)
-        await connection.export(interfaces, at: HandlerInterface.object(of: identifier))
+        let object = HandlerObject(
+            application: application,
+            queue: queue,
+            progress: progress,
+            routers: routers,
+            suspension: suspension
+        )
+        await connection.export(object.interfaces, at: HandlerInterface.object(of: identifier))
 
         // Not on the main actor: a delegate that does not return must not keep the process alive without a bus.
         Task.detached {
@@ -41,15 +66,12 @@ extension Application {
             queue.end(application, connection) { ended.yield(1) }
         }
 
-        let isStartedByRouter = getenv(HandlerInterface.launchVariable) != nil
-        // A child of the handler is not started by the router.
-        unsetenv(HandlerInterface.launchVariable)
         do {
             try await routers.watch(on: connection)
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process has that name already")
             }
-            if !isStartedByRouter { try await queue.run { await application.launch() } }
+            if !isStartedByRouter { try await queue.run { _ = await application.handle(.activate) } }
         } catch {
             fail(identifier, "the handler cannot start: \(error)")
         }
@@ -57,7 +79,7 @@ extension Application {
         exit(1)
     }
 
-    private static func fail(_ identifier: BusName, _ message: String) -> Never {
+    nonisolated static func fail(_ identifier: BusName, _ message: String) -> Never {
         let line = Array("\(identifier): \(message)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)
         exit(1)
@@ -78,7 +100,7 @@ extension EventQueue {
         loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
         finish {
             await EventQueue.refuseMore(as: application.identifier, connection)
-            await application.willTerminate()
+            await application.handle(.terminate)
             // Answers that were given are written before the process ends.
             await connection.close()
             ended()
@@ -97,64 +119,5 @@ extension EventQueue {
         } catch {
             // Without a bus, or without a router, nobody sends anything.
         }
-    }
-}
-
-/// What a handler exports.
-private enum HandlerObject {
-    static func interfaces(
-        _ application: Application,
-        _ queue: EventQueue,
-        _ progress: Progress,
-        _ routers: Routers
-    ) -> [ExportedInterface] {
-        @Sendable func open(_ text: String, _ told: OpenContext, _ caller: BusName?) async throws -> OpenAnswer {
-            let context = routers.verified(told, from: caller)
-            let url: GenericURL
-            do throws(GenericURL.ParseError) {
-                url = try GenericURL(text)
-            } catch {
-                throw OpenURLError(.malformedURL, String(describing: error))
-            }
-            return try await queue.run { try await application.open(url, context) }
-        }
-        return [
-            ExportedInterface(
-                HandlerInterface.name,
-                [
-                    .method(HandlerInterface.open) { call, input in
-                        try await open(input.values.0, input.values.1, call.sender)
-                    },
-                    .property(HandlerInterface.state) { progress.state.rawValue },
-                    .property(HandlerInterface.phase) { progress.phase },
-                ]
-            ),
-            ExportedInterface(
-                FreedesktopApplication.name,
-                [
-                    .method(FreedesktopApplication.activate) { _, _ in
-                        try await queue.run { await application.launch() }
-                        return Empty()
-                    },
-                    .method(FreedesktopApplication.open) { call, input in
-                        let options = FreedesktopApplication.options(input.values.1)
-                        var context = OpenContext()
-                        context.activationToken = options.activationToken
-                        context.desktopStartupID = options.desktopStartupID
-                        // All are tried; the first failure is the answer.
-                        var failure: (any Error)?
-                        for url in input.values.0 {
-                            do {
-                                _ = try await open(url, context, call.sender)
-                            } catch {
-                                failure = failure ?? error
-                            }
-                        }
-                        if let failure { throw failure }
-                        return Empty()
-                    },
-                ]
-            ),
-        ]
     }
 }

@@ -21,6 +21,9 @@ final class EventQueue: Sendable {
 
     private let state = Mutex(State())
 
+    /// Whether nothing runs and nothing waits.
+    var isIdle: Bool { state.withLock { !$0.isRunning } }
+
     private enum Refusal {
         case full, finished
     }

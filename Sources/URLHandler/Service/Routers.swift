@@ -19,9 +19,15 @@ final class Routers: Sendable {
         if let name { names.withLock { _ = $0.insert(name) } }
     }
 
+    /// Whether it is a router that calls.
+    func contains(_ caller: BusName?) -> Bool {
+        guard let caller else { return false }
+        return names.withLock { $0.contains(caller) }
+    }
+
     /// The context without what only a router may say.
     func verified(_ context: OpenContext, from caller: BusName?) -> OpenContext {
-        if let caller, names.withLock({ $0.contains(caller) }) { return context }
+        if contains(caller) { return context }
         var context = context
         context.sourceApplication = nil
         context.hops = 0

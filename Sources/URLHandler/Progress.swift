@@ -1,0 +1,51 @@
+internal import OpenURLBus
+internal import Synchronization
+
+/// What the handler is doing, for those who ask on the event loop while the main actor is busy.
+final class Progress: Sendable {
+    private struct Content {
+        var state = HandlerState.notRunning
+        var phase = ""
+        var openTasks = 0
+    }
+
+    private let content = Mutex(Content())
+
+    var state: HandlerState { content.withLock { $0.state } }
+    /// The delegate's method that is running, or an empty string.
+    var phase: String { content.withLock { $0.phase } }
+    /// Background tasks that have begun and not ended.
+    var openTasks: Int { content.withLock { $0.openTasks } }
+
+    func update(state: HandlerState) {
+        content.withLock { $0.state = state }
+    }
+
+    func update(phase: String) {
+        content.withLock { $0.phase = phase }
+    }
+
+    func update(openTasks: Int) {
+        content.withLock { $0.openTasks = openTasks }
+    }
+}
+
+/// What came of one sequence.
+struct SequenceResult {
+    /// When the router accepted what led to it, in microseconds of ``TracePhase/now``.
+    let start: UInt64
+    private(set) var trace: [TracePhase] = []
+    /// The launch method that refused the URL, the first of them.
+    private(set) var veto: LifecycleStep?
+    var response = OpenResponse.declined()
+
+    init(start: UInt64 = TracePhase.now) {
+        self.start = start
+    }
+
+    mutating func add(_ step: LifecycleStep, _ answer: Bool) {
+        trace.append(TracePhase(step.rawValue, since: start, answer: answer))
+        let isLaunch = step == .willFinishLaunching || step == .didFinishLaunching
+        if isLaunch, !answer, veto == nil { veto = step }
+    }
+}

@@ -1,0 +1,85 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+
+/// What a handler exports.
+struct HandlerObject: Sendable {
+    let application: Application
+    let queue: EventQueue
+    let progress: Progress
+    let routers: Routers
+    let suspension: Suspension
+
+    var interfaces: [ExportedInterface] {
+        [
+            ExportedInterface(
+                HandlerInterface.name,
+                [
+                    .method(HandlerInterface.open) { call, input in
+                        try await open(input.values.0, input.values.1, call.sender)
+                    },
+                    .method(HandlerInterface.enterBackground) { _, _ in try await handle(.enterBackground) },
+                    .method(HandlerInterface.suspend) { call, _ in try await suspend(call.sender) },
+                    .method(HandlerInterface.receiveMemoryWarning) { _, _ in try await handle(.receiveMemoryWarning) },
+                    .method(HandlerInterface.expireBackgroundTasks) { _, _ in
+                        // Not in the queue: what it waits for may be what takes so long.
+                        await application.backgroundTasks.expire()
+                        return Empty()
+                    },
+                    .method(HandlerInterface.notify) { _, notifications in
+                        try await handle(.notify, notifications)
+                    },
+                    .property(HandlerInterface.state) { progress.state.rawValue },
+                    .property(HandlerInterface.phase) { progress.phase },
+                ]
+            ),
+            ExportedInterface(
+                FreedesktopApplication.name,
+                [
+                    .method(FreedesktopApplication.activate) { _, _ in try await handle(.activate) },
+                    .method(FreedesktopApplication.open) { call, input in
+                        let options = FreedesktopApplication.options(input.values.1)
+                        var context = OpenContext()
+                        context.activationToken = options.activationToken
+                        context.desktopStartupID = options.desktopStartupID
+                        // All are tried; the first failure is the answer.
+                        var failure: (any Error)?
+                        for url in input.values.0 {
+                            do {
+                                _ = try await open(url, context, call.sender)
+                            } catch {
+                                failure = failure ?? error
+                            }
+                        }
+                        if let failure { throw failure }
+                        return Empty()
+                    },
+                ]
+            ),
+        ]
+    }
+
+    private func open(_ text: String, _ told: OpenContext, _ caller: BusName?) async throws -> OpenAnswer {
+        let context = routers.verified(told, from: caller)
+        let url: GenericURL
+        do throws(GenericURL.ParseError) {
+            url = try GenericURL(text)
+        } catch {
+            throw OpenURLError(.malformedURL, String(describing: error))
+        }
+        return try await queue.run { try await application.open(url, context) }
+    }
+
+    private func handle(_ event: LifecycleEvent, _ notifications: [String: Value] = [:]) async throws -> Empty {
+        _ = try await queue.run { await application.handle(event, notifications: notifications) }
+        return Empty()
+    }
+
+    /// Nobody but a router wakes the handler again.
+    private func suspend(_ caller: BusName?) async throws -> Bool {
+        guard routers.contains(caller) else {
+            throw OpenURLError(.notAllowed, "\(application.identifier) is suspended by the router alone")
+        }
+        return try await suspension.begin()
+    }
+}

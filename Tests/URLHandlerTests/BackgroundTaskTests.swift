@@ -1,0 +1,119 @@
+import DBus
+import OpenURLBus
+import Synchronization
+import Testing
+
+@testable import URLHandler
+
+/// Background tasks, with a router and without.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct BackgroundTaskTests {
+    private let progress = Progress()
+    private let router = StandInTimekeeper()
+
+    private func application(_ timekeeper: (any BackgroundTimekeeper)? = nil) -> Application {
+        Application("com.example.app", delegate: RecordingDelegate(), progress: progress, timekeeper: timekeeper)
+    }
+
+    @Test func aTaskIsOpenFromItsBeginToItsEnd() async {
+        let application = application()
+        #expect(progress.openTasks == 0)
+        let first = await application.beginBackgroundTask(named: "first")
+        let second = await application.beginBackgroundTask(named: "second")
+        #expect(first != second)
+        #expect(progress.openTasks == 2)
+        application.endBackgroundTask(first)
+        application.endBackgroundTask(first)
+        #expect(progress.openTasks == 1)
+        application.endBackgroundTask(second)
+        #expect(progress.openTasks == 0)
+    }
+
+    @Test func withoutARouterThereIsNoLimit() async {
+        #expect(await application().backgroundTimeRemaining == nil)
+    }
+
+    @Test func theRouterIsToldOfBeginAndEndByItsOwnNumber() async {
+        let application = application(router)
+        let task = await application.beginBackgroundTask(named: "upload")
+        #expect(router.log == ["begin upload"])
+        application.endBackgroundTask(task)
+        application.endBackgroundTask(task)
+        #expect(router.log == ["begin upload", "end 7"])
+        #expect(await application.backgroundTimeRemaining == .seconds(180))
+    }
+
+    @Test func aTaskThatTheRouterRefusesIsOpenAllTheSame() async {
+        router.number = nil
+        let application = application(router)
+        let task = await application.beginBackgroundTask(named: "upload")
+        #expect(progress.openTasks == 1)
+        application.endBackgroundTask(task)
+        #expect(router.log == ["begin upload"])
+        #expect(progress.openTasks == 0)
+    }
+
+    @Test func theTimeEndsOnceForEachOpenTaskInTheirOrder() async {
+        let application = application()
+        var expired: [String] = []
+        for name in ["first", "ended", "second"] {
+            let task = await application.beginBackgroundTask(named: name) { expired.append(name) }
+            if name == "ended" { application.endBackgroundTask(task) }
+        }
+        _ = await application.beginBackgroundTask(named: "without a handler")
+        application.backgroundTasks.expire()
+        application.backgroundTasks.expire()
+        #expect(expired == ["first", "second"])
+        // Whoever does not end its tasks keeps them open: the router ends the process for that.
+        #expect(progress.openTasks == 3)
+    }
+
+    @Test func anExpirationHandlerMayEndItsTaskAndOthers() async {
+        let application = application()
+        let begun = Begun()
+        for _ in 0..<2 {
+            let task = await application.beginBackgroundTask(named: "work") {
+                begun.expirations += 1
+                for task in begun.tasks { application.endBackgroundTask(task) }
+            }
+            begun.tasks.append(task)
+        }
+        application.backgroundTasks.expire()
+        #expect(begun.expirations == 1)
+        #expect(progress.openTasks == 0)
+    }
+}
+
+/// The tasks of a test.
+@MainActor private final class Begun {
+    var tasks: [BackgroundTaskIdentifier] = []
+    var expirations = 0
+}
+
+/// Writes down what it is told.
+private final class StandInTimekeeper: BackgroundTimekeeper {
+    private struct Content {
+        var log: [String] = []
+        var number: UInt32? = 7
+    }
+
+    private let content = Mutex(Content())
+
+    var log: [String] { content.withLock { $0.log } }
+    var number: UInt32? {
+        get { content.withLock { $0.number } }
+        set { content.withLock { $0.number = newValue } }
+    }
+
+    func begin(_ name: String) async -> UInt32? {
+        content.withLock { content in
+            content.log.append("begin \(name)")
+            return content.number
+        }
+    }
+
+    func end(_ number: UInt32) {
+        content.withLock { $0.log.append("end \(number)") }
+    }
+
+    func remaining() async -> Duration? { .seconds(180) }
+}

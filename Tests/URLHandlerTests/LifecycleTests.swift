@@ -1,0 +1,71 @@
+import OpenURLBus
+import Testing
+
+@testable import URLHandler
+
+/// The table of the sequences, row by row: 5 states, 7 events.
+struct LifecycleTests {
+    private static let launch: [LifecycleStep] = [.willFinishLaunching, .didFinishLaunching]
+    private static let intoForeground = [.becomeInactive] + launch
+    private static let intoBackground = [.becomeBackground] + launch
+    private static let openURL: [LifecycleStep] = [.didReceiveNotification, .open]
+    private static let activation: [LifecycleStep] = [.becomeActive, .didBecomeActive]
+
+    private static let foreground: [LifecycleEvent: [LifecycleStep]] = [
+        .activate: [],
+        .open: openURL,
+        .openInBackground: openURL,
+        .enterBackground: [.willResignActive, .becomeBackground, .didEnterBackground],
+        .receiveMemoryWarning: [.didReceiveMemoryWarning],
+        .notify: [.didReceiveNotification],
+        .terminate: [.willTerminate, .becomeNotRunning],
+    ]
+    private static let background: [LifecycleEvent: [LifecycleStep]] = [
+        .activate: [.willEnterForeground] + activation,
+        .open: [.willEnterForeground, .becomeInactive] + openURL + activation,
+        .openInBackground: openURL,
+        .enterBackground: [],
+        .receiveMemoryWarning: [.didReceiveMemoryWarning],
+        .notify: [.didReceiveNotification],
+        .terminate: [.willTerminate, .becomeNotRunning],
+    ]
+    static let table: [HandlerState: [LifecycleEvent: [LifecycleStep]]] = [
+        .notRunning: [
+            .activate: intoForeground + activation,
+            .open: intoForeground + openURL + activation,
+            .openInBackground: intoBackground + openURL + [.didEnterBackground],
+            .enterBackground: intoBackground + [.didEnterBackground],
+            .receiveMemoryWarning: [],
+            .notify: [],
+            .terminate: [],
+        ],
+        .inactive: foreground,
+        .active: foreground,
+        .background: background,
+        .suspended: background,
+    ]
+
+    @Test(arguments: table.keys) func eachEventHasItsSequence(state: HandlerState) throws {
+        let row = try #require(Self.table[state])
+        for event in LifecycleEvent.allCases {
+            #expect(Lifecycle.steps(for: event, in: state) == row[event], "\(state) \(event)")
+        }
+    }
+
+    @Test(arguments: table.keys, LifecycleEvent.allCases)
+    func aSequenceEndsInAStateInWhichAHandlerMayRest(state: HandlerState, event: LifecycleEvent) {
+        let changes: [LifecycleStep] = [.becomeNotRunning, .becomeInactive, .becomeActive, .becomeBackground]
+        let last = Lifecycle.steps(for: event, in: state).last { changes.contains($0) }
+        #expect(last != .becomeInactive)
+        // Only an end leads to no state, and an end to no other.
+        let ends = event == .terminate && state != .notRunning
+        #expect((last == .becomeNotRunning) == ends)
+    }
+
+    @Test func theNamesThatTheRouterWaitsForAreStepsOfTheSequences() {
+        let names = Set(LifecycleStep.allCases.map(\.rawValue))
+        #expect(HandlerInterface.launchPhases.isSubset(of: names))
+        #expect(HandlerInterface.backgroundPhases == ["willResignActive", "didEnterBackground"])
+        #expect(HandlerInterface.backgroundPhases.isSubset(of: names))
+    }
+}
