@@ -42,6 +42,29 @@ public struct DesktopFile: Sendable, Hashable {
     /// The largest entry that is read, in bytes.
     public static let limit = 1 << 20
 
+    /// Takes a file unread for an entry that was written for a handler, and that claims nothing.
+    public init(assuming location: Location, of handler: String) {
+        self.location = location
+        content = .application(
+            DesktopEntry(
+                id: location.id,
+                file: location.file,
+                precedence: location.precedence,
+                name: handler,
+                command: nil,
+                tryProgram: nil,
+                busName: nil,
+                runsInTerminal: false,
+                workingDirectory: nil,
+                icon: nil,
+                isHiddenFromMenus: true,
+                mimeTypes: [],
+                handler: handler
+            )
+        )
+        diagnostics = []
+    }
+
     /// Reads a file, following links.
     ///
     /// - Parameter languages: the suffixes of localised keys, best first.

@@ -33,12 +33,19 @@ public struct ApplicationLoader: Sendable {
 
     /// Looks at all files, in one pass that blocks on them.
     ///
+    /// - Parameter handlers: whose own entries are taken as such without a look into them, as there may be very many and the
+    ///   applications do not depend on them; the next update reads them.
     /// - Returns: whether the applications are others now.
-    public mutating func update() -> Bool {
+    public mutating func update(assumingEntriesOf handlers: [Handler] = []) -> Bool {
+        var assumed: [DesktopFileID: Handler] = [:]
+        for handler in handlers { if let id = handler.desktopFileID { assumed[id] = handler } }
         let now = currentTime()
         let (locations, diagnostics) = DesktopEntries.locations(in: directories)
         var next: [DesktopFile.Location: Known] = [:]
         let files = locations.map { location in
+            if location.precedence == 0, let handler = assumed[location.id] {
+                return DesktopFile(assuming: location, of: handler.id.rawValue)
+            }
             let before = version(of: location)
             if let known = known[location], known.version == before {
                 next[location] = known

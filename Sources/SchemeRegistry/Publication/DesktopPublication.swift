@@ -35,7 +35,7 @@ public struct DesktopPublication: Sendable {
     /// - Returns: what could not be written, and which handlers others stand before.
     public func publish(_ registry: Registry) -> [Diagnostic] {
         var changes = Changes()
-        let handlers = registry.handlers.filter(\.isPublished)
+        let handlers = registry.publishedHandlers
         for handler in handlers { publish(handler, registry.applications, &changes) }
         let ids = Set(handlers.map(\.id.rawValue))
         for entry in registry.applications.entries.entries.values where entry.isIn(applicationDirectory) {
@@ -165,6 +165,11 @@ public struct DesktopPublication: Sendable {
             }
         }
     }
+}
+
+extension Registry {
+    /// The handlers that the desktop is told of.
+    public var publishedHandlers: [Handler] { handlers.filter(\.isPublished) }
 }
 
 extension Handler {

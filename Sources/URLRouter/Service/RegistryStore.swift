@@ -71,7 +71,8 @@ public actor RegistryStore {
     /// Reads what the directories hold, for a router to start with.
     public func load() -> Registry {
         usingCache { cache throws(ManifestCache.Failure) in try loader.restore(from: cache) }
-        _ = update { $0.update() }
+        // What the desktop was told before need not be read before the first URL.
+        _ = update(looking: publication == nil ? .atAll : .pastOwnEntries) { $0.update() }
         return registry
     }
 
@@ -87,20 +88,39 @@ public actor RegistryStore {
         return snapshot
     }
 
-    private func reload(_ update: (inout RegistryLoader) -> Bool) -> RegistrySnapshot {
+    /// How much of the desktop's files an update looks at.
+    private enum ApplicationUpdate {
+        case atAll
+        /// Not into the entries of the registry's own handlers.
+        case pastOwnEntries
+        case atNone
+    }
+
+    private func reload(
+        looking: ApplicationUpdate = .atAll,
+        _ update: (inout RegistryLoader) -> Bool
+    ) -> RegistrySnapshot {
         let before = registry
         let numberBefore = number
-        let schemes = self.update(update)
+        let schemes = self.update(looking: looking, update)
         if number != numberBefore { publicationProblems = publication?.publish(registry, insteadOf: before) ?? [] }
         let changed = registry.schemes(schemes, thatGoElsewhereThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
     }
 
     /// - Returns: the schemes whose claims are others than before.
-    private func update(_ update: (inout RegistryLoader) -> Bool) -> Set<Scheme> {
+    private func update(
+        looking: ApplicationUpdate = .atAll,
+        _ update: (inout RegistryLoader) -> Bool
+    ) -> Set<Scheme> {
         let before = applications.applications
         let handlersChanged = update(&loader)
-        let applicationsChanged = applications.update()
+        let applicationsChanged =
+            switch looking {
+            case .atAll: applications.update()
+            case .pastOwnEntries: applications.update(assumingEntriesOf: loader.registry.publishedHandlers)
+            case .atNone: false
+            }
         if handlersChanged || applicationsChanged || number == 0 {
             number += 1
             registry = loader.registry
@@ -123,7 +143,8 @@ public actor RegistryStore {
     func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
         var registration = try directories.register(path, in: registry)
         let handler = registration.handler
-        let snapshot = reload {
+        // The entry that is written for it is seen like any other change, after the answer.
+        let snapshot = reload(looking: .atNone) {
             $0.update(registrationOf: handler.id, named: handler.entry.split(separator: "/").last.map(String.init))
         }
         registration.warnings += publicationProblems
@@ -132,14 +153,18 @@ public actor RegistryStore {
 
     /// Notes the user's choice for a scheme and reads the desktop's files again.
     func setDefault(_ id: String, for scheme: String) throws(DefaultError) -> RegistrySnapshot {
+        // What has just been registered has an entry by now.
+        let before = reload()
         try registry.setDefault(id, for: scheme, in: desktop)
-        return reload()
+        var snapshot = reload()
+        snapshot.changed = Set(before.changed + snapshot.changed).sorted()
+        return snapshot
     }
 
     /// Takes a registration back and reads what that has changed.
     func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
         try directories.unregister(id, from: registry)
-        return reload { $0.update(registrationOf: id) }
+        return reload(looking: .atNone) { $0.update(registrationOf: id) }
     }
 
     /// What the bundles hold for people to see, by their handlers.
@@ -158,7 +183,9 @@ public actor RegistryStore {
     ///
     /// - Parameter onChange: called when the registry is another one than before.
     func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
-        publicationProblems = publication?.publish(registry) ?? []
+        let before = number
+        let snapshot = reloadAndPublish()
+        if number != before { Task(executorPreference: loop) { await onChange(snapshot) } }
         do throws(Errno) {
             let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self] in
                 self?.assumeIsolated { $0.readChanges() }
