@@ -57,7 +57,7 @@ let package = Package(
         .target(
             name: "URLHandler",
             dependencies: [
-                "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808",
+                "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808", system,
                 .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),

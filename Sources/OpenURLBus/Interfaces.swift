@@ -182,10 +182,14 @@ public enum HandlerInterface {
     public static let ending: ErrorName = "org.openurl.Handler1.Error.Ending"
 
     /// The phases that are part of a launch.
-    public static let launchPhases: Set<String> = ["willFinishLaunching", "didFinishLaunching"]
+    public static let launchPhases: Set<String> = [
+        "willFinishLaunching", "shouldRestoreApplicationState", "didDecodeRestorableState", "didFinishLaunching",
+    ]
 
     /// The phases that are part of the way to the background.
-    public static let backgroundPhases: Set<String> = ["willResignActive", "didEnterBackground"]
+    public static let backgroundPhases: Set<String> = [
+        "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
+    ]
 
     /// Where a handler's object is.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }

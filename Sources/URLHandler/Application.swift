@@ -1,4 +1,5 @@
 public import DBus
+internal import Glibc
 public import OpenURLBus
 internal import RFC1808
 
@@ -27,17 +28,20 @@ public final class Application {
     let observers = Observers()
     private let delegate: any ApplicationDelegate
     private let progress: Progress
+    private let store: (any RestorableStateStore)?
     private var terminate: () -> Void = {}
 
     init(
         _ identifier: BusName,
         delegate: any ApplicationDelegate,
         progress: Progress = Progress(),
-        timekeeper: (any BackgroundTimekeeper)? = nil
+        timekeeper: (any BackgroundTimekeeper)? = nil,
+        store: (any RestorableStateStore)? = nil
     ) {
         self.identifier = identifier
         self.delegate = delegate
         self.progress = progress
+        self.store = store
         backgroundTasks = BackgroundTasks(progress, timekeeper)
     }
 
@@ -79,6 +83,8 @@ public final class Application {
         _ context: OpenContext,
         _ result: inout SequenceResult
     ) async {
+        // The state between the two steps that save it, or the two that restore it; nil leaves the second one out.
+        var coder: RestorableStateCoder?
         for step in Lifecycle.steps(for: event, in: state) {
             switch step {
             case .becomeNotRunning: state = .notRunning
@@ -95,9 +101,14 @@ public final class Application {
                 await call(step, &result) {
                     await delegate.application(self, didFinishLaunchingWithOptions: options)
                 }
+                store?.finishRestoring()
+            case .shouldRestoreApplicationState: coder = await savedState(&result)
+            case .didDecodeRestorableState: await restore(coder, &result)
             case .didBecomeActive: await call(step, &result) { await delegate.applicationDidBecomeActive(self) }
             case .willResignActive: await call(step, &result) { await delegate.applicationWillResignActive(self) }
             case .didEnterBackground: await call(step, &result) { await delegate.applicationDidEnterBackground(self) }
+            case .shouldSaveApplicationState: coder = await stateToSave(&result)
+            case .willEncodeRestorableState: await save(coder, &result)
             case .willEnterForeground: await call(step, &result) { await delegate.applicationWillEnterForeground(self) }
             case .willTerminate: await call(step, &result) { await delegate.applicationWillTerminate(self) }
             case .didReceiveMemoryWarning:
@@ -137,6 +148,64 @@ public final class Application {
         }
     }
 
+    // MARK: State preservation
+
+    /// - Returns: the state that is to be restored.
+    private func savedState(_ result: inout SequenceResult) async -> RestorableStateCoder? {
+        guard let state = store?.beginRestoring() else { return nil }
+        let coder = RestorableStateCoder(version: state.version, values: state.values)
+        var isWanted = false
+        await call(.shouldRestoreApplicationState, &result) {
+            isWanted = await delegate.application(self, shouldRestoreApplicationState: coder)
+            return isWanted
+        }
+        return isWanted ? coder : nil
+    }
+
+    private func restore(_ coder: RestorableStateCoder?, _ result: inout SequenceResult) async {
+        guard let coder else { return }
+        await call(.didDecodeRestorableState, &result) {
+            do {
+                try await delegate.application(self, didDecodeRestorableStateWith: coder)
+                return true
+            } catch {
+                Self.complain(identifier, "its state is not restored: \(error)")
+                return false
+            }
+        }
+    }
+
+    /// - Returns: an empty coder, if the state is to be saved.
+    private func stateToSave(_ result: inout SequenceResult) async -> RestorableStateCoder? {
+        guard let store else { return nil }
+        let coder = RestorableStateCoder(version: delegate.restorationVersion)
+        var isWanted = false
+        await call(.shouldSaveApplicationState, &result) {
+            isWanted = await delegate.application(self, shouldSaveApplicationState: coder)
+            return isWanted
+        }
+        if !isWanted { store.save(nil) }
+        return isWanted ? coder : nil
+    }
+
+    private func save(_ coder: RestorableStateCoder?, _ result: inout SequenceResult) async {
+        guard let coder, let store else { return }
+        var state: SavedState?
+        await call(.willEncodeRestorableState, &result) {
+            do {
+                try await delegate.application(self, willEncodeRestorableStateWith: coder)
+                if !coder.values.isEmpty { state = SavedState(version: coder.version, values: coder.values) }
+                return true
+            } catch {
+                Self.complain(identifier, "its state is not saved: \(error)")
+                return false
+            }
+        }
+        store.save(state)
+    }
+
+    // MARK: Steps
+
     /// Runs one delegate method, so that a watchdog can tell which one does not return, and then tells the observers.
     private func call(_ step: LifecycleStep, _ result: inout SequenceResult, _ body: () async -> Bool) async {
         progress.update(phase: step.rawValue)
@@ -162,5 +231,11 @@ public final class Application {
 
     func onTerminate(_ body: @escaping () -> Void) {
         terminate = body
+    }
+
+    /// Tells on standard error.
+    nonisolated static func complain(_ identifier: BusName, _ message: String) {
+        let line = Array("\(identifier): \(message)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
     }
 }

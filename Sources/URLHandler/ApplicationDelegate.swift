@@ -76,6 +76,39 @@ public protocol ApplicationDelegate: AnyObject {
     ///   - value: what it is now.
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) async
 
+    /// The version of what ``application(_:willEncodeRestorableStateWith:)`` encodes; 1 where it is not implemented. Raise it
+    /// when a state that was saved before could not be restored any more.
+    var restorationVersion: Int { get }
+
+    /// Whether the state is saved, now that the handler is in the background; yes where it is not implemented.
+    ///
+    /// What was saved before goes away in any case.
+    func application(
+        _ application: Application,
+        shouldSaveApplicationState coder: RestorableStateCoder
+    ) async -> Bool
+
+    /// Encodes what the next launch finds again. Where nothing is encoded nothing is saved, and so it is with an error,
+    /// which is told on standard error.
+    func application(
+        _ application: Application,
+        willEncodeRestorableStateWith coder: RestorableStateCoder
+    ) async throws
+
+    /// Whether the state that an earlier process has saved is restored, between the two launch methods; called only where
+    /// there is one. Where it is not implemented a state is restored that was saved with this ``restorationVersion``.
+    func application(
+        _ application: Application,
+        shouldRestoreApplicationState coder: RestorableStateCoder
+    ) async -> Bool
+
+    /// Takes the state back. It is deleted when the launch is done, and also when the launch crashes, so that a state that
+    /// harms does so once; it is saved anew on the next way to the background. An error is told on standard error.
+    func application(
+        _ application: Application,
+        didDecodeRestorableStateWith coder: RestorableStateCoder
+    ) async throws
+
     /// The process ends when this returns; not called when it is killed, nor while it is suspended.
     func applicationWillTerminate(_ application: Application) async
 }
@@ -129,6 +162,33 @@ extension ApplicationDelegate {
         didReceiveNotification kind: String,
         value: Value
     ) async {}
+
+    /// 1.
+    public var restorationVersion: Int { 1 }
+
+    /// Saves what is encoded.
+    public func application(
+        _ application: Application,
+        shouldSaveApplicationState coder: RestorableStateCoder
+    ) async -> Bool { true }
+
+    /// Encodes nothing.
+    public func application(
+        _ application: Application,
+        willEncodeRestorableStateWith coder: RestorableStateCoder
+    ) async throws {}
+
+    /// Restores a state of the same version.
+    public func application(
+        _ application: Application,
+        shouldRestoreApplicationState coder: RestorableStateCoder
+    ) async -> Bool { coder.version == restorationVersion }
+
+    /// Does nothing.
+    public func application(
+        _ application: Application,
+        didDecodeRestorableStateWith coder: RestorableStateCoder
+    ) async throws {}
 
     /// Does nothing.
     public func applicationWillTerminate(_ application: Application) async {}

@@ -23,10 +23,15 @@ enum LifecycleStep: String, CaseIterable {
     case becomeBackground
 
     case willFinishLaunching
+    /// Left out, with what follows from it, where no state is saved.
+    case shouldRestoreApplicationState
+    case didDecodeRestorableState
     case didFinishLaunching
     case didBecomeActive
     case willResignActive
     case didEnterBackground
+    case shouldSaveApplicationState
+    case willEncodeRestorableState
     case willEnterForeground
     case willTerminate
     case didReceiveMemoryWarning
@@ -46,21 +51,28 @@ enum Lifecycle {
         switch (state, event) {
         // Figure 3-2, without a URL.
         case (.notRunning, .activate):
-            [.becomeInactive, .willFinishLaunching, .didFinishLaunching, .becomeActive, .didBecomeActive]
+            [
+                .becomeInactive, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
+                .didFinishLaunching, .becomeActive, .didBecomeActive,
+            ]
         // Figure 6-1.
         case (.notRunning, .open):
             [
-                .becomeInactive, .willFinishLaunching, .didFinishLaunching, .didReceiveNotification, .open,
-                .becomeActive, .didBecomeActive,
+                .becomeInactive, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
+                .didFinishLaunching, .didReceiveNotification, .open, .becomeActive, .didBecomeActive,
             ]
         // Figure 3-3; the launch methods tell by the state that they are in the background.
         case (.notRunning, .openInBackground):
             [
-                .becomeBackground, .willFinishLaunching, .didFinishLaunching, .didReceiveNotification, .open,
-                .didEnterBackground,
+                .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
+                .didFinishLaunching, .didReceiveNotification, .open, .didEnterBackground, .shouldSaveApplicationState,
+                .willEncodeRestorableState,
             ]
         case (.notRunning, .enterBackground):
-            [.becomeBackground, .willFinishLaunching, .didFinishLaunching, .didEnterBackground]
+            [
+                .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
+                .didFinishLaunching, .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState,
+            ]
         // A launch reads for itself how things are.
         case (.notRunning, .receiveMemoryWarning), (.notRunning, .notify), (.notRunning, .terminate):
             []
@@ -71,7 +83,10 @@ enum Lifecycle {
             [.didReceiveNotification, .open]
         // Figure 3-5.
         case (.active, .enterBackground), (.inactive, .enterBackground):
-            [.willResignActive, .becomeBackground, .didEnterBackground]
+            [
+                .willResignActive, .becomeBackground, .didEnterBackground, .shouldSaveApplicationState,
+                .willEncodeRestorableState,
+            ]
 
         // Figure 3-6. A handler that was suspended executed nothing, so it sees itself in the background.
         case (.background, .activate), (.suspended, .activate):

@@ -5,17 +5,23 @@ import Testing
 
 /// The table of the sequences, row by row: 5 states, 7 events.
 struct LifecycleTests {
-    private static let launch: [LifecycleStep] = [.willFinishLaunching, .didFinishLaunching]
+    private static let launch: [LifecycleStep] = [
+        .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState, .didFinishLaunching,
+    ]
     private static let intoForeground = [.becomeInactive] + launch
     private static let intoBackground = [.becomeBackground] + launch
     private static let openURL: [LifecycleStep] = [.didReceiveNotification, .open]
     private static let activation: [LifecycleStep] = [.becomeActive, .didBecomeActive]
 
+    private static let atRest: [LifecycleStep] = [
+        .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState,
+    ]
+
     private static let foreground: [LifecycleEvent: [LifecycleStep]] = [
         .activate: [],
         .open: openURL,
         .openInBackground: openURL,
-        .enterBackground: [.willResignActive, .becomeBackground, .didEnterBackground],
+        .enterBackground: [.willResignActive, .becomeBackground] + atRest,
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
         .terminate: [.willTerminate, .becomeNotRunning],
@@ -33,8 +39,8 @@ struct LifecycleTests {
         .notRunning: [
             .activate: intoForeground + activation,
             .open: intoForeground + openURL + activation,
-            .openInBackground: intoBackground + openURL + [.didEnterBackground],
-            .enterBackground: intoBackground + [.didEnterBackground],
+            .openInBackground: intoBackground + openURL + atRest,
+            .enterBackground: intoBackground + atRest,
             .receiveMemoryWarning: [],
             .notify: [],
             .terminate: [],
@@ -62,10 +68,13 @@ struct LifecycleTests {
         #expect((last == .becomeNotRunning) == ends)
     }
 
-    @Test func theNamesThatTheRouterWaitsForAreStepsOfTheSequences() {
-        let names = Set(LifecycleStep.allCases.map(\.rawValue))
-        #expect(HandlerInterface.launchPhases.isSubset(of: names))
-        #expect(HandlerInterface.backgroundPhases == ["willResignActive", "didEnterBackground"])
-        #expect(HandlerInterface.backgroundPhases.isSubset(of: names))
+    @Test func theNamesThatTheRouterWaitsForAreTheStepsOfTheSequences() {
+        func names(_ event: LifecycleEvent, in state: HandlerState) -> Set<String> {
+            let steps = Lifecycle.steps(for: event, in: state)
+            return Set(steps.map(\.rawValue).filter { !$0.hasPrefix("become") })
+        }
+        let launch = names(.activate, in: .notRunning).subtracting(["didBecomeActive"])
+        #expect(HandlerInterface.launchPhases == launch)
+        #expect(HandlerInterface.backgroundPhases == names(.enterBackground, in: .active))
     }
 }

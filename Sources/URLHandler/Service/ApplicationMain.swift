@@ -37,7 +37,8 @@ extension Application {
                 identifier,
                 delegate: delegate,
                 progress: progress,
-                timekeeper: RouterTimekeeper(connection: connection)
+                timekeeper: RouterTimekeeper(connection: connection),
+                store: stateFile(of: identifier)
             )
             suspension = Suspension(of: identifier, connection, queue, progress)
             try await loop.run { [application, suspension, connection] in
@@ -79,9 +80,16 @@ extension Application {
         exit(1)
     }
 
+    /// Nil without a home directory: there is nothing to restore then, and nothing is saved.
+    private static func stateFile(of identifier: BusName) -> StateFile? {
+        var environment: [String: String] = [:]
+        for name in ["XDG_STATE_HOME", "HOME"] { environment[name] = getenv(name).map { String(cString: $0) } }
+        guard let path = RestorationFile.path(of: identifier, environment) else { return nil }
+        return StateFile(path) { complain(identifier, $0) }
+    }
+
     nonisolated static func fail(_ identifier: BusName, _ message: String) -> Never {
-        let line = Array("\(identifier): \(message)\n".utf8)
-        _ = write(STDERR_FILENO, line, line.count)
+        complain(identifier, message)
         exit(1)
     }
 }
