@@ -312,8 +312,9 @@ public actor URLRouter {
         var statuses: [HandlerStatus] = []
         for handler in registry.handlers where handler.program != nil {
             let session = session(for: handler)
-            // A handler that was started by others, and that no URL has gone to, is found now.
-            if session.machine.state == .notRunning { await adopt(session) }
+            await find(session)
+            // What others have told it, only it knows.
+            if case .running(let owner, .inactive) = session.machine.state { await askForState(session, owner) }
             var status = HandlerStatus(id: handler.id.rawValue, state: state(of: session).rawValue)
             if let process = session.process, process.exit == nil {
                 status.pid = UInt32(exactly: process.pid)

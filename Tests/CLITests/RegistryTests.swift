@@ -82,16 +82,16 @@ import Testing
             #expect(run.status == 0)
             #expect(
                 run.output == """
-                    com.acme.todolist\tactive\t42\t1970-01-02T00:00:00\t12.3 MiB
-                    com.acme.idle\tnotRunning\t–\t–\t–
+                    com.acme.todolist\tactive\t42\t1970-01-02T00:00:00\t12.3 MiB\t–
+                    com.acme.idle\tnotRunning\t–\t–\t–\t–
 
                     """
             )
             let json = try await openurl(["status", "--json"], on: router)
             #expect(
                 json.lines == [
-                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485}"#,
-                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null}"#,
+                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"background-tasks":[]}"#,
+                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"background-tasks":[]}"#,
                 ]
             )
             #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 1)

@@ -8,7 +8,7 @@ import Testing
         (["open"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--json"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--nope", "a:b"], "Unknown option '--nope' (see 'openurl open --help')"),
-        (["a:b", "--background"], "Unknown option '--background' (see 'openurl open --help')"),
+        (["a:b", "--foreground"], "Unknown option '--foreground' (see 'openurl open --help')"),
         (["--queue", "a:b"], "Unknown option '--queue'. Did you mean '--quiet'? (see 'openurl open --help')"),
         (["can-open"], "Missing expected argument '<url> ...' (see 'openurl can-open --help')"),
         (["parse"], "there is no URL to parse (see 'openurl parse --help')"),

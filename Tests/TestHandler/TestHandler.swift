@@ -9,7 +9,8 @@ import URLHandler
 ///
 /// Arguments: the bundle identifier, the log's path, then any of `exit=STATUS` (at once), `startDelay=MS`, `will=no`,
 /// `did=no`, `hang=PHASE`, `decline=REASON`, `crash=HOST` (when a URL has that host), `throw=TEXT`, `forward=URL` (opens
-/// that one and answers with what became of it).
+/// that one and answers with what became of it), `task=NAME` (begins a background task on the way to the background),
+/// `endTask` (and ends it at once).
 @main
 struct TestHandler {
     static func main() async {
@@ -111,5 +112,29 @@ final class TestDelegate: ApplicationDelegate {
 
     func applicationWillTerminate(_ application: Application) {
         pass("willTerminate")
+    }
+
+    func applicationWillEnterForeground(_ application: Application) {
+        pass("willEnterForeground")
+    }
+
+    func applicationWillResignActive(_ application: Application) {
+        pass("willResignActive")
+    }
+
+    func applicationDidEnterBackground(_ application: Application) async {
+        pass("didEnterBackground")
+        guard let name = behaviour["task"] else { return }
+        let task = await application.beginBackgroundTask(named: name) { self.record("expired \(name)") }
+        record("task began")
+        if behaviour["endTask"] != nil { application.endBackgroundTask(task) }
+    }
+
+    func applicationDidReceiveMemoryWarning(_ application: Application) {
+        pass("didReceiveMemoryWarning")
+    }
+
+    func application(_ application: Application, didReceiveNotification kind: String, value: Value) {
+        record("notification \(kind) \(value.string ?? "")")
     }
 }

@@ -2,7 +2,7 @@ public import Desktop
 
 /// What the registry writes where the desktop and the bus look, so that programs which know nothing of it reach its
 /// handlers: for each handler an entry `<id>.desktop`, which has `openurl` open the URLs, and a service file, by which the
-/// bus has the router start the handler when somebody calls its name.
+/// bus has the router start or wake the handler when somebody calls its name.
 ///
 /// Only files that bear the mark of this system are ever replaced or removed. Where another program has an entry or a
 /// service of the same name, that one stays in force. Blocks on files.
@@ -100,7 +100,9 @@ public struct DesktopPublication: Sendable {
 
     private func publishService(_ handler: Handler, _ changes: inout Changes) {
         let name = handler.id.rawValue
-        guard var service = DBusServiceFile(name: name, command: [command, "activate", name]) else { return }
+        guard var service = DBusServiceFile(name: name, command: [command, "activate", "--background", name]) else {
+            return
+        }
         service.handler = name
         changes.attempt("\(serviceDirectory)/\(name).service") { () throws(DesktopWriteError) in
             guard !otherServiceDirectories.contains(where: { DBusServiceFile.exists(name, in: $0) }),

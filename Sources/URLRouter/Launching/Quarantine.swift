@@ -6,11 +6,10 @@ internal import Reactor
 /// A handler that crashes again and again is not started for a while.
 extension URLRouter {
     func countCrash(_ exit: ProcessExit, _ session: HandlerSession) {
-        switch session.machine.state {
-        case .ending, .notRunning: return
-        case .starting: break
-        default: guard exit != .exited(status: 0), exit != .unknown else { return }
-        }
+        guard !session.isEnded else { return }
+        // Who ends before it is ready has failed, whatever it says.
+        let isReady = session.machine.state != .starting
+        if isReady, exit == .exited(status: 0) || exit == .unknown { return }
         session.crashes.add(.now, limits)
         if let time = session.crashes.quarantine(at: .now) {
             log.error("it crashes too often; not started for \(time)", metadata: ["handler": "\(session.id)"])

@@ -188,6 +188,7 @@ extension URLRouter {
             // A handler in another language need not say; it is where its user put it.
             log.debug("\(session.id) does not say its state: \(error)")
         }
-        handle(.tellsState(owner: owner, state), session)
+        // A process that was started for its first message has not got it yet.
+        if state != .notRunning { handle(.tellsState(owner: owner, state), session) }
     }
 }

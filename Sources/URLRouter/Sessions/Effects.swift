@@ -80,8 +80,12 @@ extension URLRouter {
             }
         case .startTimer: startStateTimerWhenIdle(session)
         case .wakeIfWaiting: if !session.waiting.isEmpty { handle(.requested, session) }
-        case .terminate: session.process?.send(signal: SIGTERM)
-        case .kill: end(session)
+        case .terminate:
+            session.isEnded = true
+            session.process?.send(signal: SIGTERM)
+        case .kill:
+            session.isEnded = true
+            end(session)
         case .blame(let error):
             log.warning("\(error.message)", metadata: ["handler": "\(session.id)"])
             session.verdict = error
@@ -181,15 +185,16 @@ extension URLRouter {
     func hold(_ process: ProcessHandle, _ session: HandlerSession) {
         session.process?.release()
         session.process = process
+        session.isEnded = false
         session.since = UInt64(time(nil))
         session.machine.holdsProcess()
     }
 
     func processEnded(_ exit: ProcessExit, _ session: HandlerSession) {
         log.info("\(session.id) \(exit)", metadata: ["handler": "\(session.id)"])
-        countCrash(exit, session)
         // A process that lost the race for the name ends too, and says nothing about the one that won.
         guard let process = session.process, process.exit != nil else { return }
+        countCrash(exit, session)
         handle(.exited(exit), session)
     }
 

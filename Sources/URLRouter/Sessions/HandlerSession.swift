@@ -38,6 +38,8 @@ final class HandlerSession {
     /// What has changed since the process was stopped, the latest value of each kind.
     var notifications: [String: Value] = [:]
     var crashes = CrashHistory()
+    /// Whether the router has ended the process, or has asked it to end.
+    var isEnded = false
     /// The state that was announced last.
     var announced = HandlerState.notRunning
     /// Those who wait for the machine to reach a state.

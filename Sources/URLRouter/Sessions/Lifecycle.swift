@@ -52,9 +52,12 @@ extension URLRouter {
         await wait(for: session) { state in
             if case .running(_, let activity) = state { activity == .background } else { true }
         }
-        if session.machine.connection == nil, !session.machine.exitsOnSuspend {
+        switch session.machine.state {
+        case .ending, .notRunning, .lookingForOwner, .starting, .lostProcess:
+            if session.machine.exitsOnSuspend { return }
             throw session.verdict
                 ?? OpenURLError(.handlerCrashed, "\(session.id) ended on its way to the background")
+        case .running, .suspending, .suspended, .waking: return
         }
     }
 

@@ -25,7 +25,7 @@ struct CommandLineInterface: ParsableCommand {
         version: ShowVersion.text,
         subcommands: [
             Open.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self, Default.self,
-            Status.self, Activate.self, ShowVersion.self,
+            Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, ShowVersion.self,
         ]
     )
 

@@ -29,6 +29,9 @@ struct Open: Command {
     @Option(help: .init("Open this URL instead of one that nothing handles; repeat for more.", valueName: "url"))
     var fallback: [CommandLineArgument] = []
 
+    @Flag(help: "Leave the foreground as it is.")
+    var background = false
+
     @OptionGroup var outputOptions: OutputOptions
 
     @Flag(help: "Print nothing on standard error.")
@@ -44,6 +47,7 @@ struct Open: Command {
         var options = OpenOptions()
         options.handler = handler
         options.timeout = timeout?.duration
+        options.inBackground = background
         if !annotation.isEmpty {
             let entries = annotation.map { (Value.string($0.key), Value.string($0.value)) }
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")

@@ -26,7 +26,9 @@ struct Status: Command {
         if outputOptions.json {
             for handler in handlers { output.print(handler.json.text) }
         } else {
-            Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY"], rows: handlers.map(\.row)).print(to: output)
+            Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row)).print(
+                to: output
+            )
         }
         return 0
     }
@@ -41,6 +43,7 @@ extension HandlerStatus {
             ("pid", pid.map { .number($0) } ?? .null),
             ("since", since.map { .number($0) } ?? .null),
             ("memory", residentMemory.map { .number($0) } ?? .null),
+            ("background-tasks", .strings(backgroundTasks)),
         ])
     }
 
@@ -48,6 +51,7 @@ extension HandlerStatus {
         [
             id, state, pid.map(String.init) ?? Table.absent, since.map(Self.localTime) ?? Table.absent,
             residentMemory.map(Self.size) ?? Table.absent,
+            backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
         ]
     }
 

@@ -1,0 +1,276 @@
+import DBus
+import Foundation
+import Glibc
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// What becomes of handlers between their URLs, with real processes.
+@Suite(.timeLimit(.minutes(2))) struct LifecycleTests {
+    private static let first = "com.example.first"
+    private static let second = "com.example.second"
+
+    /// A router with handlers that are suspended as soon as they are in the background.
+    private func router(
+        _ handlers: [String: [String]] = [first: [], second: []],
+        _ extra: [String: Any] = [:]
+    ) async throws -> Router {
+        try await Router { directory in
+            for (id, arguments) in handlers {
+                let keys = ["OUSuspendDelay": 0.05].merging(extra) { $1 }
+                try Router.write(id, arguments, in: directory, extra: keys)
+            }
+        }
+    }
+
+    /// Whether the kernel has stopped a process.
+    private func isStopped(_ pid: UInt32) throws -> Bool {
+        let stat = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+        return try #require(stat.split(separator: ")").last).split(separator: " ").first == "T"
+    }
+
+    private func steps(_ result: OpenResult) -> [String] { result.trace.map(\.name) }
+
+    // MARK: Sequences
+
+    @Test func theSequencesAreTheGuides() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        var states = try await router.states().makeAsyncIterator()
+        let cold = try await router.open("first:cold")
+        #expect(cold.path == .launched)
+        #expect(
+            steps(cold) == [
+                "processStarted", "ready", "willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive",
+            ]
+        )
+        let warm = try await router.open("first:warm")
+        #expect(warm.path == .active)
+        #expect(steps(warm) == ["open"])
+        #expect(try await states.next(of: Self.first) == "inactive")
+        #expect(try await states.next(of: Self.first) == "active")
+
+        // The second takes the foreground, and the first is suspended after a while.
+        #expect(try await router.open("second:x").path == .launched)
+        #expect(try await states.next(of: Self.first) == "inactive")
+        #expect(try await states.next(of: Self.first) == "background")
+        #expect(try await states.next(of: Self.first) == "suspended")
+        let pid = try #require(try await router.status(of: Self.first).pid)
+        #expect(try isStopped(pid))
+        #expect(try await router.connection.owner(of: BusName(Self.first)!) == nil)
+
+        let woken = try await router.open("first:woken")
+        #expect(woken.path == .woken)
+        #expect(steps(woken) == ["processResumed", "ready", "willEnterForeground", "open", "didBecomeActive"])
+        #expect(try await router.status(of: Self.first).pid == pid)
+        #expect(
+            try router.log(of: Self.first) == [
+                "start \(pid)", "willFinishLaunching", "didFinishLaunching", "open first:cold", "didBecomeActive",
+                "open first:warm", "willResignActive", "didEnterBackground", "willEnterForeground", "open first:woken",
+                "didBecomeActive",
+            ]
+        )
+    }
+
+    @Test func aURLInTheBackgroundLeavesTheForegroundAsItIs() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        var options = OpenOptions()
+        options.inBackground = true
+        let cold = try await router.open("second:cold", options)
+        #expect(
+            steps(cold).dropFirst(2).prefix(4) == [
+                "willFinishLaunching", "didFinishLaunching", "open", "didEnterBackground",
+            ]
+        )
+        #expect(try await router.status(of: Self.first).state == "active")
+        var states = try await router.states().makeAsyncIterator()
+        if try await router.status(of: Self.second).state != "suspended" {
+            while try await states.next(of: Self.second) != "suspended" {}
+        }
+        #expect(steps(try await router.open("second:again", options)).last == "open")
+        #expect(try router.log(of: Self.first).last == "didBecomeActive")
+    }
+
+    // MARK: Waking
+
+    @Test func aSuspendedHandlerIsWokenByActivatingIt() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        let pid = try #require(try await router.status(of: Self.first).pid)
+        #expect(try isStopped(pid))
+        try await router.lifecycle(LifecycleInterface.activate, Self.first)
+        #expect(try !isStopped(pid))
+        #expect(try router.log(of: Self.first).suffix(2) == ["willEnterForeground", "didBecomeActive"])
+        #expect(try await router.status(of: Self.first).state == "active")
+    }
+
+    @Test func aStrangersCallOfTheNameWakesIt() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        let pid = try #require(try await router.status(of: Self.first).pid)
+        // Nobody owns the name: the bus has it activated, which goes by way of the router.
+        let object = RemoteObject(BusName(Self.first)!, ObjectPath(for: BusName(Self.first)!))
+        #expect(try await router.connection.get(HandlerInterface.state, on: object) == "background")
+        #expect(try await router.status(of: Self.first).pid == pid)
+        #expect(try router.log(of: Self.first).filter { $0.hasPrefix("start") }.count == 1)
+    }
+
+    @Test func whatHasChangedMeanwhileComesBeforeTheURL() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        for (kind, value) in [("locale", "de"), ("battery", "low"), ("locale", "fr")] {
+            let body = Arguments(Self.first, kind, Value.string(value))
+            _ = try await router.connection.call(LifecycleInterface.notify, on: RouterService.object, body)
+        }
+        _ = try await router.open("first:y")
+        #expect(
+            try router.log(of: Self.first).suffix(5) == [
+                "willEnterForeground", "notification battery low", "notification locale fr", "open first:y",
+                "didBecomeActive",
+            ]
+        )
+    }
+
+    // MARK: What keeps it from being suspended
+
+    @Test func aBackgroundTaskKeepsItRunningUntilItEnds() async throws {
+        let router = try await router([Self.first: ["task=upload"], Self.second: []])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.first)
+        let status = try await router.status(of: Self.first)
+        #expect(status.state == "background")
+        #expect(status.backgroundTasks == ["upload"])
+        let error = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        }
+        #expect("\(error!)".contains("upload"), "\(error!)")
+    }
+
+    @Test func aTaskThatHasEndedKeepsNothing() async throws {
+        let router = try await router([Self.first: ["task=upload", "endTask"], Self.second: []])
+        defer { router.stop() }
+        var states = try await router.states().makeAsyncIterator()
+        _ = try await router.open("first:x")
+        _ = try await router.open("second:x")
+        while try await states.next(of: Self.first) != "suspended" {}
+        #expect(try router.log(of: Self.first).last == "task began")
+    }
+
+    @Test func backgroundModesKeepItRunning() async throws {
+        let router = try await router([Self.first: []], ["UIBackgroundModes": ["audio"]])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        let error = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        }
+        #expect("\(error!)".contains("UIBackgroundModes"), "\(error!)")
+        #expect(try await router.status(of: Self.first).state == "background")
+    }
+
+    // MARK: Ends
+
+    @Test func itExitsInsteadOfGoingToTheBackgroundIfItsManifestSaysSo() async throws {
+        let router = try await router([Self.first: [], Self.second: []], ["UIApplicationExitsOnSuspend": true])
+        defer { router.stop() }
+        var states = try await router.states().makeAsyncIterator()
+        _ = try await router.open("first:x")
+        _ = try await router.open("second:x")
+        while try await states.next(of: Self.first) != "notRunning" {}
+        #expect(try router.log(of: Self.first).suffix(2) == ["didBecomeActive", "willTerminate"])
+        #expect(try await router.open("first:y").path == .launched)
+    }
+
+    @Test func aSuspendedHandlerIsEndedWithoutNotice() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        try await router.lifecycle(LifecycleInterface.terminate, Self.first)
+        #expect(try router.log(of: Self.first).last == "didEnterBackground")
+        _ = try await router.open("second:x")
+        try await router.lifecycle(LifecycleInterface.terminate, Self.second)
+        #expect(try router.log(of: Self.second).last == "willTerminate")
+        #expect(try await router.status(of: Self.second).state == "notRunning")
+    }
+
+    @Test func memoryPressureWarnsWhatRunsAndEndsWhatIsSuspended() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        var states = try await router.states().makeAsyncIterator()
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        _ = try await router.open("second:x")
+        _ = try await router.connection.call(LifecycleInterface.relieveMemory, on: RouterService.object, Empty())
+        while try await states.next(of: Self.first) != "notRunning" {}
+        #expect(try router.log(of: Self.first).last == "didEnterBackground")
+        _ = try await router.open("second:y")
+        #expect(try router.log(of: Self.second).contains("didReceiveMemoryWarning"))
+    }
+
+    @Test func whoDoesNotReturnOnTheWayToTheBackgroundIsKilled() async throws {
+        let router = try await router([Self.first: ["hang=didEnterBackground"], Self.second: []])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        let error = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.background, Self.first)
+        }
+        #expect("\(error!)".contains("didEnterBackground of com.example.first did not return"), "\(error!)")
+        #expect(try await router.open("first:y").path == .launched)
+    }
+
+    @Test func whoCrashesAgainAndAgainIsNotStartedForAWhile() async throws {
+        let router = try await router([Self.first: ["crash=now"]])
+        defer { router.stop() }
+        for _ in 0..<3 { #expect(try await router.failure("first://now").code == .handlerCrashed) }
+        let error = try await router.failure("first:x")
+        #expect(error.code == .launchFailed)
+        #expect(error.message.contains("3 times within 10.0 seconds"), "\(error.message)")
+    }
+
+    @Test func theEndOfTheRouterWakesWhatItHasStopped() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        _ = try await router.connection.watchName(BusName(Self.first)!) { _, new in continuation.yield(new) }
+        kill(router.pid, SIGKILL)
+        for await owner in owners where owner != nil { break }
+        #expect(try router.log(of: Self.first).last == "didEnterBackground")
+    }
+}
+
+extension Router {
+    func lifecycle(_ method: Method<String, Empty>, _ id: String) async throws(CallError) {
+        _ = try await connection.call(method, on: RouterService.object, id, timeout: .seconds(60))
+    }
+
+    func status(of id: String) async throws -> HandlerStatus {
+        let all = try await connection.call(LifecycleInterface.list, on: RouterService.object, Empty())
+        return try #require(all.first { $0.id == id })
+    }
+
+    /// Every change of a handler's state from now on.
+    func states() async throws -> SignalSequence<Arguments<String, String>> {
+        try await connection.signals(LifecycleInterface.stateChanged, matching: MatchRule(sender: RouterService.name))
+    }
+}
+
+extension SignalSequence<Arguments<String, String>>.AsyncIterator {
+    /// The next state of a handler.
+    mutating func next(of id: String) async throws -> String {
+        while let signal = await next() {
+            if signal.body.values.0 == id { return signal.body.values.1 }
+        }
+        throw CancellationError()
+    }
+}
