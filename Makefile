@@ -31,7 +31,7 @@ INSTALLED = \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl
 
-.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-dbus bench-registry lint format install uninstall clean
+.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-dbus bench-registry soak lint format install uninstall clean
 
 # The C++ library that Swift's runtime needs is linked in too: finding its symbols is most of a short program's start.
 build:
@@ -122,6 +122,12 @@ bench-registry: build
 	@Packaging/require $(TEST_PACKAGES)
 	swift build -c release --package-path Benchmarks --product compare-registry
 	dbus-run-session -- Benchmarks/.build/release/compare-registry $(BUILT)/openurld
+
+# Opens a million URLs while handlers are killed at random, and accounts for every one.
+SOAK_URLS ?= 1000000
+soak: build
+	swift build -c release --static-swift-stdlib --package-path Benchmarks --product soak
+	dbus-run-session -- Benchmarks/.build/release/soak $(BUILT)/openurld $(BUILT)/testhandler $(SOAK_URLS)
 
 # Ten minutes of messages that somebody tampered with.
 fuzz-dbus:

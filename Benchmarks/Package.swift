@@ -32,6 +32,13 @@ let package = Package(
             ],
             exclude: ["gio.py"]
         ),
+        .executableTarget(
+            name: "soak",
+            dependencies: [
+                .product(name: "DBus", package: "openurl"), .product(name: "OpenURL", package: "openurl"),
+                .product(name: "Reactor", package: "openurl"),
+            ]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -120,11 +120,11 @@ extension URLRouter {
             session.expiryTimer = nil
             if !session.tasks.isEmpty { self.handle(.backgroundTimeIsOver, session) }
         }
-        Task {
+        Task.immediate(executorPreference: loop) {
             do throws(CallError) {
-                try await bus.expireBackgroundTasks(session.id, at: owner)
+                try await self.bus.expireBackgroundTasks(session.id, at: owner)
             } catch {
-                log.debug("\(session.id) has no expiration handlers: \(error)")
+                self.log.debug("\(session.id) has no expiration handlers: \(error)")
             }
         }
     }

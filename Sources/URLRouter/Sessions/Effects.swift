@@ -39,7 +39,7 @@ extension URLRouter {
 
     func perform(_ effect: HandlerMachine.Effect, _ session: HandlerSession) {
         switch effect {
-        case .lookForOwner: Task { await lookForOwner(of: session) }
+        case .lookForOwner: Task.immediate(executorPreference: loop) { await self.lookForOwner(of: session) }
         case .launch: launch(session)
         case .identify(let owner):
             session.verdict = nil
@@ -48,7 +48,7 @@ extension URLRouter {
             session.isSuspendable = true
             // A process that waits for its first message does not hang; the first one starts the watchdog again.
             if session.waiting.isEmpty { stopLaunchTimer(session) }
-            Task { await identify(owner, session) }
+            Task.immediate(executorPreference: loop) { await self.identify(owner, session) }
         case .deliver:
             guard let owner = session.owner else { return }
             while let request = session.waiting.first, request.context != nil, !session.closesCircle(request) {
@@ -65,12 +65,16 @@ extension URLRouter {
             let waiting = session.waiting
             session.waiting = []
             for request in waiting { request.resolve(.failure(error)) }
-        case .checkLaunch(let owner): Task { await checkLaunch(of: session, owner) }
+        case .checkLaunch(let owner):
+            Task.immediate(executorPreference: loop) { await self.checkLaunch(of: session, owner) }
         case .takeForeground: takeForeground(session)
-        case .enterBackground(let owner): Task { await enterBackground(session, owner) }
-        case .checkBackground(let owner): Task { await checkBackground(of: session, owner) }
+        case .enterBackground(let owner):
+            Task.immediate(executorPreference: loop) { await self.enterBackground(session, owner) }
+        case .checkBackground(let owner):
+            Task.immediate(executorPreference: loop) { await self.checkBackground(of: session, owner) }
         case .scheduleSuspension: scheduleSuspension(session)
-        case .askToSuspend(let owner): Task { await askToSuspend(session, owner) }
+        case .askToSuspend(let owner):
+            Task.immediate(executorPreference: loop) { await self.askToSuspend(session, owner) }
         case .stop: session.process?.send(signal: SIGSTOP)
         case .resume:
             session.process?.send(signal: SIGCONT)

@@ -137,11 +137,11 @@ extension URLRouter {
         let all = sessions.values.sorted { $0.id.rawValue < $1.id.rawValue }
         for session in all {
             guard let owner = session.owner, session.isVerified else { continue }
-            Task {
+            Task.immediate(executorPreference: loop) {
                 do throws(CallError) {
-                    try await bus.receiveMemoryWarning(session.id, at: owner)
+                    try await self.bus.receiveMemoryWarning(session.id, at: owner)
                 } catch {
-                    log.debug("\(session.id) does not take memory warnings: \(error)")
+                    self.log.debug("\(session.id) does not take memory warnings: \(error)")
                 }
             }
         }
