@@ -37,7 +37,8 @@ import Testing
         try text.write(to: services.appending(path: "\(name).service"), atomically: true, encoding: .utf8)
     }
 
-    /// Writes an application of GLib's that records what it is told; it opens URLs if its flags say so.
+    /// Writes an application of GLib's that records what it is told, with the platform data after each URL; it opens URLs
+    /// if its flags say so.
     private func glibApplication(_ id: String, flags: String, in directory: URL) throws {
         let program = directory.appending(path: "\(id).py")
         let text = """
@@ -46,10 +47,12 @@ import Testing
             gi.require_version("Gio", "2.0")
             from gi.repository import Gio, GLib
             class Application(Gio.Application):
+                def do_before_emit(self, platform_data):
+                    self.told = [f"{key}={value}" for key, value in sorted(platform_data.unpack().items())]
                 def do_open(self, files, count, hint):
                     with open("\(directory.path)/\(id).log", "a") as log:
                         for file in files:
-                            log.write(file.get_uri() + chr(10))
+                            log.write(" ".join([file.get_uri()] + self.told) + chr(10))
                     self.hold()
                 def do_activate(self):
                     self.hold()
@@ -70,6 +73,39 @@ import Testing
         #expect(cold.path == .launched)
         #expect(try await router.open("gapp:2").path == .active)
         #expect(try router.log(of: "org.example.Gapp") == ["gapp:1", "gapp:2"])
+    }
+
+    /// By the options, by the environment of the command, and by the desktop's own call of the router.
+    @Test func theTokensOfTheDesktopReachApplicationsOfBothKindsByEveryWay() async throws {
+        let router = try await Router { directory in
+            try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: directory)
+            let tokens = "${XDG_ACTIVATION_TOKEN-none} ${DESKTOP_STARTUP_ID-none}"
+            try script("exec", "echo \"$1 \(tokens)\" >> \(directory.path)/exec.log", in: directory)
+        }
+        defer { router.stop() }
+        var options = OpenOptions()
+        options.activationToken = "token-1"
+        options.desktopStartupID = "startup-1"
+        let environment = ["XDG_ACTIVATION_TOKEN=token-2", "DESKTOP_STARTUP_ID=startup-2"]
+        let platformData: [String: Value] = ["activation-token": "token-3", "desktop-startup-id": "startup-3"]
+        for scheme in ["gapp", "exec"] {
+            _ = try await router.open("\(scheme):1", options)
+            let command = Router.products.appending(path: "openurl").path
+            let run = try await router.tool(["env"] + environment + [command, "\(scheme):2"])
+            #expect(run.status == 0, "\(run.errors)")
+            _ = try await router.connection.call(
+                FreedesktopApplication.open,
+                on: RouterService.object,
+                Arguments(["\(scheme):3"], platformData),
+                timeout: .seconds(60)
+            )
+            // What one URL brings is not left for the next.
+            _ = try await router.open("\(scheme):4")
+        }
+        let told = (1...3).map { "gapp:\($0) activation-token=token-\($0) desktop-startup-id=startup-\($0)" }
+        #expect(try router.log(of: "org.example.Gapp") == told + ["gapp:4"])
+        let found = (1...3).map { "exec:\($0) token-\($0) startup-\($0)" }
+        #expect(try router.log(of: "exec") == found + ["exec:4 none none"])
     }
 
     @Test func anApplicationThatOpensNothingDeclines() async throws {
