@@ -108,7 +108,10 @@ let package = Package(
             name: "URLRouterTests",
             dependencies: ["DBus", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
         ),
-        .testTarget(name: "URLHandlerTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
+        .testTarget(
+            name: "URLHandlerTests",
+            dependencies: ["DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler", "testhandler"]
+        ),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),

@@ -9,8 +9,9 @@ import URLHandler
 ///
 /// Arguments: the bundle identifier, the log's path, then any of `exit=STATUS` (at once), `startDelay=MS`, `will=no`,
 /// `did=no`, `hang=PHASE`, `decline=REASON`, `crash=HOST` (when a URL has that host), `throw=TEXT`, `forward=URL` (opens
-/// that one and answers with what became of it), `task=NAME` (begins a background task on the way to the background),
-/// `endTask` (and ends it at once).
+/// that one and answers with what became of it), `stall=open` (waits for ever and leaves the main actor free), `task=NAME`
+/// (begins a background task on the way to the background, and ends it when it is told `endTask`), `endTask` (ends it at once),
+/// `state=TEXT` (what is saved).
 @main
 struct TestHandler {
     static func main() async {
@@ -33,6 +34,7 @@ struct TestHandler {
 final class TestDelegate: ApplicationDelegate {
     let log: String
     let behaviour: [String: String]
+    private var task: BackgroundTaskIdentifier?
 
     nonisolated init(log: String, behaviour: [String: String]) {
         self.log = log
@@ -69,6 +71,7 @@ final class TestDelegate: ApplicationDelegate {
     ) async throws -> OpenResponse {
         record("open \(url)")
         if behaviour["hang"] == "open" { while true { pause() } }
+        if behaviour["stall"] == "open" { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
@@ -110,6 +113,17 @@ final class TestDelegate: ApplicationDelegate {
         pass("didBecomeActive")
     }
 
+    func application(_ application: Application, willEncodeRestorableStateWith coder: RestorableStateCoder) throws {
+        guard let text = behaviour["state"] else { return }
+        pass("willEncodeRestorableState")
+        try coder.encode(text, forKey: "text")
+    }
+
+    func application(_ application: Application, didDecodeRestorableStateWith coder: RestorableStateCoder) throws {
+        record("restored \(try coder.decode(String.self, forKey: "text") ?? "")")
+        pass("didDecodeRestorableState")
+    }
+
     func applicationWillTerminate(_ application: Application) {
         pass("willTerminate")
     }
@@ -125,9 +139,9 @@ final class TestDelegate: ApplicationDelegate {
     func applicationDidEnterBackground(_ application: Application) async {
         pass("didEnterBackground")
         guard let name = behaviour["task"] else { return }
-        let task = await application.beginBackgroundTask(named: name) { self.record("expired \(name)") }
+        task = await application.beginBackgroundTask(named: name) { self.record("expired \(name)") }
         record("task began")
-        if behaviour["endTask"] != nil { application.endBackgroundTask(task) }
+        if behaviour["endTask"] != nil { endTask(application) }
     }
 
     func applicationDidReceiveMemoryWarning(_ application: Application) {
@@ -136,5 +150,11 @@ final class TestDelegate: ApplicationDelegate {
 
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) {
         record("notification \(kind) \(value.string ?? "")")
+        if kind == "endTask" { endTask(application) }
+    }
+
+    private func endTask(_ application: Application) {
+        if let task { application.endBackgroundTask(task) }
+        task = nil
     }
 }

@@ -1,0 +1,139 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Reactor
+
+/// The test handler as a process of its own, and a stand-in for the router that started it.
+final class HandlerProcess: Sendable {
+    static let id: BusName = "com.example.app"
+
+    let bus: PrivateBus
+    /// The connection that owns the router's name.
+    let router: Connection
+    /// The handler's number.
+    let pid: pid_t
+    /// The handler's connection.
+    let owner: BusName
+    /// Each owner that the handler's name gets; nil where it has none.
+    let owners: AsyncStream<BusName?>
+    /// The shell that has started the handler: what counts for the kernel is the thread that starts a process, and the
+    /// threads of a test come and go.
+    private let parent: Process
+    private let output: Pipe
+
+    /// Starts a bus and the handler on it, and returns when the handler owns its name.
+    convenience init(_ behaviour: String...) async throws {
+        try await self.init(on: try await PrivateBus(), behaviour)
+    }
+
+    init(on bus: PrivateBus, _ behaviour: [String]) async throws {
+        self.bus = bus
+        let connection = try await Connection.open(.address(bus.address), on: try EventLoop())
+        router = connection
+        _ = try await connection.requestName(RouterService.name)
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        self.owners = owners
+        _ = try await connection.watchName(Self.id) { _, new in continuation.yield(new) }
+
+        parent = Process()
+        parent.executableURL = URL(filePath: "/bin/sh")
+        // It goes on when the handler has ended, to tell its status. The inner shell becomes the handler.
+        parent.arguments =
+            [
+                "-c", #"sh -c 'echo $$; exec "$0" "$@" 2>"$LOG.stderr"' "$0" "$@"; echo $?"#,
+                Self.program.path,
+                Self.id.rawValue, bus.directory.appending(path: "log").path,
+            ] + behaviour
+        parent.environment = bus.environment.merging([
+            "OPENURL_LAUNCH": "1", "LOG": bus.directory.appending(path: "log").path,
+        ]) { $1 }
+        output = Pipe()
+        parent.standardOutput = output
+        try parent.run()
+        pid = try await Self.number(output)
+        var first: BusName?
+        for await owner in owners {
+            first = owner
+            if first != nil { break }
+        }
+        guard let first else { throw CocoaError(.fileNoSuchFile) }
+        owner = first
+    }
+
+    /// The test handler, beside the program that runs the tests.
+    private static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        .appending(path: "testhandler")
+
+    private static func number(_ output: Pipe) async throws -> Int32 {
+        // Not on a thread that others need.
+        let text = await withCheckedContinuation { line in
+            Thread.detachNewThread {
+                var text = ""
+                while !text.hasSuffix("\n"), case let data = output.fileHandleForReading.readData(ofLength: 1),
+                    !data.isEmpty
+                {
+                    text += String(decoding: data, as: UTF8.self)
+                }
+                line.resume(returning: text)
+            }
+        }
+        guard let number = Int32(text.dropLast()) else { throw CocoaError(.fileReadUnknown) }
+        return number
+    }
+
+    /// The next owner of the handler's name.
+    func nextOwner() async -> BusName? {
+        for await owner in owners { return owner }
+        return nil
+    }
+
+    /// The handler's exit status, when it has ended.
+    func status() async throws -> Int32 { try await Self.number(output) }
+
+    func endParent() {
+        // Waiting for its end would wait for the handler too, which holds a descriptor of Foundation's.
+        kill(parent.processIdentifier, SIGKILL)
+    }
+
+    /// What has happened to the handler so far.
+    func log() throws -> [String] { try lines("log") }
+
+    /// What the handler has written to its standard error.
+    func complaints() throws -> [String] { try lines("log.stderr") }
+
+    private func lines(_ name: String) throws -> [String] {
+        try String(contentsOf: bus.directory.appending(path: name), encoding: .utf8).split(separator: "\n")
+            .map(String.init)
+    }
+
+    /// The handler as whoever knows its name calls it.
+    var byName: RemoteObject {
+        RemoteObject(Self.id, HandlerInterface.object(of: Self.id), startsService: false)
+    }
+
+    /// The handler as the router calls it.
+    var byConnection: RemoteObject { RemoteObject(owner, HandlerInterface.object(of: Self.id)) }
+
+    func call<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        _ input: Input
+    ) async throws(CallError) -> Output {
+        try await router.call(method, on: byConnection, input)
+    }
+
+    func open(_ url: String, _ context: OpenContext = OpenContext()) async throws(CallError) -> OpenAnswer {
+        try await call(HandlerInterface.open, Arguments(url, context))
+    }
+
+    /// Asks the handler whether it may be stopped.
+    func suspend() async throws(CallError) -> Bool { try await call(HandlerInterface.suspend, Empty()) }
+
+    func enterBackground() async throws(CallError) { _ = try await call(HandlerInterface.enterBackground, Empty()) }
+
+    /// Ends the bus, and with it the handler.
+    func stop() {
+        kill(pid, SIGCONT)
+        bus.stop()
+    }
+}

@@ -1,0 +1,213 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Reactor
+import Testing
+
+/// What a handler's process does around the time in which it executes nothing.
+@Suite(.timeLimit(.minutes(1))) struct SuspensionTests {
+    @Test func anIdleHandlerInTheBackgroundGivesItsNameUntilItGoesOn() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        try await handler.enterBackground()
+        #expect(try await handler.suspend())
+        #expect(await handler.nextOwner() == nil)
+        kill(handler.pid, SIGSTOP)
+        kill(handler.pid, SIGCONT)
+        #expect(await handler.nextOwner() == handler.owner)
+
+        var context = OpenContext()
+        context.notifications = ["clock": "12:00"]
+        let answer = try await handler.open("app:x", context)
+        #expect(
+            answer.trace.map(\.name) == ["willEnterForeground", "didReceiveNotification", "open", "didBecomeActive"]
+        )
+        #expect(
+            try handler.log().dropFirst() == [
+                "willFinishLaunching", "didFinishLaunching", "didEnterBackground", "willEnterForeground",
+                "notification clock 12:00", "open app:x", "didBecomeActive",
+            ]
+        )
+    }
+
+    @Test func aHandlerThatGoesOnWithoutHavingBeenStoppedTakesItsNameToo() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        try await handler.enterBackground()
+        #expect(try await handler.suspend())
+        #expect(await handler.nextOwner() == nil)
+        kill(handler.pid, SIGCONT)
+        #expect(await handler.nextOwner() == handler.owner)
+        #expect(try await handler.suspend())
+    }
+
+    @Test func aHandlerThatIsNotInTheBackgroundKeepsItsName() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        // Not launched yet.
+        #expect(try await !handler.suspend())
+        _ = try await handler.open("app:x")
+        #expect(try await !handler.suspend())
+        #expect(try await handler.router.owner(of: HandlerProcess.id) == handler.owner)
+        // The signal is nobody's sign as long as it has its name.
+        kill(handler.pid, SIGCONT)
+        try await handler.enterBackground()
+        #expect(try await handler.suspend())
+        // Nothing came before.
+        #expect(await handler.nextOwner() == nil)
+    }
+
+    @Test func aHandlerThatIsBusyKeepsItsName() async throws {
+        let handler = try await HandlerProcess("hang=open")
+        defer { handler.stop() }
+        try await handler.enterBackground()
+        var context = OpenContext()
+        context.inBackground = true
+        let opening = Task { [context] in try await handler.open("app:x", context) }
+        while try !handler.log().contains("open app:x") { await Task.yield() }
+        // Its main actor does not answer; the event loop does.
+        #expect(try await !handler.suspend())
+        #expect(try await handler.router.get(HandlerInterface.phase, on: handler.byConnection) == "open")
+        opening.cancel()
+    }
+
+    @Test func aHandlerWithABackgroundTaskKeepsItsName() async throws {
+        let handler = try await HandlerProcess("task=upload")
+        defer { handler.stop() }
+        try await handler.enterBackground()
+        #expect(try await !handler.suspend())
+        _ = try await handler.call(HandlerInterface.notify, ["endTask": true])
+        #expect(try await handler.suspend())
+    }
+
+    @Test func nobodyButTheRouterSuspends() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        try await handler.enterBackground()
+        let stranger = try await Connection.open(.address(handler.bus.address), on: try EventLoop())
+        let error = OpenURLError(.notAllowed, "com.example.app is suspended by the router alone")
+        await #expect(throws: CallError.remote(error.dbusError)) {
+            try await stranger.call(HandlerInterface.suspend, on: handler.byName, Empty())
+        }
+        await stranger.close()
+    }
+
+    @Test func whatIsSentToTheNameMeanwhileIsAnsweredOrNotTaken() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        for round in 0..<30 {
+            try await handler.enterBackground()
+            async let answer = handler.suspend()
+            var wasTaken = true
+            do throws(CallError) {
+                let input = Arguments("app:\(round)", OpenContext())
+                #expect(try await handler.router.call(HandlerInterface.open, on: handler.byName, input).isHandled)
+            } catch .remote(let error) {
+                // There is no file that would let the bus start the service, as there is in real life.
+                #expect(error.name == "org.freedesktop.DBus.Error.ServiceUnknown" || error.name == .nameHasNoOwner)
+                wasTaken = false
+            }
+            let isReady = try await answer
+            #expect(wasTaken || isReady)
+            kill(handler.pid, SIGCONT)
+            while try await handler.router.owner(of: HandlerProcess.id) == nil {}
+        }
+    }
+
+    @Test func aHandlerWhoseNameIsTakenMeanwhileEnds() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        try await handler.enterBackground()
+        #expect(try await handler.suspend())
+        #expect(try await handler.router.requestName(HandlerProcess.id) == .owned)
+        kill(handler.pid, SIGCONT)
+        #expect(try await handler.status() == 1)
+        #expect(try handler.complaints() == ["com.example.app: another process has taken that name meanwhile"])
+    }
+
+    @Test func aStoppedHandlerGoesOnWhenTheRouterDies() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        try await handler.enterBackground()
+        #expect(try await handler.suspend())
+        #expect(await handler.nextOwner() == nil)
+        kill(handler.pid, SIGSTOP)
+        handler.endParent()
+        #expect(await handler.nextOwner() == handler.owner)
+        #expect(try await handler.open("app:x").isHandled)
+    }
+
+    // MARK: Other messages of the lifecycle
+
+    @Test func expirationDoesNotWaitForWhatIsBeingDone() async throws {
+        let handler = try await HandlerProcess("task=upload", "stall=open")
+        defer { handler.stop() }
+        try await handler.enterBackground()
+        let opening = Task { try await handler.open("app:x") }
+        while try !handler.log().contains("open app:x") { await Task.yield() }
+        _ = try await handler.call(HandlerInterface.expireBackgroundTasks, Empty())
+        #expect(try handler.log().last == "expired upload")
+        opening.cancel()
+    }
+
+    @Test func aMemoryWarningAndANotificationReachARunningHandler() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        _ = try await handler.open("app:x")
+        _ = try await handler.call(HandlerInterface.receiveMemoryWarning, Empty())
+        _ = try await handler.call(HandlerInterface.notify, ["locale": "fi", "clock": "12:00"])
+        #expect(
+            try handler.log().suffix(3) == [
+                "didReceiveMemoryWarning", "notification clock 12:00", "notification locale fi",
+            ]
+        )
+        #expect(try await handler.router.get(HandlerInterface.state, on: handler.byConnection) == "active")
+    }
+
+    @Test func theNextProcessRestoresWhatTheOneBeforeSaved() async throws {
+        let first = try await HandlerProcess("state=today")
+        defer { first.stop() }
+        try await first.enterBackground()
+        let file = first.bus.directory.appending(path: "XDG_STATE_HOME/openurl/com.example.app.state")
+        #expect(FileManager.default.fileExists(atPath: file.path))
+        kill(first.pid, SIGKILL)
+        #expect(try await first.status() == 128 + SIGKILL)
+
+        let second = try await HandlerProcess(on: first.bus, [])
+        let answer = try await second.open("app:x")
+        #expect(try second.log().contains("restored today"))
+        #expect(
+            answer.trace.map(\.name) == [
+                "willFinishLaunching", "shouldRestoreApplicationState", "didDecodeRestorableState",
+                "didFinishLaunching",
+                "open", "didBecomeActive",
+            ]
+        )
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
+    @Test func aLaunchThatTheStateEndsIsTheLastOneWithIt() async throws {
+        let first = try await HandlerProcess("state=poison")
+        defer { first.stop() }
+        try await first.enterBackground()
+        kill(first.pid, SIGKILL)
+        #expect(try await first.status() == 128 + SIGKILL)
+
+        let second = try await HandlerProcess(on: first.bus, ["hang=didDecodeRestorableState"])
+        let opening = Task { try await second.open("app:x") }
+        while try second.log().last != "didDecodeRestorableState" { await Task.yield() }
+        kill(second.pid, SIGKILL)
+        #expect(try await second.status() == 128 + SIGKILL)
+        await #expect(throws: CallError.self) { try await opening.value }
+
+        let third = try await HandlerProcess(on: first.bus, [])
+        #expect(try await third.open("app:y").isHandled)
+        #expect(try third.log().filter { $0.hasPrefix("restored") } == ["restored poison"])
+        #expect(
+            try third.complaints() == [
+                "com.example.app: its state is not restored, as the launch before did not survive that"
+            ]
+        )
+    }
+}
