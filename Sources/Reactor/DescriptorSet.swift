@@ -100,7 +100,10 @@ extension DescriptorSet {
 
 extension DescriptorEvents {
     fileprivate var poll: CShort {
-        CShort((contains(.readable) ? POLLIN : 0) | (contains(.writable) ? POLLOUT : 0))
+        CShort(
+            (contains(.readable) ? POLLIN : 0) | (contains(.writable) ? POLLOUT : 0)
+                | (contains(.priority) ? POLLPRI : 0)
+        )
     }
 
     fileprivate init(poll: CShort) {
@@ -108,6 +111,7 @@ extension DescriptorEvents {
         self = []
         if bits & POLLIN != 0 { insert(.readable) }
         if bits & POLLOUT != 0 { insert(.writable) }
+        if bits & POLLPRI != 0 { insert(.priority) }
         if bits & POLLHUP != 0 { insert(.hangup) }
         if bits & (POLLERR | POLLNVAL) != 0 { insert(.error) }
     }

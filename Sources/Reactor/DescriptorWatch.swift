@@ -16,6 +16,8 @@ public struct DescriptorEvents: OptionSet, Sendable {
     public static let hangup = DescriptorEvents(rawValue: 4)
     /// The descriptor is broken; reported whether asked for or not. The C constants are `POLLERR` and `POLLNVAL`.
     public static let error = DescriptorEvents(rawValue: 8)
+    /// Something has happened that is not data. The corresponding C constant is `POLLPRI`.
+    public static let priority = DescriptorEvents(rawValue: 16)
 }
 
 /// A descriptor that an event loop watches, until ``cancel()``.

@@ -7,6 +7,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
 public import SchemeRegistry
+internal import SystemPackage
 
 /// Takes URLs to the handlers of their schemes: launches or wakes, hands over, and says how it went.
 ///
@@ -325,6 +326,29 @@ public actor URLRouter {
             statuses.append(status)
         }
         return statuses
+    }
+
+    /// Finds the handlers that run already, as after the end of another router. Call it when the name is owned.
+    public func adoptRunning() async {
+        do throws(CallError) {
+            for name in try await bus.names() {
+                guard let handler = registry.handler(named: name.rawValue), handler.program != nil else { continue }
+                await find(session(for: handler))
+            }
+        } catch {
+            log.error("the bus does not say who runs: \(error)")
+        }
+    }
+
+    /// Relieves memory whenever the kernel says that programs wait for it, where it says so. Call it once.
+    public func watchMemory() {
+        do throws(Errno) {
+            try PressureWatch.start(on: loop) { [unowned self] in
+                assumeIsolated { $0.relieveMemory() }
+            }
+        } catch {
+            log.debug("memory pressure is not noticed: \(error)")
+        }
     }
 
     func adopt(_ session: HandlerSession) async {

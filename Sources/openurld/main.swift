@@ -90,6 +90,8 @@ func installedCommand() -> String? {
             log.error("another process is \(RouterService.name) already")
             return 1
         }
+        await router.adoptRunning()
+        await router.watchMemory()
         await store.keepCurrent(router, announcingOn: connection)
         log.info("ready", metadata: ["handlers": "\(registry.handlers.count)"])
         await connection.waitUntilClosed()

@@ -247,6 +247,28 @@ import Testing
         for await owner in owners where owner != nil { break }
         #expect(try router.log(of: Self.first).last == "didEnterBackground")
     }
+
+    @Test func theNextRouterFindsWhatRuns() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        let pid = try #require(try await router.status(of: Self.first).pid)
+        kill(router.pid, SIGKILL)
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        _ = try await router.connection.watchName(RouterService.name) { _, new in continuation.yield(new) }
+        for await owner in owners where owner == nil { break }
+        var states = try await router.states().makeAsyncIterator()
+        let next = Process()
+        next.executableURL = Router.products.appending(path: "openurld")
+        next.environment = router.bus.environment
+        next.standardError = FileHandle.nullDevice
+        try next.run()
+        #expect(try await states.next(of: Self.first) == "inactive")
+        #expect(try await states.next(of: Self.first) == "active")
+        let result = try await router.open("first:y")
+        #expect(result.path == .active)
+        #expect(try await router.status(of: Self.first).pid == pid)
+    }
 }
 
 extension Router {

@@ -161,6 +161,10 @@ final class FakeHandlers: HandlerBus {
         content.withLock { $0.watches[id] = handler }
     }
 
+    func names() async throws(CallError) -> [BusName] {
+        content.withLock { Array($0.owners.keys) }
+    }
+
     func owner(of id: BusName) async throws(CallError) -> BusName? {
         record(.askedForOwner(id))
         await waitUntilReleased(id)

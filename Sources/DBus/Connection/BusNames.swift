@@ -7,6 +7,7 @@ enum BusDriver {
     static let requestName = Method<Arguments<String, UInt32>, UInt32>(interface, "RequestName")
     static let releaseName = Method<String, UInt32>(interface, "ReleaseName")
     static let getNameOwner = Method<String, String>(interface, "GetNameOwner")
+    static let listNames = Method<Empty, [String]>(interface, "ListNames")
     static let startService = Method<Arguments<String, UInt32>, UInt32>(interface, "StartServiceByName")
     static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
     static let addMatch = Method<String, Empty>(interface, "AddMatch")
@@ -105,6 +106,11 @@ extension Connection {
         } catch .remote(let error) where error.name == .nameHasNoOwner {
             return nil
         }
+    }
+
+    /// All names that have an owner now, unique names among them.
+    public func names() async throws(CallError) -> [BusName] {
+        try await call(BusDriver.listNames, on: BusDriver.object, Empty()).compactMap { BusName($0) }
     }
 
     /// Has the bus start the service that owns a name, and returns when it owns it; at once if it does already.

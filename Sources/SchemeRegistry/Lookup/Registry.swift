@@ -58,6 +58,15 @@ public struct Registry: Sendable {
         return index.update(handlers)
     }
 
+    /// The handler with an id, if the text is one.
+    public func handler(named text: String) -> Handler? {
+        do throws(BundleIdentifier.ParseError) {
+            return index[try BundleIdentifier(text)]
+        } catch {
+            return nil
+        }
+    }
+
     /// The handler with an id.
     public subscript(id: BundleIdentifier) -> Handler? { index[id] }
 

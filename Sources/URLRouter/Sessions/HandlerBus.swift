@@ -5,6 +5,8 @@ internal import OpenURLBus
 protocol HandlerBus: Sendable {
     /// Calls `handler` on the router's event loop each time the owner of a handler's name changes.
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError)
+    /// All names that have an owner now.
+    func names() async throws(CallError) -> [BusName]
     /// Who owns a handler's name now.
     func owner(of id: BusName) async throws(CallError) -> BusName?
     /// Which process a connection belongs to.
@@ -53,6 +55,10 @@ struct ConnectedHandlers: HandlerBus {
 
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) {
         _ = try await connection.watchName(id, handler)
+    }
+
+    func names() async throws(CallError) -> [BusName] {
+        try await connection.names()
     }
 
     func owner(of id: BusName) async throws(CallError) -> BusName? {
