@@ -27,7 +27,7 @@ struct Soak {
         await opener.run(until: count / 100, window: 64)
         let before = try Footprint(of: router)
         let start = ContinuousClock.now
-        let killer = Task { try await opener.killHandlers(every: .milliseconds(1500)) }
+        let killer = Task { try await opener.killHandlers(every: .seconds(4)) }
         await opener.run(until: count, window: 64)
         let after = try Footprint(of: router)
         killer.cancel()
