@@ -74,16 +74,15 @@ import Testing
     }
 
     @Test func aHandlerInPythonWithOneMethodIsLaunchedAndGetsItsURL() async throws {
-        let script = try #require(
-            Bundle.module.url(forResource: "python-handler", withExtension: nil, subdirectory: "Handlers")
-        )
+        let script = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../examples/python/python-handler").standardizedFileURL
         let router = try await Router { directory in
             try Router.write(
                 "com.example.python",
                 [],
                 in: directory,
                 extra: [
-                    "CFBundleExecutable": "/usr/bin/python3", "OUArguments": [script.path, "com.example.python"],
+                    "CFBundleExecutable": script.path, "OUArguments": ["com.example.python"],
                 ]
             )
         }
