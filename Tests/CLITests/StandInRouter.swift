@@ -55,6 +55,7 @@ actor StandInRouter {
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private(set) var registered: [String] = []
     private(set) var unregistered: [String] = []
+    private(set) var lifecycleCalls: [String] = []
 
     nonisolated var environment: [String: String] { CLITests.environment(bus.environment) }
 
@@ -122,9 +123,25 @@ actor StandInRouter {
                         ),
                         HandlerStatus(id: "com.acme.idle", state: "notRunning"),
                     ]
-                }
+                },
+                asked("activate", LifecycleInterface.activate), asked("wake", LifecycleInterface.wake),
+                asked("background", LifecycleInterface.background), asked("suspend", LifecycleInterface.suspend),
+                asked("terminate", LifecycleInterface.terminate),
             ]
         )
+    }
+
+    /// A method of the lifecycle, which is noted; a handler called `com.acme.busy` does not do what is asked.
+    private nonisolated func asked(_ word: String, _ method: Method<String, Empty>) -> ExportedInterface.Member {
+        .method(method) { _, id in
+            await self.note("\(word) \(id)")
+            guard id != "com.acme.busy" else { throw OpenURLError(.notAllowed, "com.acme.busy is busy") }
+            return Empty()
+        }
+    }
+
+    private func note(_ text: String) {
+        lifecycleCalls.append(text)
     }
 
     private func open(_ url: String, _ options: OpenOptions) async throws -> OpenResult {
