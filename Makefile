@@ -23,6 +23,7 @@ endif
 INSTALLED = \
 	$(PROGRAMS:%=bin/%) \
 	$(addprefix share/openurl/handlers/,$(notdir $(HANDLERS))) \
+	share/applications/org.openurl.Router1.desktop \
 	share/dbus-1/services/org.openurl.Router1.service \
 	lib/systemd/user/openurld.service \
 	share/man/man1/openurl.1 \
@@ -67,6 +68,8 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 	install -m 644 $(HANDLERS) $(ROOT)/share/openurl/handlers
 	sed '/CFBundleExecutable/{n;s|>[^<]*<|>$(BINDIR)/todolist<|;}' Schemes/com.acme.todolist.plist | \
 		install -m 644 /dev/stdin $(ROOT)/share/openurl/handlers/com.acme.todolist.plist
+	sed 's|@BINDIR@|$(BINDIR)|' Packaging/org.openurl.Router1.desktop.in | \
+		install -m 644 /dev/stdin $(ROOT)/share/applications/org.openurl.Router1.desktop
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/org.openurl.Router1.service.in | \
 		install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.openurl.Router1.service
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurld.service.in | \

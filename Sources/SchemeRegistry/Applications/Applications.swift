@@ -82,10 +82,14 @@ public struct Applications: Sendable {
 }
 
 extension DesktopEntry {
-    /// Whether it leads back to the router: the registry wrote it, or its program is the command of this system.
+    /// Whether it leads back to the router: the registry wrote it, it stands for the router itself, or its program is the
+    /// command of this system.
     var isOwn: Bool {
-        handler != nil || command?.program.split(separator: "/").last == "openurl"
+        handler != nil || busName == Self.routerName || command?.program.split(separator: "/").last == "openurl"
     }
+
+    /// The router's name on the bus, which its own entry is called by.
+    private static let routerName = "org.openurl.Router1"
 }
 
 extension Scheme {
