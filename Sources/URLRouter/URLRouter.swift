@@ -24,7 +24,7 @@ public actor URLRouter {
         public var requestsPerCaller = 4096
         /// Requests that wait for one handler.
         public var waitingPerHandler = 16_384
-        /// How many handlers may open each other in a row.
+        /// How many handlers and commands may open each other in a row.
         public var hops: UInt32 = 8
         /// How long a URL waits for its handler to be done with the URL that it follows from.
         public var circleTimeout = Duration.seconds(1)
@@ -81,6 +81,7 @@ public actor URLRouter {
     /// The handler in the foreground: there is one at most.
     var foreground: HandlerSession?
     var startingCommands: [DesktopFileID: [StartingCommand]] = [:]
+    var commandHops = CommandHops()
 
     /// Makes a router.
     ///
@@ -163,7 +164,10 @@ public actor URLRouter {
             return try await open(text, with: handler, options, caller: caller)
         case .application(let application):
             let timeout = options.timeout ?? limits.openTimeout
-            return try await open(ApplicationRequest(text, application, options, timeout: timeout))
+            var request = ApplicationRequest(text, application, options, timeout: timeout)
+            let source = await source(of: caller)
+            request.hops = try hops(from: source, sendingSession(source))
+            return try await open(request)
         }
     }
 

@@ -188,6 +188,66 @@ import Testing
         #expect(error.message.contains("leads back to openurl"), "\(error.message)")
     }
 
+    /// The router's entry as it is installed, and one that has nothing but the bus.
+    @Test(arguments: [true, false]) func theRoutersOwnEntryLeadsNowhere(isInstalled: Bool) async throws {
+        let id = "org.openurl.Router1"
+        let router = try await Router { directory in
+            try script("other", "exit 0", in: directory)
+            let file = directory.appending(path: "XDG_DATA_HOME/applications/\(id).desktop")
+            var text = try String(contentsOf: Self.routersEntry, encoding: .utf8)
+                .replacing("@BINDIR@", with: Router.products.path)
+            if !isInstalled {
+                text = text.split(separator: "\n").filter { !$0.hasPrefix("Exec=") }.joined(separator: "\n")
+                text += "\nMimeType=x-scheme-handler/https;x-scheme-handler/own;\n"
+            }
+            try text.write(to: file, atomically: true, encoding: .utf8)
+        }
+        defer { router.stop() }
+        if isInstalled {
+            let check = try await router.tool("desktop-file-validate", router.desktopEntry(id).path)
+            #expect(check.output == "" && check.status == 0)
+        }
+        for scheme in ["https", "own", "other"] {
+            let type = "x-scheme-handler/\(scheme)"
+            #expect(try await router.tool("gio", "mime", type, "\(id).desktop").status == 0)
+        }
+        #expect(try await router.reload() == [:])
+        let fixed = try await router.failure("https://example.com/")
+        #expect(fixed.code == .noHandler)
+        #expect(fixed.message.contains("leads back to openurl"), "\(fixed.message)")
+        #expect(try await router.failure("own:1").code == .noHandler)
+        // What others claim is theirs, and the desktop reaches it through the router.
+        #expect(try await router.open("other:1").handler == "other.desktop")
+        #expect(try await router.tool("gio", "open", "other:2").status == 0)
+    }
+
+    private static let routersEntry = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../Packaging/org.openurl.Router1.desktop.in").standardizedFileURL
+
+    /// A command that waits for what it opens, and one that does not.
+    @Test(arguments: ["", "&"]) func aCommandThatOpensItsOwnURLIsALoop(_ background: String) async throws {
+        let router = try await Router { directory in
+            let openurl = Router.products.appending(path: "openurl").path
+            let body = "exec 3>\(directory.path)/pipe; echo opened >&3; \(openurl) \"$1\" 2>&3 \(background)"
+            try script("loop", body, in: directory)
+        }
+        defer { router.stop() }
+        let pipe = router.bus.directory.appending(path: "pipe").path
+        #expect(try await router.run("mkfifo", pipe).status == 0)
+        // It ends with the last of the commands, as each is there before the one that opened it has ended.
+        async let output = router.run("cat", pipe).output
+        do throws(CallError) {
+            _ = try await router.open("loop:1")
+        } catch {
+            // The last command's no comes back through all that wait for it, if it comes soon enough to be one.
+            guard case .remote(let remote) = error else { throw error }
+            #expect(OpenURLError(remote)?.code == .declined)
+        }
+        let lines = try await output.split(separator: "\n")
+        #expect(lines.count { $0 == "opened" } == 9)
+        #expect(lines.contains { $0.contains("9 handlers in a row have opened each other") }, "\(lines)")
+    }
+
     @Test func theUsersChoiceDecidesAndCanBeTakenBack() async throws {
         let id = "com.example.both"
         let router = try await Router([id: []]) { directory in

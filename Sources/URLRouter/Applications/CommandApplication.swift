@@ -25,6 +25,7 @@ extension URLRouter {
             self.log.info("\(request.id) \(exit)")
             command.ended(exit)
         }
+        commandHops.add(process.pid, hops: request.hops)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
         let started = request.phase("processStarted")
         let timer = loop.schedule(at: .now + min(limits.settleTime, max(request.left, .zero))) { command.settled() }

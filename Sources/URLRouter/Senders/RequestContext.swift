@@ -38,11 +38,8 @@ extension URLRouter {
         let sender = sendingSession(source)
         try checkSource(sender, mayOpen: session.handler)
         var context = OpenContext()
-        request.cause = sender?.inHand.values.max { ($0.context?.hops ?? 0) < ($1.context?.hops ?? 0) }
-        context.hops = sender == nil ? 0 : (request.cause?.context?.hops ?? 0) + 1
-        guard context.hops <= limits.hops else {
-            throw OpenURLError(.loopDetected, "\(context.hops) handlers in a row have opened each other")
-        }
+        request.cause = sender?.deepestInHand
+        context.hops = try hops(from: source, sender)
         context.sourceApplication = sender?.id.rawValue
         context.source = source
         context.annotation = request.options.annotation
@@ -50,5 +47,22 @@ extension URLRouter {
         context.desktopStartupID = request.options.desktopStartupID
         context.accepted = request.accepted
         return context
+    }
+
+    /// How many openings led to one by this sender: none, unless it is a handler or a command that was started for a URL.
+    func hops(from source: OpenContext.Source, _ sender: HandlerSession?) throws(OpenURLError) -> UInt32 {
+        let before = sender.map { $0.deepestInHand?.context?.hops ?? 0 } ?? source.pid.flatMap { commandHops[$0] }
+        guard let before else { return 0 }
+        guard before < limits.hops else {
+            throw OpenURLError(.loopDetected, "\(before + 1) handlers in a row have opened each other")
+        }
+        return before + 1
+    }
+}
+
+extension HandlerSession {
+    /// The URL that it has in hand and that most openings led to.
+    fileprivate var deepestInHand: OpenRequest? {
+        inHand.values.max { ($0.context?.hops ?? 0) < ($1.context?.hops ?? 0) }
     }
 }

@@ -1,0 +1,36 @@
+import Glibc
+import Testing
+
+@testable import URLRouter
+
+/// Which commands the router's callers descend from.
+struct CommandHopsTests {
+    private let session = getsid(0)
+    private let process = UInt32(getpid())
+
+    @Test func whoeverIsInTheCommandsSessionDescendsFromIt() {
+        var hops = CommandHops()
+        #expect(hops[process] == nil)
+        hops.add(session, hops: 3)
+        #expect(hops[process] == 3)
+        #expect(hops[UInt32.max] == nil)
+        #expect(hops[UInt32(Int32.max)] == nil)
+    }
+
+    @Test func aCommandThatWasStartedLongAgoDoesNotCount() {
+        var hops = CommandHops()
+        hops.add(session, hops: 3, now: .now - CommandHops.period)
+        #expect(hops[process] == nil)
+    }
+
+    @Test func aNumberThatIsUsedAgainStandsForTheLastCommand() {
+        var hops = CommandHops()
+        hops.add(session, hops: 3, now: .now - CommandHops.period)
+        hops.add(session, hops: 1)
+        #expect(hops[process] == 1)
+        hops.add(session, hops: 2)
+        #expect(hops[process] == 2)
+        hops.add(session + 1, hops: 0, now: .now + CommandHops.period * 2)
+        #expect(hops[process] == nil)
+    }
+}
