@@ -15,6 +15,7 @@ let package = Package(
         .library(name: "SchemeRegistry", targets: ["SchemeRegistry"]),
         .library(name: "OpenURL", targets: ["OpenURL", "OpenURLBus", "DBus", "RFC1808"]),
         .library(name: "URLHandler", targets: ["URLHandler", "OpenURLBus", "DBus", "RFC1808"]),
+        .library(name: "URLHandlerTesting", targets: ["URLHandlerTesting", "URLHandler", "OpenURLBus", "DBus"]),
         .executable(name: "openurl", targets: ["openurl"]),
         .executable(name: "openurld", targets: ["openurld"]),
         .executable(name: "todolist", targets: ["todolist"]),
@@ -61,6 +62,7 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),
+        .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
 
         // Programs.
         .executableTarget(
@@ -73,10 +75,14 @@ let package = Package(
         ),
 
         // Examples: they build, run and are tested.
-        .target(name: "TodoList", dependencies: ["RFC1808"], path: "examples/todolist/TodoList"),
+        .target(
+            name: "TodoList",
+            dependencies: ["DBus", "RFC1808", "URLHandler"],
+            path: "examples/todolist/TodoList"
+        ),
         .executableTarget(
             name: "todolist",
-            dependencies: ["DBus", "RFC1808", "TodoList", "URLHandler"],
+            dependencies: ["DBus", "TodoList", "URLHandler"],
             path: "examples/todolist/todolist"
         ),
         .executableTarget(
@@ -110,13 +116,18 @@ let package = Package(
         ),
         .testTarget(
             name: "URLHandlerTests",
-            dependencies: ["DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler", "testhandler"]
+            dependencies: [
+                "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler", "URLHandlerTesting", "testhandler",
+            ]
         ),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SQLite", "SchemeRegistry"]),
-        .testTarget(name: "TodoListTests", dependencies: ["RFC1808", "TodoList"]),
+        .testTarget(
+            name: "TodoListTests",
+            dependencies: ["DBus", "OpenURLBus", "RFC1808", "TodoList", "URLHandler", "URLHandlerTesting"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,7 +1,7 @@
 public import DBus
 internal import Glibc
 public import OpenURLBus
-internal import RFC1808
+package import RFC1808
 
 /// The running handler: its state, and the sequences in which its delegate is called.
 ///
@@ -24,14 +24,14 @@ public final class Application {
     /// Who sent the URL that is being opened, as far as the bus and the kernel know; nil between URLs.
     public private(set) var source: OpenContext.Source?
 
-    let backgroundTasks: BackgroundTasks
+    package let backgroundTasks: BackgroundTasks
     let observers = Observers()
     private let delegate: any ApplicationDelegate
     private let progress: Progress
     private let store: (any RestorableStateStore)?
     private var terminate: () -> Void = {}
 
-    init(
+    package init(
         _ identifier: BusName,
         delegate: any ApplicationDelegate,
         progress: Progress = Progress(),
@@ -51,17 +51,33 @@ public final class Application {
     ///
     /// - Throws: ``OpenURLError`` with the code `launchVetoed` or `declined`.
     func open(_ url: GenericURL, _ context: OpenContext) async throws(OpenURLError) -> OpenAnswer {
+        let (outcome, trace) = await handle(url, context)
+        return OpenAnswer(isHandled: true, reply: try outcome.get(), trace: trace)
+    }
+
+    /// Goes through the sequence of a URL.
+    ///
+    /// - Returns: the handler's reply, or why there is none, and what was called.
+    package func handle(
+        _ url: GenericURL,
+        _ context: OpenContext
+    ) async -> (outcome: Result<[String: Value], OpenURLError>, trace: [TracePhase]) {
         var result = SequenceResult(start: context.accepted ?? TracePhase.now)
         source = context.source
         defer { source = nil }
         await perform(context.inBackground ? .openInBackground : .open, url, context, &result)
+        return (outcome(of: result), result.trace)
+    }
+
+    private func outcome(of result: SequenceResult) -> Result<[String: Value], OpenURLError> {
         // A refusal ends neither the launch nor the process.
         if let veto = result.veto {
-            throw OpenURLError(.launchVetoed, "\(veto.rawValue) of \(identifier) refused the URL")
+            return .failure(OpenURLError(.launchVetoed, "\(veto.rawValue) of \(identifier) refused the URL"))
         }
         switch result.response {
-        case .handled(let reply): return OpenAnswer(isHandled: true, reply: reply, trace: result.trace)
-        case .declined(let reason): throw OpenURLError(.declined, reason ?? "\(identifier) declined the URL")
+        case .handled(let reply): return .success(reply)
+        case .declined(let reason):
+            return .failure(OpenURLError(.declined, reason ?? "\(identifier) declined the URL"))
         }
     }
 
@@ -69,7 +85,7 @@ public final class Application {
     ///
     /// - Returns: what was called.
     @discardableResult
-    func handle(_ event: LifecycleEvent, notifications: [String: Value] = [:]) async -> [TracePhase] {
+    package func handle(_ event: LifecycleEvent, notifications: [String: Value] = [:]) async -> [TracePhase] {
         var context = OpenContext()
         context.notifications = notifications
         var result = SequenceResult()

@@ -1,7 +1,7 @@
 internal import OpenURLBus
 
 /// What happens to a handler, one at a time.
-enum LifecycleEvent: CaseIterable {
+package enum LifecycleEvent: CaseIterable {
     /// It is wanted in the foreground, without a URL.
     case activate
     /// A URL, which brings it to the foreground.

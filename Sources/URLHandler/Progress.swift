@@ -2,7 +2,7 @@ internal import OpenURLBus
 internal import Synchronization
 
 /// What the handler is doing, for those who ask on the event loop while the main actor is busy.
-final class Progress: Sendable {
+package final class Progress: Sendable {
     private struct Content {
         var state = HandlerState.notRunning
         var phase = ""
@@ -16,6 +16,8 @@ final class Progress: Sendable {
     var phase: String { content.withLock { $0.phase } }
     /// Background tasks that have begun and not ended.
     var openTasks: Int { content.withLock { $0.openTasks } }
+
+    package init() {}
 
     func update(state: HandlerState) {
         content.withLock { $0.state = state }

@@ -203,9 +203,10 @@ import Testing
         return text.components(separatedBy: "```\(language)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
     }
 
-    @Test func theSwiftHandlerOfTheReadmeIsTheToDoList() throws {
+    @Test(arguments: ["TodoList/TodoDelegate.swift", "todolist/main.swift"])
+    func theSwiftHandlerOfTheReadmeIsTheToDoList(file: String) throws {
         let source = try String(
-            contentsOf: Self.root.appending(path: "examples/todolist/todolist/main.swift"),
+            contentsOf: Self.root.appending(path: "examples/todolist/\(file)"),
             encoding: .utf8
         )
         #expect(try readme("swift").contains(source))

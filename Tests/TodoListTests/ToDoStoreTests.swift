@@ -145,7 +145,7 @@ struct ToDoStoreTests {
 }
 
 /// A directory that is removed at the end of the test that made it.
-private final class TemporaryDirectory: Sendable {
+final class TemporaryDirectory: Sendable {
     let path: String
 
     init() throws {

@@ -62,6 +62,20 @@ import Testing
         try await first.value
     }
 
+    @Test func theQueueIsIdleAsSoonAsTheLastSenderHasItsAnswer() async throws {
+        #expect(queue.isIdle)
+        let event = add { #expect(!queue.isIdle) }
+        #expect(!queue.isIdle)
+        try await event.value
+        #expect(queue.isIdle)
+        let failing = add { throw CancellationError() }
+        await #expect(throws: CancellationError.self) { try await failing.value }
+        #expect(queue.isIdle)
+        await finish()
+        // It is ending, which is something to do.
+        #expect(!queue.isIdle)
+    }
+
     @Test func whatAnEventThrowsIsWhatItsSenderGets() async throws {
         let failing = add { throw OpenURLError(.declined, "no") }
         let next = add { "next" }

@@ -35,7 +35,7 @@ extension Application {
 }
 
 /// Who gives a handler time in the background: the router.
-protocol BackgroundTimekeeper: Sendable {
+package protocol BackgroundTimekeeper: Sendable {
     /// - Returns: the task's number there; nil where the router cannot be asked.
     func begin(_ name: String) async -> UInt32?
     func end(_ number: UInt32)
@@ -44,7 +44,7 @@ protocol BackgroundTimekeeper: Sendable {
 }
 
 /// The tasks that have begun and not ended.
-@MainActor final class BackgroundTasks {
+@MainActor package final class BackgroundTasks {
     private struct OpenTask {
         var expirationHandler: (@MainActor () -> Void)?
         /// The router's number for it, where it has one.
@@ -77,8 +77,11 @@ protocol BackgroundTimekeeper: Sendable {
         timekeeper?.end(number)
     }
 
+    /// How many have begun and not ended.
+    package var count: Int { tasks.count }
+
     /// Calls the expiration handlers, the one of the oldest task first.
-    func expire() {
+    package func expire() {
         for number in tasks.keys.sorted() {
             // Nil where an expiration handler before has ended this task too.
             let handler = tasks[number]?.expirationHandler

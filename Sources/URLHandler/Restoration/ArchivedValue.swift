@@ -15,7 +15,7 @@ enum ArchivedValue: Hashable {
 }
 
 /// A file that is none of ours, or has been damaged.
-struct DamagedArchive: Error {}
+package struct DamagedArchive: Error {}
 
 /// The bytes of an archived value: a tag, then numbers in base 128, texts and containers with their length before them.
 ///

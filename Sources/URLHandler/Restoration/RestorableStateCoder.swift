@@ -30,7 +30,7 @@ public final class RestorableStateCoder {
 }
 
 /// A handler's state as it is kept between two of its processes.
-struct SavedState: Hashable {
+package struct SavedState: Hashable {
     var version: Int
     var values: [String: ArchivedValue]
 
@@ -43,7 +43,7 @@ struct SavedState: Hashable {
     private static let mark = Array("openurl-state 1\n".utf8)
 
     /// The contents of a file: the mark, a checksum of the rest, the handler's own version, the values.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         var content = ArchiveWriter()
         content.append(.integer(Int64(version)))
         content.append(.record(values))
@@ -53,7 +53,7 @@ struct SavedState: Hashable {
     }
 
     /// Reads the contents of a file.
-    init(bytes: [UInt8]) throws(DamagedArchive) {
+    package init(bytes: [UInt8]) throws(DamagedArchive) {
         guard bytes.starts(with: Self.mark) else { throw DamagedArchive() }
         var reader = ArchiveReader(bytes[Self.mark.count...])
         let checksum = try reader.number()

@@ -4,7 +4,7 @@ internal import OpenURLBus
 internal import SystemPackage
 
 /// Where a handler's state is between two of its processes.
-@MainActor protocol RestorableStateStore: AnyObject {
+@MainActor package protocol RestorableStateStore: AnyObject {
     /// Hands out what was saved, once: if the launch does not get as far as ``finishRestoring()``, the state is the suspect,
     /// and the next launch does without.
     func beginRestoring() -> SavedState?

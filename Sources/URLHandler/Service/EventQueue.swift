@@ -21,8 +21,12 @@ final class EventQueue: Sendable {
 
     private let state = Mutex(State())
 
-    /// Whether nothing runs and nothing waits.
-    var isIdle: Bool { state.withLock { !$0.isRunning } }
+    /// Events that have arrived and are not done. Counted apart from what the main actor runs, as it learns that the queue is
+    /// empty after the sender of the last event has its answer and may ask.
+    private let unfinished = Atomic(0)
+
+    /// Whether all events that have arrived are done.
+    var isIdle: Bool { unfinished.load(ordering: .relaxed) == 0 }
 
     private enum Refusal {
         case full, finished
@@ -36,8 +40,11 @@ final class EventQueue: Sendable {
         try await withCheckedThrowingContinuation { result in
             let refusal = add {
                 do {
-                    result.resume(returning: try await body())
+                    let value = try await body()
+                    self.unfinished.subtract(1, ordering: .relaxed)
+                    result.resume(returning: value)
                 } catch {
+                    self.unfinished.subtract(1, ordering: .relaxed)
                     result.resume(throwing: error)
                 }
             }
@@ -56,6 +63,7 @@ final class EventQueue: Sendable {
         let starts = state.withLock { state in
             guard !state.isFinished else { return false }
             state.isFinished = true
+            unfinished.add(1, ordering: .relaxed)
             state.waiting.append(event)
             return Self.starts(&state)
         }
@@ -67,6 +75,7 @@ final class EventQueue: Sendable {
             if state.isFinished { return (.finished, false) }
             if state.waiting.count >= Self.limit { return (.full, false) }
             state.waiting.append(event)
+            unfinished.add(1, ordering: .relaxed)
             return (nil, Self.starts(&state))
         }
         if starts { start() }

@@ -1,0 +1,72 @@
+import DBus
+import OpenURLBus
+import RFC1808
+import Testing
+import URLHandlerTesting
+
+@testable import URLHandler
+
+/// The driver takes a delegate through every sequence as the bus would.
+@MainActor @Suite(.timeLimit(.minutes(1))) struct HandlerDriverTests {
+    private let delegate = RecordingDelegate()
+
+    @Test func eachEventReturnsItsStepsAndTheState() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        let saving = ["shouldSaveApplicationState", "willEncodeRestorableState"]
+        let launch = await driver.launch()
+        #expect(launch.steps == ["willFinishLaunching", "didFinishLaunching", "didBecomeActive"])
+        #expect(launch.state == .active)
+        let background = await driver.enterBackground()
+        #expect(background.steps == ["willResignActive", "didEnterBackground"] + saving)
+        #expect(background.state == .background)
+        #expect(await driver.enterForeground().steps == ["willEnterForeground", "didBecomeActive"])
+        #expect(await driver.receiveMemoryWarning().steps == ["didReceiveMemoryWarning"])
+        #expect(await driver.notify("clock", "12:00").steps == ["didReceiveNotification"])
+        #expect(delegate.notifications == ["clock 12:00"])
+        let end = await driver.terminate()
+        #expect(end.steps == ["willTerminate"])
+        #expect(end.state == .notRunning)
+    }
+
+    @Test func aURLArrivesWithEverythingThatBelongsToIt() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        await driver.enterBackground()
+        let result = try await driver.open(
+            "app:x",
+            from: "com.example.sender",
+            annotation: "note",
+            inBackground: true,
+            notifications: ["clock": "12:00"]
+        )
+        #expect(result.steps == ["didReceiveNotification", "open"])
+        #expect(result.state == .background)
+        #expect(try result.outcome.get() == [:])
+        #expect(delegate.urls == ["app:x"])
+        #expect(delegate.senders == ["com.example.sender"])
+        #expect(delegate.annotations == ["note"])
+    }
+
+    @Test func aVetoIsTheOutcomeAndTheTraceIsThereAllTheSame() async throws {
+        delegate.didAgrees = false
+        let result = try await HandlerDriver("com.example.app", delegate: delegate).open("app:x")
+        let error = OpenURLError(.launchVetoed, "didFinishLaunching of com.example.app refused the URL")
+        #expect(throws: error) { try result.outcome.get() }
+        #expect(result.trace.map(\.answer) == [true, false, true])
+    }
+
+    @Test func whatIsNoURLIsTheTestsMistake() async {
+        await #expect(throws: GenericURL.ParseError.self) {
+            try await HandlerDriver(delegate: delegate).open("no url\n")
+        }
+        #expect(delegate.names == [])
+    }
+
+    @Test func backgroundTasksExpireWhenTheTestSaysSo() async {
+        let driver = HandlerDriver(delegate: delegate)
+        var expirations = 0
+        _ = await driver.application.beginBackgroundTask(named: "work") { expirations += 1 }
+        #expect(driver.openBackgroundTasks == 1)
+        driver.expireBackgroundTasks()
+        #expect(expirations == 1)
+    }
+}
