@@ -1,0 +1,36 @@
+import Testing
+
+@testable import URLRouter
+
+/// How often a handler may crash before it is left alone for a while.
+@Suite struct CrashHistoryTests {
+    private let limits = URLRouter.Limits()
+    private let start = ContinuousClock.now
+
+    private func history(_ seconds: Double...) -> CrashHistory {
+        var history = CrashHistory()
+        for second in seconds { history.add(start + .seconds(second), limits) }
+        return history
+    }
+
+    @Test func twoCrashesAreNone() {
+        #expect(history().quarantine(at: start) == nil)
+        #expect(history(0, 1).quarantine(at: start + .seconds(1)) == nil)
+    }
+
+    @Test func threeWithinThePeriodAreAQuarantine() {
+        #expect(history(0, 5, 10).quarantine(at: start + .seconds(10)) == .seconds(30))
+        #expect(history(0, 5, 10).quarantine(at: start + .seconds(39)) == .seconds(1))
+        #expect(history(0, 5, 10).quarantine(at: start + .seconds(40)) == nil)
+    }
+
+    @Test func threeInALongerTimeAreNone() {
+        #expect(history(0, 5, 10.001).quarantine(at: start + .seconds(10.001)) == nil)
+        #expect(history(0, 9, 18, 27).quarantine(at: start + .seconds(27)) == nil)
+    }
+
+    @Test func afterAQuarantineTheCountBeginsAnew() {
+        #expect(history(0, 1, 2, 33, 34).quarantine(at: start + .seconds(34)) == nil)
+        #expect(history(0, 1, 2, 33, 34, 35).quarantine(at: start + .seconds(35)) == .seconds(30))
+    }
+}
