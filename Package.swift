@@ -117,7 +117,8 @@ let package = Package(
         .testTarget(
             name: "URLHandlerTests",
             dependencies: [
-                "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler", "URLHandlerTesting", "testhandler",
+                "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler", "URLHandlerTesting",
+                "testhandler",
             ]
         ),
         .testTarget(name: "CLITests", dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl"]),
