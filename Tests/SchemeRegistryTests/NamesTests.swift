@@ -15,6 +15,7 @@ struct BundleIdentifierTests {
             ("com.acme app", .forbiddenCharacter(" ")),
             ("com/acme.app", .forbiddenCharacter("/")), ("com.acmé", .forbiddenCharacter("é")),
             ("com.acme\0", .forbiddenCharacter("\0")), ("../a.b", .forbiddenCharacter("/")),
+            ("org.freedesktop.DBus", .reserved), ("org.openurl.Router1", .reserved),
         ] as [(String, BundleIdentifier.ParseError)]
     )
     func refuses(_ text: String, _ error: BundleIdentifier.ParseError) {

@@ -85,11 +85,9 @@ extension DesktopEntry {
     /// Whether it leads back to the router: the registry wrote it, it stands for the router itself, or its program is the
     /// command of this system.
     var isOwn: Bool {
-        handler != nil || busName == Self.routerName || command?.program.split(separator: "/").last == "openurl"
+        handler != nil || busName == BundleIdentifier.routerName
+            || command?.program.split(separator: "/").last == "openurl"
     }
-
-    /// The router's name on the bus, which its own entry is called by.
-    private static let routerName = "org.openurl.Router1"
 }
 
 extension Scheme {

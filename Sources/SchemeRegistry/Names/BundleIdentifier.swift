@@ -23,6 +23,8 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         case leadingDigit(element: String)
         /// A character outside `[A-Za-z0-9_.-]`.
         case forbiddenCharacter(Unicode.Scalar)
+        /// The name of the bus itself or of the router, which no handler can own.
+        case reserved
 
         /// The mistake as a message says it after the name of the key.
         public var description: String {
@@ -33,12 +35,20 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
             case .leadingDigit(let element): "has an element that starts with a digit: \(element)"
             case .forbiddenCharacter(let scalar):
                 "holds \(printable(scalar)); a bundle identifier is made of letters, digits, '-', '_' and '.'"
+            case .reserved: "is the bus name of the bus itself or of the router"
             }
         }
     }
 
+    /// The bus would let a handler have neither, and a service file for it would stand in for the router's.
+    private static let reserved: Set<String> = ["org.freedesktop.DBus", routerName]
+
+    /// The router's own name on the bus.
+    static let routerName = "org.openurl.Router1"
+
     /// Checks a text and keeps it unchanged.
     public init(_ text: String) throws(ParseError) {
+        guard !Self.reserved.contains(text) else { throw .reserved }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
         for scalar in text.unicodeScalars where !(isNameScalar(scalar) || scalar == ".") {
             throw .forbiddenCharacter(scalar)
