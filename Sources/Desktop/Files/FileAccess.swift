@@ -61,7 +61,12 @@ package func isBelow(_ path: String, _ directory: String) -> Bool {
 package func contents(ofFile path: String, limit: Int, followingLinks: Bool = false) throws(FileError) -> [UInt8] {
     let links = followingLinks ? 0 : O_NOFOLLOW
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | links)
-    guard descriptor >= 0 else { throw FileError(code: errno) }
+    guard descriptor >= 0 else {
+        guard errno == ENXIO else { throw FileError(code: errno) }
+        // A socket, or a device without a driver.
+        let status = try Desktop.status(of: path, followingLinks: followingLinks)
+        throw FileError("is \(fileTypeName(status)), not a file")
+    }
     defer { close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
