@@ -90,9 +90,9 @@ func installedCommand() -> String? {
             log.error("another process is \(RouterService.name) already")
             return 1
         }
+        await store.keepCurrent(router, announcingOn: connection)
         await router.adoptRunning()
         await router.watchMemory()
-        await store.keepCurrent(router, announcingOn: connection)
         log.info("ready", metadata: ["handlers": "\(registry.handlers.count)"])
         await connection.waitUntilClosed()
         if isEnding.load(ordering: .relaxed) { return 0 }
