@@ -8,6 +8,8 @@ public struct ApplicationLoader: Sendable {
     private let directories: DesktopDirectories
     private var known: [DesktopFile.Location: Known] = [:]
     private var loaded: Loaded?
+    /// How many entries have been read since there is this loader.
+    private(set) var readCount = 0
 
     private struct Known: Sendable {
         let version: FileVersion
@@ -37,9 +39,12 @@ public struct ApplicationLoader: Sendable {
     ///   applications do not depend on them; the next update reads them.
     /// - Returns: whether the applications are others now.
     public mutating func update(assumingEntriesOf handlers: [Handler] = []) -> Bool {
+        update(assumingEntriesOf: handlers, now: currentTime())
+    }
+
+    mutating func update(assumingEntriesOf handlers: [Handler] = [], now: Int64) -> Bool {
         var assumed: [DesktopFileID: Handler] = [:]
         for handler in handlers { if let id = handler.desktopFileID { assumed[id] = handler } }
-        let now = currentTime()
         let (locations, diagnostics) = DesktopEntries.locations(in: directories)
         var next: [DesktopFile.Location: Known] = [:]
         let files = locations.map { location in
@@ -52,6 +57,7 @@ public struct ApplicationLoader: Sendable {
                 return known.file
             }
             let file = DesktopFile(reading: location, languages: directories.languages)
+            readCount += 1
             if let before, before == version(of: location), before.isSettled(at: now) {
                 next[location] = Known(version: before, file: file)
             }

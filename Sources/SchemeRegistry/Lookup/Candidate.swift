@@ -10,7 +10,8 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     case directory
     /// A handler of the registry before an application of the desktop's in a directory of the same precedence.
     case kind
-    /// The desktop's own order among its applications.
+    /// The desktop's own order among its applications, by which one also loses to a handler that comes before the
+    /// application in front of it.
     case association
     /// The earlier registration.
     case registrationDate

@@ -112,7 +112,9 @@ private struct Claim {
         if case .application = first.claimant, case .application = second.claimant { return .association }
         if first.host != second.host { return .host }
         guard case .handler(let left) = first.claimant, case .handler(let right) = second.claimant else {
-            return first.claimant.precedence != second.claimant.precedence ? .directory : .kind
+            if first.claimant.precedence < second.claimant.precedence { return .directory }
+            // An application of an earlier directory is behind the handler only where the desktop has it behind another one.
+            return first.claimant.precedence == second.claimant.precedence ? .kind : .association
         }
         // Handlers of one registry differ in their ids at least.
         return Handler.decidingRule(left, right) ?? .identifier

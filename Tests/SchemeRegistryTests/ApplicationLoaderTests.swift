@@ -1,0 +1,179 @@
+import Desktop
+import Glibc
+import Testing
+
+@testable import SchemeRegistry
+
+/// An update reads what has changed, and nothing else.
+struct ApplicationLoaderTests {
+    private let root: TemporaryDirectory
+    /// A time at which all that the test wrote is long ago.
+    private let later: Int64
+
+    init() throws {
+        root = try TemporaryDirectory()
+        later = currentTime() + 3_600_000_000_000
+    }
+
+    private func loader() -> ApplicationLoader { ApplicationLoader(root.desktop()) }
+
+    private func update(
+        _ loader: inout ApplicationLoader,
+        assuming handlers: [Handler] = [],
+        now: Int64? = nil
+    ) -> Bool {
+        loader.update(assumingEntriesOf: handlers, now: now ?? later)
+    }
+
+    private func ids(_ loader: ApplicationLoader) -> [String] { loader.applications.all.map(\.id.rawValue) }
+
+    @Test func theFirstUpdateIsAChangeAndTheNextIsNone() throws {
+        var loader = loader()
+        #expect(update(&loader))
+        #expect(!update(&loader))
+        #expect(loader.readCount == 0)
+        try root.writeEntry("home/applications/a.desktop", opening: ["web"])
+        try root.writeEntry("data1/applications/b.desktop", opening: ["web"])
+        #expect(ids(loader) == [])
+        #expect(update(&loader))
+        #expect(ids(loader) == ["a.desktop", "b.desktop"])
+        #expect(loader.readCount == 2)
+        #expect(!update(&loader))
+        #expect(loader.readCount == 2)
+    }
+
+    @Test func readsOnlyWhatHasChanged() throws {
+        var loader = loader()
+        for name in ["a", "b", "c"] { try root.writeEntry("home/applications/\(name).desktop", opening: ["web"]) }
+        _ = update(&loader)
+        try root.writeEntry("home/applications/b.desktop", opening: ["mail"])
+        #expect(update(&loader))
+        #expect(loader.readCount == 4)
+        #expect(try loader.applications.claiming(Scheme("mail")).map(\.id.rawValue) == ["b.desktop"])
+        #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["a.desktop", "c.desktop"])
+        // Another time and the same contents: it is read, and the applications are the same.
+        try root.setDate("home/applications/b.desktop", seconds: 5)
+        #expect(!update(&loader))
+        #expect(loader.readCount == 5)
+    }
+
+    @Test func forgetsWhatIsGone() throws {
+        var loader = loader()
+        let file = try root.writeEntry("home/applications/a.desktop", opening: ["web"])
+        try root.writeEntry("data1/applications/a.desktop", opening: ["mail"])
+        _ = update(&loader)
+        try #require(unlink(file) == 0)
+        #expect(update(&loader))
+        #expect(loader.applications.all.map(\.precedence) == [1])
+        #expect(loader.readCount == 2)
+        // The same entry again is a file that was not seen before.
+        try root.writeEntry("home/applications/a.desktop", opening: ["web"])
+        #expect(update(&loader))
+        #expect(loader.applications.all.map(\.precedence) == [0])
+        #expect(loader.readCount == 3)
+    }
+
+    /// Of two changes within one tick of the file system's clock the second leaves no mark.
+    @Test func aFileThatWasJustWrittenIsReadAgain() throws {
+        var loader = loader()
+        try root.writeEntry("home/applications/a.desktop", opening: ["web"])
+        let now = currentTime()
+        #expect(update(&loader, now: now))
+        #expect(!update(&loader, now: now))
+        #expect(loader.readCount == 2)
+        #expect(!update(&loader))
+        #expect(!update(&loader))
+        #expect(loader.readCount == 3)
+    }
+
+    @Test func aLinkThatLeadsElsewhereNowIsAnotherFile() throws {
+        var loader = loader()
+        let old = try root.writeEntry("opt/old.desktop", opening: ["old"])
+        let new = try root.writeEntry("opt/new.desktop", opening: ["new"])
+        let link = try root.link("home/applications/a.desktop", to: old)
+        _ = update(&loader)
+        try #require(unlink(link) == 0)
+        try root.link("home/applications/a.desktop", to: new)
+        #expect(update(&loader))
+        #expect(loader.applications.schemes.map(\.rawValue) == ["new"])
+    }
+
+    @Test func whatCannotBeReadIsADiagnosticUntilItCan() throws {
+        var loader = loader()
+        try root.link("home/applications/a.desktop", to: "missing")
+        #expect(update(&loader))
+        #expect(loader.applications.all.isEmpty)
+        #expect(loader.applications.diagnostics.map(\.reason) == ["does not exist"])
+        try root.writeEntry("home/applications/missing", opening: ["web"])
+        #expect(update(&loader))
+        #expect(ids(loader) == ["a.desktop"])
+        #expect(loader.applications.diagnostics.isEmpty)
+    }
+
+    @Test func aChangeOfTheAssociationsIsAChange() throws {
+        var loader = loader()
+        for name in ["a", "b"] { try root.writeEntry("home/applications/\(name).desktop", opening: ["web"]) }
+        _ = update(&loader)
+        try root.write(associations(defaults: ["web": "b.desktop"]), to: "config/mimeapps.list")
+        #expect(update(&loader))
+        #expect(try loader.applications.desktopChoice(for: Scheme("web"))?.id.rawValue == "b.desktop")
+        #expect(loader.readCount == 2)
+        #expect(!update(&loader))
+    }
+
+    @Test func aProgramThatComesOrGoesIsAChange() throws {
+        var loader = loader()
+        try root.writeEntry("home/applications/a.desktop", opening: ["web"], command: "viewer %u")
+        _ = update(&loader)
+        #expect(ids(loader) == [])
+        let program = try root.writeProgram("bin/viewer")
+        #expect(update(&loader))
+        #expect(ids(loader) == ["a.desktop"])
+        try #require(unlink(program) == 0)
+        #expect(update(&loader))
+        #expect(ids(loader) == [])
+        #expect(loader.readCount == 1)
+    }
+
+    @Test func ownEntriesAreTakenUnreadWhereTheCallerAsksForIt() throws {
+        var loader = loader()
+        let handler = try Handler.test("com.acme.app", opening: ["todolist"])
+        let mark = "X-OpenURL-Handler=com.acme.app"
+        try root.writeEntry("home/applications/com.acme.app.desktop", opening: ["todolist"], mark)
+        try root.writeEntry("data1/applications/other.desktop", opening: ["web"])
+        #expect(update(&loader, assuming: [handler]))
+        #expect(loader.readCount == 1)
+        #expect(ids(loader) == ["other.desktop"])
+        let id = try desktopFile("com.acme.app.desktop")
+        #expect(loader.applications.entries.entries[id]?.handler == "com.acme.app")
+        #expect(loader.applications.entries.entries[id]?.mimeTypes == [])
+        // Then it is read, and known.
+        #expect(update(&loader))
+        #expect(loader.readCount == 2)
+        #expect(loader.applications.entries.entries[id]?.urlSchemes == ["todolist"])
+        #expect(!update(&loader))
+        #expect(loader.readCount == 2)
+    }
+
+    @Test func onlyTheUsersOwnEntriesAreTakenUnread() throws {
+        var loader = loader()
+        let handler = try Handler.test("com.acme.app", opening: ["todolist"])
+        try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["web"])
+        #expect(update(&loader, assuming: [handler]))
+        #expect(loader.readCount == 1)
+        #expect(ids(loader) == ["com.acme.app.desktop"])
+        // A handler that opens nothing has no entry to be taken for.
+        try root.writeEntry("home/applications/com.acme.none.desktop", opening: ["mail"])
+        #expect(update(&loader, assuming: [try .test("com.acme.none", opening: [])]))
+        #expect(ids(loader) == ["com.acme.app.desktop", "com.acme.none.desktop"])
+    }
+
+    @Test func dependsOnTheDirectoriesAndTheAssociations() {
+        let paths = loader().paths
+        let expected = [
+            "home/applications", "data1/applications", "data2/applications", "config/mimeapps.list",
+            "etc/mimeapps.list", "data1/applications/mimeapps.list", "data2/applications/defaults.list",
+        ]
+        for path in expected { #expect(paths.contains("\(root.path)/\(path)")) }
+    }
+}

@@ -1,0 +1,99 @@
+import Desktop
+import Glibc
+import Testing
+
+@testable import SchemeRegistry
+
+extension TemporaryDirectory {
+    /// The desktop's directories below this one: `home` is the user's, then `data1` and `data2`.
+    func desktop(languages: String = "C") -> DesktopDirectories {
+        DesktopDirectories(environment: [
+            "HOME": path, "PATH": "\(path)/bin:/usr/bin:/bin", "LANG": languages,
+            "XDG_CONFIG_HOME": "\(path)/config", "XDG_CONFIG_DIRS": "\(path)/etc",
+            "XDG_DATA_HOME": "\(path)/home", "XDG_DATA_DIRS": "\(path)/data1:\(path)/data2",
+        ])
+    }
+
+    @discardableResult
+    func write(_ text: String, to name: String) throws -> String {
+        try write(Array(text.utf8), to: name)
+    }
+
+    /// Writes a program, which an entry has to have to count as installed.
+    @discardableResult
+    func writeProgram(_ name: String) throws -> String {
+        let file = try write("#!/bin/sh\n", to: name)
+        try #require(chmod(file, 0o755) == 0)
+        return file
+    }
+
+    /// Writes the entry of an application, with further lines.
+    @discardableResult
+    func writeEntry(
+        _ name: String,
+        opening schemes: [String],
+        command: String = "true %u",
+        _ lines: String...
+    ) throws -> String {
+        let types = schemes.map { "x-scheme-handler/\($0);" }.joined()
+        let entry = ["[Desktop Entry]", "Type=Application", "Name=\(name)", "Exec=\(command)", "MimeType=\(types)"]
+        return try write((entry + lines).map { "\($0)\n" }.joined(), to: name)
+    }
+
+    /// The text of a file; `nil` if there is none.
+    func read(_ name: String) throws -> String? {
+        do throws(FileError) {
+            return String(decoding: try contents(ofFile: "\(path)/\(name)", limit: 1 << 20), as: UTF8.self)
+        } catch {
+            guard error == FileError(code: ENOENT) else { throw error }
+            return nil
+        }
+    }
+}
+
+extension Handler {
+    /// A handler that claims schemes for any host, or for some.
+    static func test(
+        _ id: String,
+        opening schemes: [String] = ["todolist"],
+        hosts: [String]? = nil,
+        program: Program? = .nameOnPath("x"),
+        isFixed: Bool = false,
+        precedence: Int = 0,
+        date: Int64 = 0,
+        _ change: (inout HandlerManifest) throws -> Void = { _ in }
+    ) throws -> Handler {
+        var manifest = HandlerManifest(identifier: try BundleIdentifier(id), executable: .name("x"))
+        manifest.urlTypes = [
+            URLType(schemes: try schemes.map { try Scheme($0) }, hosts: try hosts?.map { try HostPattern($0) })
+        ]
+        manifest.isFixed = isFixed
+        try change(&manifest)
+        return Handler(
+            manifest: manifest,
+            path: "/\(precedence)/\(id).plist",
+            entry: "/\(precedence)/\(id).plist",
+            program: program,
+            scope: isFixed ? .system : .user,
+            precedence: precedence,
+            registrationDate: RegistrationDate(nanoseconds: date)
+        )
+    }
+}
+
+/// What the user or the system chose, as a file has it.
+func associations(
+    defaults: KeyValuePairs<String, String> = [:],
+    added: KeyValuePairs<String, String> = [:],
+    removed: KeyValuePairs<String, String> = [:]
+) -> String {
+    let groups = [("Default Applications", defaults), ("Added Associations", added), ("Removed Associations", removed)]
+    return groups.map { name, lines in
+        "[\(name)]\n" + lines.map { "x-scheme-handler/\($0)=\($1)\n" }.joined()
+    }.joined()
+}
+
+/// The name of a desktop file that is right.
+func desktopFile(_ name: String) throws -> DesktopFileID {
+    try #require(DesktopFileID(rawValue: name))
+}

@@ -1,0 +1,249 @@
+import Desktop
+import Testing
+
+@testable import SchemeRegistry
+
+/// Who gets a URL where the desktop's applications have a say, and why.
+struct WinnerTests {
+    private let root: TemporaryDirectory
+    private let scheme: Scheme
+
+    init() throws {
+        root = try TemporaryDirectory()
+        scheme = try Scheme("web")
+    }
+
+    private func handler(
+        _ id: String,
+        hosts: [String]? = nil,
+        program: Handler.Program? = .nameOnPath("x"),
+        isFixed: Bool = false,
+        precedence: Int = 0,
+        date: Int64 = 0
+    ) throws -> Handler {
+        try .test(
+            id,
+            opening: ["web"],
+            hosts: hosts,
+            program: program,
+            isFixed: isFixed,
+            precedence: precedence,
+            date: date
+        )
+    }
+
+    private func registry(_ handlers: Handler...) -> Registry {
+        Registry(handlers: handlers, applications: Applications(loading: root.desktop()))
+    }
+
+    private func writeEntry(_ name: String, in place: String = "home", _ line: String = "NoDisplay=false") throws {
+        try root.writeEntry("\(place)/applications/\(name).desktop", opening: ["web"], line)
+    }
+
+    private func choose(_ ids: String) throws {
+        try root.write(associations(defaults: ["web": ids]), to: "config/mimeapps.list")
+    }
+
+    /// The ids in order, without `.desktop`, and each one's outcome as `=`, `+rule` or `-rule`.
+    private func order(_ registry: Registry, host: String? = nil) -> [String] {
+        let candidates = registry.candidates(for: scheme, host: host)
+        #expect(registry.winner(for: scheme, host: host) == candidates.first?.claimant)
+        return candidates.map { candidate in
+            let id = candidate.claimant.id.replacing(".desktop", with: "")
+            switch candidate.outcome {
+            case .unopposed: return "\(id)="
+            case .won(let rule): return "\(id)+\(name(rule))"
+            case .lost(let winner, let rule):
+                #expect(winner == candidates[0].claimant.id)
+                return "\(id)-\(name(rule))"
+            }
+        }
+    }
+
+    /// The case and not the sentence.
+    private func name(_ rule: WinningRule) -> String {
+        switch rule {
+        case .fixedScheme: "fixedScheme"
+        case .userDefault: "userDefault"
+        case .host: "host"
+        case .directory: "directory"
+        case .kind: "kind"
+        case .association: "association"
+        case .registrationDate: "registrationDate"
+        case .identifier: "identifier"
+        }
+    }
+
+    // MARK: Rules
+
+    @Test func nothingClaims() throws {
+        #expect(order(registry()) == [])
+        try writeEntry("a")
+        let other = try Scheme("other")
+        #expect(registry().winner(for: other, host: nil) == nil)
+        #expect(registry().candidates(for: other, host: nil) == [])
+        #expect(registry().claimants(of: other) == [])
+    }
+
+    @Test func anApplicationAloneIsUnopposed() throws {
+        try writeEntry("a")
+        #expect(order(registry()) == ["a="])
+        #expect(order(registry(), host: "acme.com") == ["a="])
+        #expect(registry().winner(for: scheme, host: nil)?.kind == .exec)
+        try writeEntry("org.acme.App", "DBusActivatable=true")
+        #expect(Set(registry().candidates(for: scheme, host: nil).map(\.claimant.kind)) == [.exec, .freedesktop])
+    }
+
+    @Test func applicationsGoByTheDesktopsOrder() throws {
+        try writeEntry("b", in: "data1")
+        try writeEntry("a", in: "data1")
+        try writeEntry("c", in: "home")
+        #expect(order(registry()) == ["c+association", "a-association", "b-association"])
+        try root.write(associations(added: ["web": "b.desktop"]), to: "config/mimeapps.list")
+        #expect(order(registry()) == ["b+association", "c-association", "a-association"])
+    }
+
+    @Test func aHandlerComesBeforeAnApplicationOfTheSameDirectory() throws {
+        try writeEntry("a", in: "data1")
+        #expect(order(registry(try handler("h.h", precedence: 1))) == ["h.h+kind", "a-kind"])
+    }
+
+    @Test func theDirectoryOfTheHigherPrecedenceComesFirst() throws {
+        try writeEntry("a", in: "data1")
+        #expect(order(registry(try handler("h.h", precedence: 0))) == ["h.h+directory", "a-directory"])
+        #expect(order(registry(try handler("h.h", precedence: 2))) == ["a+directory", "h.h-directory"])
+    }
+
+    @Test func aHostThatMatchesComesBeforeAnyApplication() throws {
+        try writeEntry("a")
+        let handler = try handler("h.h", hosts: ["*.acme.com"], precedence: 9)
+        #expect(order(registry(handler), host: "www.acme.com") == ["h.h+host", "a-host"])
+        #expect(order(registry(handler), host: "acme.org") == ["a="])
+        #expect(order(registry(handler)) == ["a="])
+    }
+
+    @Test func theUsersDefaultComesBeforeHostsAndDirectories() throws {
+        try writeEntry("a", in: "data2")
+        try writeEntry("b")
+        let handler = try handler("h.h", hosts: ["acme.com"])
+        try choose("a.desktop")
+        #expect(
+            order(registry(handler), host: "acme.com") == ["a+userDefault", "h.h-userDefault", "b-userDefault"]
+        )
+        // The system's choice is one as well, and the user's comes before it.
+        try root.write(associations(defaults: ["web": "b.desktop"]), to: "etc/mimeapps.list")
+        #expect(order(registry(handler)) == ["a+userDefault", "b-userDefault"])
+        try choose("")
+        #expect(order(registry(handler)) == ["b+userDefault", "a-userDefault"])
+    }
+
+    @Test func aHandlerIsTheDefaultByItsEntry() throws {
+        try writeEntry("h.late", "X-OpenURL-Handler=h.late")
+        try writeEntry("h.hosted", "X-OpenURL-Handler=h.hosted")
+        try writeEntry("a")
+        let handlers = [
+            try handler("h.early"), try handler("h.late", precedence: 3, date: 9),
+            try handler("h.hosted", hosts: ["acme.com"]),
+        ]
+        let ids = ["h.early+kind", "a-kind", "h.late-directory"]
+        #expect(order(registry(handlers[0], handlers[1], handlers[2])) == ids)
+        try choose("h.late.desktop")
+        let chosen = ["h.late+userDefault", "h.early-userDefault", "a-userDefault"]
+        #expect(order(registry(handlers[0], handlers[1], handlers[2])) == chosen)
+        // The default of a handler that does not take the URL's host is the next of the list.
+        try choose("h.hosted.desktop;a.desktop;")
+        #expect(order(registry(handlers[0], handlers[2])) == ["a+userDefault", "h.early-userDefault"])
+        #expect(
+            order(registry(handlers[0], handlers[2]), host: "acme.com") == [
+                "h.hosted+userDefault", "h.early-userDefault", "a-userDefault",
+            ]
+        )
+    }
+
+    @Test func aDefaultThatIsNotThereDecidesNothing() throws {
+        try writeEntry("a")
+        // Of a handler that is gone, and of none.
+        try writeEntry("h.gone", "X-OpenURL-Handler=h.gone")
+        try choose("h.gone.desktop;missing.desktop;")
+        #expect(order(registry(try handler("h.h"))) == ["h.h+kind", "a-kind"])
+        #expect(order(registry()) == ["a="])
+    }
+
+    @Test func aFixedHandlerComesBeforeTheUsersDefault() throws {
+        try writeEntry("a")
+        try choose("a.desktop")
+        let fixed = try handler("z.fixed", isFixed: true, precedence: 9)
+        let maps = try handler("z.maps", hosts: ["maps.acme.com"], isFixed: true, precedence: 9)
+        #expect(order(registry(fixed)) == ["z.fixed+fixedScheme", "a-fixedScheme"])
+        #expect(
+            order(registry(fixed, maps), host: "maps.acme.com") == ["z.maps+host", "z.fixed-host", "a-fixedScheme"]
+        )
+        // One with hosts has only those.
+        #expect(order(registry(maps), host: "acme.com") == ["a="])
+    }
+
+    @Test func handlersAmongThemselvesGoByDateAndIdentifier() throws {
+        try writeEntry("a", in: "data1")
+        let handlers = [try handler("h.c", date: 1), try handler("h.b", date: 2), try handler("h.a", date: 2)]
+        #expect(
+            order(registry(handlers[0], handlers[1], handlers[2])) == [
+                "h.c+registrationDate", "h.a-registrationDate", "h.b-registrationDate", "a-directory",
+            ]
+        )
+        #expect(order(registry(handlers[1], handlers[2])) == ["h.a+identifier", "h.b-identifier", "a-directory"])
+    }
+
+    /// An application of the user's own that the desktop has after one of the system's, which loses to the handler.
+    @Test func anApplicationThatTheDesktopPutsBehindLosesByThat() throws {
+        try writeEntry("mine", in: "home")
+        try writeEntry("theirs", in: "data2")
+        try root.write(associations(added: ["web": "theirs.desktop"]), to: "config/mimeapps.list")
+        #expect(
+            order(registry(try handler("h.h", precedence: 1))) == [
+                "h.h+directory", "theirs-directory", "mine-association",
+            ]
+        )
+    }
+
+    // MARK: Claimants, applications behind handlers
+
+    @Test func claimantsAreThoseOfAnyHostThenTheOthers() throws {
+        try writeEntry("a", in: "data1")
+        try writeEntry("b", in: "data1")
+        try choose("b.desktop")
+        let handlers = [
+            try handler("h.hosted", hosts: ["acme.com"]), try handler("h.any", precedence: 2),
+            try handler("h.fixed", hosts: ["maps.acme.com"], isFixed: true, precedence: 3),
+        ]
+        #expect(
+            registry(handlers[0], handlers[1], handlers[2]).claimants(of: scheme) == [
+                "b.desktop", "a.desktop", "h.any", "h.fixed", "h.hosted",
+            ]
+        )
+    }
+
+    @Test func theApplicationOfASystemSchemeIsTheDesktopsOwnChoice() throws {
+        let fixed = try handler("z.fixed", program: nil, isFixed: true)
+        #expect(fixed.kind == .freedesktop)
+        #expect(throws: NoApplication.none(scheme)) { try registry(fixed).application(for: scheme) }
+        try writeEntry("a")
+        try writeEntry("b")
+        #expect(try registry(fixed).application(for: scheme).id.rawValue == "a.desktop")
+        try choose("b.desktop")
+        #expect(try registry(fixed).application(for: scheme).id.rawValue == "b.desktop")
+        // It would come back to the router.
+        try writeEntry("own", "X-OpenURL-Handler=z.other")
+        try choose("own.desktop")
+        let own = NoApplication.own(scheme, try desktopFile("own.desktop"))
+        #expect(throws: own) { try registry(fixed).application(for: scheme) }
+        #expect(own.description.contains("(own.desktop) leads back to openurl"))
+        #expect(NoApplication.none(scheme).description.contains("'openurl default web ID'"))
+    }
+
+    @Test func everyRuleSaysWhy() {
+        let rules: [WinningRule] = [
+            .fixedScheme, .userDefault, .host, .directory, .kind, .association, .registrationDate, .identifier,
+        ]
+        #expect(Set(rules.map(\.description)).count == rules.count)
+    }
+}
