@@ -38,8 +38,9 @@ public struct DesktopPublication: Sendable {
         let handlers = registry.publishedHandlers
         for handler in handlers { publish(handler, registry.applications, &changes) }
         let ids = Set(handlers.map(\.id.rawValue))
+        let withEntry = Set(handlers.filter { $0.desktopFileID != nil }.map(\.id.rawValue))
         for entry in registry.applications.entries.entries.values where entry.isIn(applicationDirectory) {
-            if let id = entry.handler, !ids.contains(id) { withdrawEntry(entry.id, &changes) }
+            if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry.id, &changes) }
         }
         changes.attempt(serviceDirectory) { () throws(DesktopWriteError) in
             for name in try DBusServiceFile.marked(in: serviceDirectory) where !ids.contains(name) {
@@ -58,9 +59,12 @@ public struct DesktopPublication: Sendable {
         for handler in registry.handlers where handler.isPublished && old[handler.id] != handler {
             publish(handler, registry.applications, &changes)
         }
-        for handler in old.handlers where handler.isPublished && registry[handler.id]?.isPublished != true {
-            if let id = handler.desktopFileID, isOwn(id, handler) { withdrawEntry(id, &changes) }
-            withdrawService(handler, &changes)
+        for handler in old.handlers where handler.isPublished && registry[handler.id] != handler {
+            let new = registry[handler.id].flatMap { $0.isPublished ? $0 : nil }
+            if let id = handler.desktopFileID, new?.desktopFileID == nil, isOwn(id, handler) {
+                withdrawEntry(id, &changes)
+            }
+            if new == nil { withdrawService(handler, &changes) }
         }
         updateCache(&changes)
         return changes.diagnostics

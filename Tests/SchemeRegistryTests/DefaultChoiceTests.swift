@@ -1,0 +1,137 @@
+import Desktop
+import Testing
+
+@testable import SchemeRegistry
+
+/// The user's choice for a scheme, set and taken back.
+struct DefaultChoiceTests {
+    private let root: TemporaryDirectory
+    private let file = "config/mimeapps.list"
+
+    init() throws {
+        root = try TemporaryDirectory()
+        let mark = "X-OpenURL-Handler=com.acme.app"
+        try root.writeEntry("home/applications/com.acme.app.desktop", opening: ["web"], mark)
+        try root.writeEntry("data1/applications/viewer.desktop", opening: ["web"])
+    }
+
+    private func registry() throws -> Registry {
+        Registry(
+            handlers: [
+                try .test("com.acme.app", opening: ["web"]), try .test("com.acme.unpublished", opening: ["web"]),
+                try .test("com.acme.fixed", opening: ["system"], program: nil, isFixed: true),
+            ],
+            applications: Applications(loading: root.desktop())
+        )
+    }
+
+    private func set(_ id: String, for scheme: String = "web") throws {
+        try registry().setDefault(id, for: scheme, in: root.desktop())
+    }
+
+    private func winner() throws -> String? {
+        try registry().winner(for: Scheme("web"), host: nil)?.id
+    }
+
+    @Test func anApplicationIsChosenAndTheChoiceTakenBack() throws {
+        #expect(try winner() == "com.acme.app")
+        try set("viewer.desktop")
+        #expect(try winner() == "viewer.desktop")
+        #expect(try root.read(file)?.contains("x-scheme-handler/web=viewer.desktop") == true)
+        try set("")
+        #expect(try winner() == "com.acme.app")
+        #expect(try registry().applications.defaults(for: Scheme("web")) == [])
+    }
+
+    @Test func aHandlerIsChosenByItsEntry() throws {
+        try set("viewer.desktop")
+        try set("com.acme.app")
+        #expect(try winner() == "com.acme.app")
+        #expect(try registry().candidates(for: Scheme("web"), host: nil)[0].outcome == .won(by: .userDefault))
+        #expect(try root.read(file)?.contains("x-scheme-handler/web=com.acme.app.desktop") == true)
+    }
+
+    /// A scheme is one in any case, and so is its line.
+    @Test func theSchemeIsWrittenInLowerCase() throws {
+        try set("viewer.desktop", for: "WEB")
+        #expect(try root.read(file)?.contains("x-scheme-handler/web=viewer.desktop") == true)
+        try set("", for: "Web")
+        #expect(try registry().applications.defaults(for: Scheme("web")) == [])
+    }
+
+    @Test func anApplicationNeedNotClaimTheScheme() throws {
+        try set("viewer.desktop", for: "mail")
+        let registry = try registry()
+        #expect(try registry.winner(for: Scheme("mail"), host: nil)?.id == "viewer.desktop")
+        #expect(registry.applications.schemes.map(\.rawValue).sorted() == ["mail", "web"])
+    }
+
+    @Test func theRestOfTheFileStays() throws {
+        let rest = "# mine\n[Default Applications]\ntext/plain=editor.desktop\nx-scheme-handler/mail=mail.desktop\n"
+        try root.write(rest + "[Other]\nkey=value\n", to: file)
+        try set("viewer.desktop")
+        try set("")
+        let text = try #require(try root.read(file))
+        for line in (rest + "[Other]\nkey=value").split(separator: "\n") { #expect(text.contains(line)) }
+        #expect(!text.contains("web=viewer.desktop\n[Other]"))
+        #expect(try registry().applications.defaults(for: Scheme("web")) == [])
+    }
+
+    @Test func takingBackWhatWasNeverChosenWritesNothing() throws {
+        try set("")
+        #expect(try root.read(file) == nil)
+        // An unknown scheme, and one that nothing claims, can be taken back as well.
+        try set("", for: "unclaimed")
+        #expect(try root.read(file) == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("viewer.desktop", "a b", DefaultError.badScheme("a b", .forbiddenCharacter(" "))),
+            ("", "", .badScheme("", .empty)), ("missing.desktop", "web", .unknown("missing.desktop")),
+            ("viewer", "web", .unknown("viewer")), ("com.acme.nobody", "web", .unknown("com.acme.nobody")),
+            // The entry of a handler is chosen by the handler's id.
+            ("com.acme.app.desktop", "web", .unknown("com.acme.app.desktop")),
+        ]
+    )
+    func refuses(_ id: String, _ scheme: String, _ error: DefaultError) throws {
+        #expect(throws: error) { try set(id, for: scheme) }
+        #expect(try root.read(file) == nil)
+    }
+
+    @Test func refusesAHandlerThatCannotBeChosen() throws {
+        let app = try BundleIdentifier("com.acme.app")
+        #expect(throws: DefaultError.notClaimed(app, try Scheme("mail"))) { try set("com.acme.app", for: "mail") }
+        let unpublished = try BundleIdentifier("com.acme.unpublished")
+        #expect(throws: DefaultError.notPublished(unpublished)) { try set("com.acme.unpublished") }
+        // A scheme of the system's is decided for the application behind it.
+        let fixed = try BundleIdentifier("com.acme.fixed")
+        let system = try Scheme("system")
+        #expect(throws: DefaultError.notClaimed(fixed, system)) { try set("com.acme.fixed", for: "system") }
+        #expect(try root.read(file) == nil)
+    }
+
+    /// Another program's entry in the place of the handler's own is not the handler.
+    @Test func anEntryOfTheSameNameIsNotTheHandlers() throws {
+        try root.writeEntry("home/applications/com.acme.app.desktop", opening: ["web"])
+        let app = try BundleIdentifier("com.acme.app")
+        #expect(throws: DefaultError.notPublished(app)) { try set("com.acme.app") }
+        try set("com.acme.app.desktop")
+        #expect(try winner() == "com.acme.app.desktop")
+    }
+
+    @Test func reportsWhatKeepsItFromBeingWritten() throws {
+        let homeless = DesktopDirectories(environment: [:])
+        #expect(throws: DefaultError.noConfigurationDirectory) {
+            try registry().setDefault("", for: "web", in: homeless)
+        }
+        try root.makeDirectory(file)
+        let error = #expect(throws: DefaultError.self) { try set("viewer.desktop") }
+        guard case .file(let problem) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(problem.file == "\(root.path)/\(file)")
+        #expect(error?.description == problem.description)
+    }
+}

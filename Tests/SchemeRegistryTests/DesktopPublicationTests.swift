@@ -1,0 +1,318 @@
+import Desktop
+import Glibc
+import Testing
+
+@testable import SchemeRegistry
+
+/// Which files are written and removed for the desktop and the bus, and which are nobody's business.
+struct DesktopPublicationTests {
+    private let root: TemporaryDirectory
+    private let publication: DesktopPublication
+    private let command: String
+
+    init() throws {
+        root = try TemporaryDirectory()
+        command = try root.writeProgram("bin/openurl")
+        publication = try #require(DesktopPublication(in: root.desktop(), command: command))
+    }
+
+    private let applications = "home/applications"
+    private let services = "home/dbus-1/services"
+    private let cache = "home/applications/mimeinfo.cache"
+
+    /// A registry with the desktop as it is now.
+    private func registry(_ handlers: [Handler]) -> Registry {
+        Registry(handlers: handlers, applications: Applications(loading: root.desktop()))
+    }
+
+    private func publish(_ handlers: Handler...) -> [String] {
+        problems(publication.publish(registry(handlers)))
+    }
+
+    private func publish(_ handlers: [Handler], insteadOf old: [Handler]) -> [String] {
+        problems(publication.publish(registry(handlers), insteadOf: registry(old)))
+    }
+
+    private func problems(_ diagnostics: [Diagnostic]) -> [String] {
+        diagnostics.map { $0.description.replacing("\(root.path)/", with: "") }
+    }
+
+    /// Every file of the user's.
+    private func files() throws -> [String] {
+        try [applications, services].flatMap { directory -> [String] in
+            guard access("\(root.path)/\(directory)", F_OK) == 0 else { return [] }
+            return try root.names(in: directory).map { "\(directory)/\($0)" }
+        }
+    }
+
+    /// The lines of the cache that name handlers.
+    private func cached() throws -> [String] {
+        let lines = try root.read(cache)?.split(separator: "\n").map(String.init) ?? []
+        return lines.filter { $0.hasPrefix("x-scheme-handler/") }
+    }
+
+    private func inodes() throws -> [ino_t] {
+        try files().map { try status(of: "\(root.path)/\($0)", followingLinks: false).st_ino }
+    }
+
+    // MARK: What is written
+
+    @Test func thereHasToBeAPlaceAndACommand() {
+        #expect(DesktopPublication(in: DesktopDirectories(environment: [:]), command: "/bin/openurl") == nil)
+        #expect(DesktopPublication(in: root.desktop(), command: "openurl") == nil)
+    }
+
+    @Test func aRegistryWithoutHandlersWritesNothing() throws {
+        #expect(publish() == [])
+        #expect(try files() == [])
+    }
+
+    @Test func aHandlerGetsAnEntryAServiceAndItsPlaceInTheCache() throws {
+        let handler = try Handler.test("com.acme.app", opening: ["todolist", "todo"]) { $0.displayName = "To-Do; 100%" }
+        #expect(publish(handler) == [])
+        #expect(
+            try files() == [
+                "\(applications)/com.acme.app.desktop", cache, "\(services)/com.acme.app.service",
+            ]
+        )
+        #expect(
+            try root.read("\(applications)/com.acme.app.desktop") == """
+                [Desktop Entry]
+                Type=Application
+                Version=1.1
+                Name=To-Do; 100%
+                Exec=\(command) -- %u
+                NoDisplay=true
+                MimeType=x-scheme-handler/todolist;x-scheme-handler/todo;
+                X-OpenURL-Handler=com.acme.app
+
+                """
+        )
+        #expect(
+            try root.read("\(services)/com.acme.app.service") == """
+                [D-BUS Service]
+                Name=com.acme.app
+                Exec=\(command) activate --background com.acme.app
+                X-OpenURL-Handler=com.acme.app
+
+                """
+        )
+        #expect(
+            try cached() == [
+                "x-scheme-handler/todo=com.acme.app.desktop;", "x-scheme-handler/todolist=com.acme.app.desktop;",
+            ]
+        )
+        // The desktop knows it by now as the handler's own.
+        let entry = registry([handler]).applications.entries.entries[try desktopFile("com.acme.app.desktop")]
+        #expect(entry?.isOwn == true)
+        #expect(entry?.command?.program == command)
+    }
+
+    @Test func aHandlerWithoutSchemesGetsOnlyAService() throws {
+        #expect(publish(try .test("com.acme.app", opening: [])) == [])
+        #expect(try files() == ["\(services)/com.acme.app.service"])
+    }
+
+    @Test func aHandlerOfTheSystemsIsTheDesktopsOwnAlready() throws {
+        #expect(publish(try .test("com.acme.fixed", isFixed: true), try .test("com.acme.none", program: nil)) == [])
+        #expect(try files() == [])
+    }
+
+    @Test func theSameAgainTouchesNothing() throws {
+        let handlers = [try Handler.test("com.acme.a", opening: ["a"]), try Handler.test("com.acme.b", opening: ["b"])]
+        #expect(publish(handlers[0], handlers[1]) == [])
+        let before = try inodes()
+        #expect(publish(handlers[0], handlers[1]) == [])
+        #expect(publish(handlers, insteadOf: handlers) == [])
+        #expect(try inodes() == before)
+    }
+
+    @Test(arguments: [false, true]) func whatHasChangedIsWrittenAgain(isIncremental: Bool) throws {
+        let old = try Handler.test("com.acme.app", opening: ["old"])
+        let other = try Handler.test("com.acme.other", opening: ["other"])
+        #expect(publish(old, other) == [])
+        let otherEntry = try status(of: "\(root.path)/\(applications)/com.acme.other.desktop", followingLinks: false)
+        let new = try Handler.test("com.acme.app", opening: ["new"]) { $0.name = "New" }
+        #expect(isIncremental ? publish([new, other], insteadOf: [old, other]) == [] : publish(new, other) == [])
+        let text = try root.read("\(applications)/com.acme.app.desktop")
+        #expect(text?.contains("MimeType=x-scheme-handler/new;\n") == true)
+        #expect(text?.contains("Name=New\n") == true)
+        #expect(
+            try cached() == [
+                "x-scheme-handler/new=com.acme.app.desktop;", "x-scheme-handler/other=com.acme.other.desktop;",
+            ]
+        )
+        let unchanged = try status(of: "\(root.path)/\(applications)/com.acme.other.desktop", followingLinks: false)
+        #expect(unchanged.st_ino == otherEntry.st_ino)
+    }
+
+    @Test func anotherPathOfTheCommandIsWrittenEverywhere() throws {
+        let handler = try Handler.test("com.acme.app")
+        #expect(publish(handler) == [])
+        let moved = try root.writeProgram("opt/openurl")
+        let publication = try #require(DesktopPublication(in: root.desktop(), command: moved))
+        #expect(publication.publish(registry([handler])) == [])
+        #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(moved) -- %u\n") == true)
+        #expect(try root.read("\(services)/com.acme.app.service")?.contains("Exec=\(moved) activate") == true)
+        // So is the one whose command is gone, which the desktop does not list any more.
+        try #require(unlink(moved) == 0)
+        #expect(self.publish(handler) == [])
+        #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(command) -- %u\n") == true)
+    }
+
+    /// The cache is edited for a few handlers and made anew for many, which is the same to whoever reads it.
+    @Test func manyHandlersAreInTheCache() throws {
+        let handlers = try (0..<30).map { try Handler.test("com.acme.h\($0)", opening: ["s\($0)"]) }
+        #expect(problems(publication.publish(registry(handlers))) == [])
+        let expected = (0..<30).map { "x-scheme-handler/s\($0)=com.acme.h\($0).desktop;" }.sorted()
+        #expect(try cached().sorted() == expected)
+        #expect(publish(Array(handlers[..<28]), insteadOf: handlers) == [])
+        let rest = (0..<28).map { "x-scheme-handler/s\($0)=com.acme.h\($0).desktop;" }.sorted()
+        #expect(try cached().sorted() == rest)
+    }
+
+    // MARK: What is removed
+
+    @Test(arguments: [false, true]) func whatIsLeftOfAHandlerThatIsGoneIsRemoved(isIncremental: Bool) throws {
+        let gone = try Handler.test("com.acme.gone", opening: ["gone"])
+        let kept = try Handler.test("com.acme.kept", opening: ["kept"])
+        #expect(publish(gone, kept) == [])
+        #expect(isIncremental ? publish([kept], insteadOf: [gone, kept]) == [] : publish(kept) == [])
+        #expect(
+            try files() == [
+                "\(applications)/com.acme.kept.desktop", cache, "\(services)/com.acme.kept.service",
+            ]
+        )
+        #expect(try cached() == ["x-scheme-handler/kept=com.acme.kept.desktop;"])
+    }
+
+    @Test(arguments: [false, true]) func aHandlerThatIsTheSystemsNowIsWithdrawn(isIncremental: Bool) throws {
+        let old = try Handler.test("com.acme.app")
+        #expect(publish(old) == [])
+        let new = try Handler.test("com.acme.app", isFixed: true)
+        #expect(isIncremental ? publish([new], insteadOf: [old]) == [] : publish(new) == [])
+        #expect(try files() == [cache])
+        #expect(try cached() == [])
+    }
+
+    /// It can still be called by its name, but opens nothing.
+    @Test(arguments: [false, true]) func aHandlerThatOpensNothingAnyMoreKeepsOnlyItsService(isIncremental: Bool) throws
+    {
+        let old = try Handler.test("com.acme.app")
+        #expect(publish(old) == [])
+        let new = try Handler.test("com.acme.app", opening: [])
+        #expect(isIncremental ? publish([new], insteadOf: [old]) == [] : publish(new) == [])
+        #expect(try files() == [cache, "\(services)/com.acme.app.service"])
+        #expect(try cached() == [])
+    }
+
+    @Test func whatBearsTheMarkOfNobodyKnownIsRemoved() throws {
+        try root.writeEntry("\(applications)/left.desktop", opening: ["web"], "X-OpenURL-Handler=com.acme.left")
+        try root.write(
+            "[D-BUS Service]\nName=com.acme.left\nExec=/bin/true\nX-OpenURL-Handler=com.acme.left\n",
+            to: "\(services)/com.acme.left.service"
+        )
+        // Of another handler, so that it is not the mark of this file.
+        try root.write(
+            "[D-BUS Service]\nName=com.acme.odd\nExec=/bin/true\nX-OpenURL-Handler=com.acme.left\n",
+            to: "\(services)/com.acme.odd.service"
+        )
+        #expect(publish() == [])
+        #expect(try files() == [cache, "\(services)/com.acme.odd.service"])
+    }
+
+    // MARK: What is somebody else's
+
+    private let foreignService = "[D-BUS Service]\nName=com.acme.app\nExec=/usr/bin/acme\n"
+
+    @Test(arguments: [false, true]) func filesOfOthersStayAsTheyAre(isIncremental: Bool) throws {
+        let entry = "\(applications)/com.acme.app.desktop"
+        try root.writeEntry(entry, opening: ["todolist"])
+        try root.write(foreignService, to: "\(services)/com.acme.app.service")
+        let text = try root.read(entry)
+        let before = try inodes()
+        let handler = try Handler.test("com.acme.app")
+        let warning = "\(entry): is another program's entry, which the desktop takes instead of com.acme.app"
+        #expect((isIncremental ? publish([handler], insteadOf: []) : publish(handler)) == [warning])
+        // The handler goes, and they stay.
+        #expect((isIncremental ? publish([], insteadOf: [handler]) : publish()) == [])
+        #expect(try root.read(entry) == text)
+        #expect(try root.read("\(services)/com.acme.app.service") == foreignService)
+        #expect(try Set(before).isSubset(of: inodes()))
+    }
+
+    @Test(
+        arguments: [
+            "nonsense", "[Desktop Entry]\nHidden=true\n",
+            "[Desktop Entry]\nType=Application\nName=a\nExec=/nonexistent/program %u\n", "",
+        ]
+    )
+    func anEntryThatTheDesktopDoesNotListStaysToo(_ text: String) throws {
+        let entry = "\(applications)/com.acme.app.desktop"
+        try root.write(text, to: entry)
+        let handler = try Handler.test("com.acme.app")
+        let warning = "\(entry): is in the place of the entry for com.acme.app, and was not written for it"
+        #expect(publish(handler) == [warning])
+        #expect(publish([], insteadOf: [handler]) == [])
+        #expect(try root.read(entry) == text)
+    }
+
+    @Test func anEntryOfTheSystemsIsNotShadowed() throws {
+        try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["todolist"])
+        let handler = try Handler.test("com.acme.app")
+        #expect(
+            publish(handler) == [
+                "data1/applications/com.acme.app.desktop: is another program's entry, which the desktop takes instead of "
+                    + "com.acme.app"
+            ]
+        )
+        #expect(try files() == ["\(services)/com.acme.app.service"])
+    }
+
+    /// A package that brings an entry which leads to the command has done what there is to do.
+    @Test func anEntryThatLeadsToTheCommandIsAsGood() throws {
+        try root.writeEntry(
+            "data1/applications/com.acme.app.desktop",
+            opening: ["todolist"],
+            command: "\(command) -- %u"
+        )
+        #expect(publish(try .test("com.acme.app")) == [])
+        #expect(try files() == ["\(services)/com.acme.app.service"])
+    }
+
+    @Test func aServiceOfTheSystemsIsNotShadowed() throws {
+        try root.write(foreignService, to: "data2/dbus-1/services/com.acme.app.service")
+        #expect(publish(try .test("com.acme.app")) == [])
+        #expect(try files() == ["\(applications)/com.acme.app.desktop", cache])
+    }
+
+    @Test func theCachesOtherLinesStay() throws {
+        try root.write("[MIME Cache]\ntext/plain=editor.desktop;\n", to: cache)
+        let handler = try Handler.test("com.acme.app")
+        #expect(publish(handler) == [])
+        #expect(publish([], insteadOf: [handler]) == [])
+        #expect(try root.read(cache) == "[MIME Cache]\ntext/plain=editor.desktop;\n")
+    }
+
+    // MARK: What cannot be written
+
+    @Test func problemsAreReportedAndTheRestIsWritten() throws {
+        try root.makeDirectory("\(services)/com.acme.app.service")
+        let problems = publish(try .test("com.acme.app"), try .test("com.acme.other", opening: ["other"]))
+        #expect(problems.count == 1)
+        #expect(problems.first?.hasPrefix("\(services)/com.acme.app.service: ") == true)
+        #expect(
+            try files() == [
+                "\(applications)/com.acme.app.desktop", "\(applications)/com.acme.other.desktop", cache,
+                "\(services)/com.acme.app.service", "\(services)/com.acme.other.service",
+            ]
+        )
+    }
+
+    @Test func aFileInThePlaceOfADirectoryIsReportedForEachKindOfFile() throws {
+        try root.write("", to: "home")
+        let problems = publish(try .test("com.acme.app"))
+        #expect(problems.count == 3)
+        #expect(try root.read("home") == "")
+    }
+}
