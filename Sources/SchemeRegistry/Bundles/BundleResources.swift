@@ -49,7 +49,9 @@ public struct BundleResources: Sendable, Hashable {
     }
 
     private mutating func strings(_ languages: [String]) -> [String: String] {
-        for language in languages.flatMap({ [$0, $0.split(separator: "_").joined(separator: "-")] }) + ["en", "Base"] {
+        let spellings = languages.flatMap { [$0, $0.split(separator: "_").joined(separator: "-")] } + ["en", "Base"]
+        var seen: Set<String> = []
+        for language in spellings where seen.insert(language).inserted {
             let file = "\(directory)/\(language).lproj/\(Self.stringsFile)"
             do throws(FileError) {
                 _ = try status(of: file, followingLinks: true)

@@ -42,7 +42,7 @@ struct StringsFile {
                 let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
                 return isBigEndian ? first << 8 | second : second << 8 | first
             }
-            text = String(validating: units, as: UTF16.self)
+            text = bytes.count.isMultiple(of: 2) ? String(validating: units, as: UTF16.self) : nil
         } else {
             let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
             text = String(validating: bytes.starts(with: mark) ? bytes.dropFirst(3) : bytes[...], as: UTF8.self)

@@ -1,0 +1,173 @@
+import Desktop
+import Testing
+
+@testable import SchemeRegistry
+
+/// What a bundle holds for people to see.
+struct BundleResourcesTests {
+    private let root: TemporaryDirectory
+
+    init() throws {
+        root = try TemporaryDirectory()
+        try root.makeDirectory("Todo.app")
+    }
+
+    private func handler(_ path: String = "Todo.app", image: String = "Default") throws -> Handler {
+        var manifest = HandlerManifest(identifier: try BundleIdentifier("com.acme.todolist"), executable: .name("x"))
+        manifest.urlTypes = [
+            URLType(name: "com.acme.todolist", schemes: [try Scheme("todolist")]),
+            URLType(name: "com.acme.other", schemes: [try Scheme("other")]), URLType(schemes: [try Scheme("none")]),
+        ]
+        manifest.launchImageFile = image
+        return Handler(
+            manifest: manifest,
+            path: "\(root.path)/\(path)",
+            entry: "\(root.path)/\(path)",
+            program: .path("/bin/true"),
+            scope: .user,
+            precedence: 0,
+            registrationDate: RegistrationDate(nanoseconds: 0)
+        )
+    }
+
+    private func resources(_ languages: String...) throws -> BundleResources {
+        BundleResources(of: try handler(), languages: languages)
+    }
+
+    private func write(_ text: String, _ language: String) throws {
+        try root.write(text, to: "Todo.app/\(language).lproj/InfoPlist.strings")
+    }
+
+    private func problems(_ resources: BundleResources) -> [String] {
+        resources.diagnostics.map { $0.description.replacing("\(root.path)/", with: "") }
+    }
+
+    // MARK: Names
+
+    @Test func readsTheNamesOfTheSchemesAndOfTheBundle() throws {
+        try write(
+            #""com.acme.todolist" = "Aufgabe"; "com.acme.unknown" = "?"; CFBundleName = "Liste"; other = "?";"#,
+            "de"
+        )
+        let resources = try resources("de_DE", "de")
+        #expect(resources.urlNames == ["com.acme.todolist": "Aufgabe"])
+        #expect(resources.name == "Liste")
+        #expect(resources.diagnostics.isEmpty)
+        try write(#"CFBundleName = "Liste"; CFBundleDisplayName = "Aufgabenliste";"#, "de")
+        #expect(try self.resources("de").name == "Aufgabenliste")
+    }
+
+    @Test func aBundleWithoutStringsHasNoNames() throws {
+        #expect(try resources("de").urlNames == [:])
+        #expect(try resources("de").name == nil)
+        #expect(try resources("de").diagnostics.isEmpty)
+    }
+
+    /// The user's languages in their order, each also as the directory of a bundle spells it, then the bundle's own.
+    @Test(
+        arguments: [
+            (["de_DE", "de", "fr"], "de_DE"), (["de", "de_DE"], "de"), (["pt_BR", "pt"], "pt-BR"),
+            (["it", "fr"], "fr"), (["it"], "en"), ([], "en"),
+        ]
+    )
+    func takesTheFirstLanguageThatThereIs(_ languages: [String], _ expected: String) throws {
+        for language in ["de_DE", "de", "pt-BR", "fr", "en", "Base"] {
+            try write("CFBundleName = \(language);", language)
+        }
+        #expect(BundleResources(of: try handler(), languages: languages).name == expected)
+    }
+
+    @Test func aLanguageThatIsThereSpeaksAlone() throws {
+        try write("CFBundleName = Base;", "Base")
+        #expect(try resources("de").name == "Base")
+        try write(#""com.acme.todolist" = "Task";"#, "en")
+        #expect(try resources("de").urlNames == ["com.acme.todolist": "Task"])
+        #expect(try resources("de").name == nil)
+    }
+
+    @Test func damageIsReportedAndTheNextLanguageSpeaks() throws {
+        try write("CFBundleName = \"Liste\n", "de")
+        try write("CFBundleName = Base;", "Base")
+        try root.makeSparseFile("Todo.app/fr.lproj/InfoPlist.strings", size: StringsFile.limit + 1)
+        try root.makeDirectory("Todo.app/it.lproj/InfoPlist.strings")
+        let resources = try resources("de", "fr", "it")
+        #expect(resources.name == "Base")
+        #expect(
+            problems(resources) == [
+                "Todo.app/de.lproj/InfoPlist.strings: line 2: expected the end of a string",
+                "Todo.app/fr.lproj/InfoPlist.strings: is larger than 1048576 bytes",
+                "Todo.app/it.lproj/InfoPlist.strings: is a directory, not a file",
+            ]
+        )
+        #expect(resources.diagnostics.allSatisfy { $0.severity == .warning })
+    }
+
+    @Test func aLinkMustNotLeadOutOfTheBundle() throws {
+        try root.write("CFBundleName = Outside;", to: "secret.strings")
+        try root.link("Todo.app/de.lproj/InfoPlist.strings", to: "\(root.path)/secret.strings")
+        try root.makeDirectory("elsewhere")
+        try root.write("CFBundleName = Outside;", to: "elsewhere/InfoPlist.strings")
+        try root.link("Todo.app/fr.lproj", to: "../elsewhere")
+        try root.link("Todo.app/it.lproj", to: "Base.lproj")
+        try write("CFBundleName = Base;", "Base")
+        let resources = try resources("de", "fr", "it")
+        #expect(resources.name == "Base")
+        #expect(
+            problems(resources)
+                == ["de", "fr"].map {
+                    "Todo.app/\($0).lproj/InfoPlist.strings: is a link that leads out of the bundle"
+                }
+        )
+    }
+
+    // MARK: Launch images
+
+    /// The guide's order: the scheme's own image before the one for all, the plain file before that for a dense screen.
+    @Test(
+        arguments: [
+            ([], nil, nil), (["Default.png"], "Default.png", "Default.png"),
+            (["Default@2x.png"], "Default@2x.png", "Default@2x.png"),
+            (["Default.png", "Default@2x.png"], "Default.png", "Default.png"),
+            (["Default-todolist.png"], "Default-todolist.png", nil),
+            (["Default-todolist@2x.png", "Default.png"], "Default-todolist@2x.png", "Default.png"),
+            (["Default-todolist@2x.png", "Default-todolist.png"], "Default-todolist.png", nil),
+            (["Default-other.png"], nil, nil), (["Default-todolist.jpg", "Other.png", "default.png"], nil, nil),
+        ] as [([String], String?, String?)]
+    )
+    func findsLaunchImages(_ files: [String], _ ofScheme: String?, _ ofAll: String?) throws {
+        for file in files { try root.write("", to: "Todo.app/\(file)") }
+        let resources = try resources()
+        let directory = "\(root.path)/Todo.app"
+        #expect(try resources.launchImage(for: Scheme("TODOLIST")) == ofScheme.map { "\(directory)/\($0)" })
+        #expect(resources.launchImage() == ofAll.map { "\(directory)/\($0)" })
+    }
+
+    @Test func theManifestNamesTheImage() throws {
+        for file in ["Default.png", "Launch.png", "Launch-todolist.png"] { try root.write("", to: "Todo.app/\(file)") }
+        let resources = BundleResources(of: try handler(image: "Launch"), languages: [])
+        #expect(resources.launchImage() == "\(root.path)/Todo.app/Launch.png")
+        #expect(
+            try resources.launchImage(for: Scheme("todolist")) == "\(root.path)/Todo.app/Launch-todolist.png"
+        )
+    }
+
+    @Test func aBareManifestHasNothing() throws {
+        try root.write("", to: "Default.png")
+        try root.write("CFBundleName = Name;", to: "en.lproj/InfoPlist.strings")
+        for path in ["", "com.acme.todolist.plist"] {
+            let resources = BundleResources(of: try handler(path), languages: ["en"])
+            #expect(resources.launchImage() == nil)
+            #expect(resources.name == nil)
+            #expect(resources.diagnostics.isEmpty)
+        }
+    }
+
+    @Test func aBundleThatIsNotADirectoryIsReported() throws {
+        try root.write("", to: "File.app")
+        let file = BundleResources(of: try handler("File.app"), languages: [])
+        #expect(problems(file) == ["File.app: Not a directory"])
+        let missing = BundleResources(of: try handler("Missing.app"), languages: [])
+        #expect(missing.diagnostics.isEmpty)
+        #expect(missing.launchImage() == nil)
+    }
+}
