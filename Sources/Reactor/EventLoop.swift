@@ -6,8 +6,8 @@ public import SystemPackage
 /// One thread that waits for descriptors and deadlines, and runs the jobs of every actor that names it as its executor.
 ///
 /// An actor on a loop may touch what the loop drives (a C library, a descriptor) without a lock: callbacks of the loop
-/// and the actor's own methods run on the same thread, one at a time, in the order of arrival. The loop never spins and
-/// never wakes without a reason: with nothing to do it sits in `poll`.
+/// and the actor's own methods run on the same thread, one at a time, in the order of arrival. The loop never wakes without
+/// a reason: with nothing to do it sits in `poll`, at most 200 µs after it was told to ``expectInput()``.
 ///
 /// It is a task executor too, for `Task(executorPreference:)`: a continuation that is resumed in Swift 6.3 goes by way of
 /// the global executor back to its actor, which costs a change of threads twice and loses the order in which several were
@@ -45,6 +45,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private let thread = Atomic<UInt>(0)
     private var descriptors = DescriptorSet()
     private var timers = TimerQueue()
+    private var busyPoll = BusyPoll()
+    private var isExpectingInput = false
 
     /// Makes a loop; its thread starts when there is something to run.
     ///
@@ -106,8 +108,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             }
             if mayEnd { return }
             // A handler may add and cancel watches and timers, so neither is being changed while one runs.
-            for (watch, events) in descriptors.wait(milliseconds: hasMore ? 0 : timers.millisecondsToNext())
-            where watch.isEnabled {
+            for (watch, events) in wait(hasMore: hasMore) where watch.isEnabled {
                 watch.handler?(events)
             }
             if timers.isEmpty { continue }
@@ -115,6 +116,17 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             let now = ContinuousClock.now
             for timer in timers.popDue(by: now) { timers.takeHandler(timer)?() }
         }
+    }
+
+    /// Waits for descriptors: not at all when there are jobs to run, else until one is ready or a deadline has passed.
+    private func wait(hasMore: Bool) -> [(DescriptorWatch, DescriptorEvents)] {
+        if hasMore { return descriptors.wait(milliseconds: 0) }
+        if !isExpectingInput { return descriptors.wait(milliseconds: timers.millisecondsToNext()) }
+        isExpectingInput = false
+        let start = ContinuousClock.now
+        defer { busyPoll.waitEnded(after: .now - start) }
+        let ready = descriptors.waitBusily(until: start + busyPoll.window)
+        return ready.isEmpty ? descriptors.wait(milliseconds: timers.millisecondsToNext()) : ready
     }
 
     /// Runs what has arrived, in order.
@@ -257,6 +269,15 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     func remove(_ watch: DescriptorWatch) {
         checkIsolated()
         descriptors.remove(watch)
+    }
+
+    /// Lets the loop look for input for a moment before it sleeps the next time, 200 µs at most: for whoever has just sent
+    /// what is usually answered sooner than a sleep ends.
+    ///
+    /// It learns from how long the waits are, and gives the processor to others in between. Call it on the loop's thread.
+    public func expectInput() {
+        checkIsolated()
+        isExpectingInput = true
     }
 
     /// Calls `handler` on the loop's thread once, when `deadline` has passed. Call it on the loop's thread.

@@ -1,5 +1,6 @@
 internal import CDBus
 internal import DequeModule
+internal import Reactor
 
 /// What waits for the other end to take what was sent before, in order.
 struct OutgoingQueue {
@@ -73,6 +74,8 @@ extension Connection {
         }
         guard queue.isEmpty, dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes else { return false }
         try handOver(message, as: serial)
+        // An answer, or the next call, may be there sooner than this thread could sleep and wake.
+        loop.expectInput()
         // libdbus writes at once what it can, and where that was everything no event tells of room.
         if waiters.contains(.room) { sendQueued() }
         return true
