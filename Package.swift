@@ -112,7 +112,10 @@ let package = Package(
         .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus"]),
         .testTarget(
             name: "URLRouterTests",
-            dependencies: ["DBus", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
+            dependencies: [
+                "DBus", "Desktop", "OpenURLBus", "PrivateBus", "Reactor", "SchemeRegistry", "URLRouter", logging,
+                system,
+            ]
         ),
         .testTarget(
             name: "URLHandlerTests",

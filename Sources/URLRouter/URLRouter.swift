@@ -100,6 +100,7 @@ public actor URLRouter {
             bus: ConnectedHandlers(connection: connection),
             loop: connection.loop,
             environment: environment,
+            scopes: ProcessScopes(connection, log: log),
             limits: limits,
             log: log
         )
@@ -110,6 +111,7 @@ public actor URLRouter {
         bus: any HandlerBus,
         loop: EventLoop,
         environment: [String: String],
+        scopes: ProcessScopes? = nil,
         limits: Limits,
         log: Logger
     ) {
@@ -118,7 +120,7 @@ public actor URLRouter {
         self.loop = loop
         self.limits = limits
         self.log = log
-        launcher = HandlerLauncher(environment: SessionEnvironment.clean(environment), loop: loop)
+        launcher = HandlerLauncher(environment: SessionEnvironment.clean(environment), loop: loop, scopes: scopes)
     }
 
     // MARK: Requests

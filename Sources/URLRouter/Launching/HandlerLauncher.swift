@@ -9,6 +9,8 @@ struct HandlerLauncher: Sendable {
     /// The variables of the session, which every handler gets.
     let environment: [String: String]
     let loop: EventLoop
+    /// Nil where there is no bus to ask for them.
+    let scopes: ProcessScopes?
 
     /// Starts a handler that waits for its first message.
     ///
@@ -24,12 +26,12 @@ struct HandlerLauncher: Sendable {
         var environment = environment.merging(handler.manifest.environment) { $1 }
         environment[HandlerInterface.launchVariable] = "1"
         do throws(Errno) {
-            return try ProcessHandle.spawn(
+            return try start(
+                id.rawValue,
                 try path(of: program, environment),
-                arguments: [program.description] + handler.manifest.arguments,
-                environment: environment.map { "\($0)=\($1)" },
+                [program.description] + handler.manifest.arguments,
+                environment,
                 directory: Self.directory(environment),
-                on: loop,
                 onExit: onExit
             )
         } catch {
@@ -41,7 +43,10 @@ struct HandlerLauncher: Sendable {
     }
 
     /// Starts a command of the desktop's: a path or a name on `PATH`, and its arguments.
+    ///
+    /// - Parameter id: the application's, without the `.desktop` of its entry.
     func launch(
+        _ id: String,
         _ arguments: [String],
         _ additional: [String: String],
         directory: String?,
@@ -49,14 +54,37 @@ struct HandlerLauncher: Sendable {
     ) throws(Errno) -> ProcessHandle {
         guard let program = arguments.first else { throw .invalidArgument }
         let environment = environment.merging(additional) { $1 }
-        return try ProcessHandle.spawn(
+        return try start(
+            id,
             program.contains("/") ? program : try path(ofProgramNamed: program, environment),
+            arguments,
+            environment,
+            directory: directory ?? Self.directory(environment),
+            onExit: onExit
+        )
+    }
+
+    private func start(
+        _ id: String,
+        _ path: String,
+        _ arguments: [String],
+        _ environment: [String: String],
+        directory: String,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) -> ProcessHandle {
+        let process = try ProcessHandle.spawn(
+            path,
             arguments: arguments,
             environment: environment.map { "\($0)=\($1)" },
-            directory: directory ?? Self.directory(environment),
+            directory: directory,
             on: loop,
             onExit: onExit
         )
+        if let scopes {
+            let pid = process.pid
+            Task(executorPreference: loop) { await scopes.add(pid, id: id) }
+        }
+        return process
     }
 
     /// What a command that needs a terminal is started with.

@@ -1,0 +1,128 @@
+internal import DBus
+internal import Glibc
+internal import Logging
+internal import Reactor
+
+/// Puts the processes that the router starts into scopes of their own, where the session has systemd's manager.
+///
+/// What a handler takes of the machine is then counted, limited and ended apart from the router and from other handlers, as
+/// for the applications that the desktop starts. Nothing waits for it: a process runs in the router's own unit until the
+/// manager has moved it, and stays there where there is no manager, or one that refuses.
+actor ProcessScopes {
+    nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
+
+    private let connection: Connection
+    private let log: Logger
+    private let timeout: Duration
+    private var hasFailed = false
+
+    /// - Parameter timeout: how long an answer may take until it is called slow.
+    init(_ connection: Connection, log: Logger, timeout: Duration = .seconds(5)) {
+        self.connection = connection
+        self.log = log
+        self.timeout = timeout
+    }
+
+    /// Asks for a scope that holds a process, and says once why there is none.
+    func add(_ pid: CInt, id: String) async {
+        let scope = TransientScope(of: pid, id: id, number: .random(in: .min ... .max))
+        do throws(CallError) {
+            let method = SystemdManager.startTransientUnit
+            try await connection.call(method, on: SystemdManager.object, scope, timeout: timeout)
+        } catch {
+            if case .remote(let error) = error, error.isFromMissingService { return }
+            // A process that is gone was too quick for the manager, which then says so.
+            let isGone = kill(pid, 0) != 0 && errno == ESRCH
+            guard !hasFailed, !isGone else { return }
+            hasFailed = true
+            log.warning("systemd gave it no scope, which is said only once: \(error)", metadata: ["handler": "\(id)"])
+        }
+    }
+}
+
+/// The method of systemd's manager that the router calls (org.freedesktop.systemd1(5)).
+enum SystemdManager {
+    /// The bus does not start it: a session without systemd has none.
+    static let object = RemoteObject("org.freedesktop.systemd1", "/org/freedesktop/systemd1", startsService: false)
+    static let startTransientUnit = Method<TransientScope, ObjectPath>(
+        "org.freedesktop.systemd1.Manager",
+        "StartTransientUnit"
+    )
+}
+
+/// The arguments of `StartTransientUnit`: a scope and what is in it.
+struct TransientScope: MessageBody {
+    /// The unit's name, how its start gets on with other jobs, its properties, and units that go with it.
+    static let signature: Signature = "ssa(sv)a(sa(sv))"
+
+    let name: String
+    let mode: String
+    let properties: [(name: String, value: Value)]
+
+    /// A scope for a process that runs (systemd.scope(5)), in the slice of the user's applications (systemd.special(7)).
+    ///
+    /// - Parameter number: tells it from other scopes of the same application.
+    init(of pid: CInt, id: String, number: UInt64) {
+        name = Self.name(id, number)
+        mode = "fail"
+        properties = [
+            ("Description", .string("\(id), started by openurl")),
+            ("Slice", "app.slice"),
+            ("PIDs", .array([.uint32(UInt32(bitPattern: pid))], of: "u")),
+            // One that fails is forgotten as well, or its name would stay.
+            ("CollectMode", "inactive-or-failed"),
+        ]
+    }
+
+    /// `app-LAUNCHER-APPLICATION-RANDOM.scope` ("XDG standardization for applications" in systemd's "Desktop Environment
+    /// Integration"); an application's name that would make it longer than 255 bytes is cut.
+    static func name(_ id: String, _ number: UInt64) -> String {
+        let number = String(number, radix: 16)
+        let length = 255 - "app-openurl--\(number).scope".utf8.count
+        var escaped = ""
+        for (index, byte) in id.utf8.enumerated() {
+            let part = escape(byte, isFirst: index == 0)
+            guard escaped.utf8.count + part.utf8.count <= length else { break }
+            escaped += part
+        }
+        return "app-openurl-\(escaped)-\(number).scope"
+    }
+
+    /// A byte of a unit's name (systemd.unit(5), "String Escaping for Inclusion in Unit Names").
+    private static func escape(_ byte: UInt8, isFirst: Bool) -> String {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: ":"), UInt8(ascii: "_"):
+            String(UnicodeScalar(byte))
+        case UInt8(ascii: "."): isFirst ? "\\x2e" : "."
+        case UInt8(ascii: "/"): "-"
+        default: "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+    }
+
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
+        name = try reader.readString()
+        mode = try reader.readString()
+        var properties: [(name: String, value: Value)] = []
+        try reader.readArray { (reader) throws(MessageDecodingError) in
+            try reader.readStructure { (reader) throws(MessageDecodingError) in
+                properties.append((try reader.readString(), try reader.readVariant()))
+            }
+        }
+        self.properties = properties
+    }
+
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.append(name)
+        try writer.append(mode)
+        try writer.appendArray(of: "(sv)") { (writer) throws(MessageEncodingError) in
+            for (name, value) in properties {
+                try writer.appendStructure { (writer) throws(MessageEncodingError) in
+                    try writer.append(name)
+                    try writer.appendVariant(value)
+                }
+            }
+        }
+        try writer.appendArray(of: "(sa(sv))") { (_) throws(MessageEncodingError) in }
+    }
+}

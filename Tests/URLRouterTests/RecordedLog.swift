@@ -1,0 +1,61 @@
+import Logging
+import Reactor
+
+/// A log that a test reads: a line is `level id: message`.
+final class RecordedLog: Sendable {
+    private struct Content {
+        var lines: [String] = []
+        var processes: [String: UInt32] = [:]
+        var readers: [(text: String, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let content = Lock(Content())
+
+    /// What the router writes to.
+    var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
+
+    var lines: [String] { content.withLock { $0.lines } }
+
+    /// The process that was started last for a handler or an application.
+    func pid(of id: String) -> UInt32? { content.withLock { $0.processes[id] } }
+
+    /// Returns when there is a line that ends so.
+    func wait(for text: String) async {
+        await withCheckedContinuation { continuation in
+            let isThere = content.withLock { content in
+                if content.lines.contains(where: { $0.hasSuffix(text) }) { return true }
+                content.readers.append((text, continuation))
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+
+    private func add(_ line: String, _ id: String, _ pid: UInt32?) {
+        let readers = content.withLock { content in
+            content.lines.append(line)
+            if let pid { content.processes[id] = pid }
+            let ready = content.readers.filter { line.hasSuffix($0.text) }
+            content.readers.removeAll { line.hasSuffix($0.text) }
+            return ready
+        }
+        for reader in readers { reader.continuation.resume() }
+    }
+
+    private struct Handler: LogHandler {
+        let log: RecordedLog
+        var logLevel = Logger.Level.debug
+        var metadata = Logger.Metadata()
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let id = (event.metadata?["handler"] ?? event.metadata?["application"])?.description ?? ""
+            let pid = event.metadata?["pid"].flatMap { UInt32($0.description) }
+            log.add("\(event.level) \(id): \(event.message)", id, pid)
+        }
+    }
+}
