@@ -25,10 +25,12 @@ public struct Explanation: Sendable, Hashable {
         }
     }
 
+    /// The names of the parts that a URL can have, in the order in which they are written. The password is none of them.
+    public static let partNames = ["scheme", "user", "host", "port", "path", "parameters", "query", "fragment"]
+
     /// The URL as it was asked about.
     public var url: String
-    /// Its parts as they are written, each only where it is present: `scheme`, `user`, `host`, `port`, `path`, `parameters`,
-    /// `query`, `fragment`. The password is left out.
+    /// Its parts as they are written, by ``partNames``, each only where it is present.
     public var parts: [String: String]
     /// What would get the URL; nil where nothing would.
     public var handler: String?
@@ -68,7 +70,8 @@ extension Explanation: DBusType {
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         let options = OptionReader(options: try [String: Value](from: &reader))
         self.init(url: try options.string("url") ?? "")
-        for (name, value) in try options.dictionary("parts") ?? [:] { parts[name] = value.string }
+        let parts = OptionReader(options: try options.dictionary("parts") ?? [:])
+        for name in Self.partNames { self.parts[name] = try parts.string(name) }
         handler = try options.string("handler")
         transport = try options.string("transport")
         state = try options.string("state")

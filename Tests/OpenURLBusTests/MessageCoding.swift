@@ -1,4 +1,5 @@
 import OpenURLBus
+import Testing
 
 @testable import DBus
 
@@ -19,6 +20,19 @@ func problem<Output: MessageBody>(_ options: [String: Value], as type: Output.Ty
         return nil
     } catch {
         return error.description
+    }
+}
+
+/// A known key has the one type that the contract gives it: any other is an error that names both.
+func expectType<Output: MessageBody>(
+    _ signature: Signature,
+    of key: String,
+    in options: [String: Value],
+    as type: Output.Type
+) throws {
+    for sample in samples where sample.signature != signature {
+        let found = try problem(options.merging([key: sample]) { $1 }, as: type)
+        #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
     }
 }
 

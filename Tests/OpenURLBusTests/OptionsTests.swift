@@ -5,19 +5,6 @@ import Testing
 
 /// Every `a{sv}` of the contract: there and back, without what is unknown, and with an error for what is of another type.
 @Suite struct OptionsTests {
-    /// A known key has the one type that the contract gives it.
-    private func expectType<T: MessageBody>(
-        _ signature: Signature,
-        of key: String,
-        in options: [String: Value],
-        as type: T.Type
-    ) throws {
-        for sample in samples where sample.signature != signature {
-            let found = try problem(options.merging([key: sample]) { $1 }, as: type)
-            #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
-        }
-    }
-
     // MARK: OpenOptions
 
     @Test func openOptionsComeBackAsTheyWere() throws {
@@ -27,6 +14,7 @@ import Testing
         options.annotation = .structure(["a", .uint32(7)])
         options.handler = "com.example.app"
         options.timeout = .milliseconds(1500)
+        options.inBackground = true
         options.activationToken = "token"
         options.desktopStartupID = "startup"
         options.fallback = ["a:b", "c:d"]
@@ -34,7 +22,7 @@ import Testing
         #expect(
             try recoded(options, as: [String: Value].self) == [
                 "annotation": .structure(["a", .uint32(7)]), "handler": "com.example.app", "timeout": .uint32(1500),
-                "activation-token": "token", "desktop-startup-id": "startup",
+                "background": true, "activation-token": "token", "desktop-startup-id": "startup",
                 "fallback": .array(["a:b", "c:d"], of: "s"),
             ]
         )
@@ -58,8 +46,8 @@ import Testing
 
     @Test func openOptionsOfAnotherTypeAreAnError() throws {
         for (key, signature) in [
-            ("handler", "s"), ("timeout", "u"), ("activation-token", "s"), ("desktop-startup-id", "s"),
-            ("fallback", "as"), ("delivery", "s"),
+            ("handler", "s"), ("timeout", "u"), ("background", "b"), ("activation-token", "s"),
+            ("desktop-startup-id", "s"), ("fallback", "as"), ("delivery", "s"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: [:], as: OpenOptions.self)
         }
@@ -100,6 +88,8 @@ import Testing
         context.desktopStartupID = "startup"
         context.hops = 3
         context.accepted = .max
+        context.inBackground = true
+        context.notifications = ["kind": .uint32(9)]
         #expect(try recoded(context) == context)
         #expect(
             try recoded(context, as: [String: Value].self) == [
@@ -109,7 +99,8 @@ import Testing
                     "unique-name": ":1.7",
                 ]),
                 "annotation": .array([], of: "(sv)"), "activation-token": "token", "desktop-startup-id": "startup",
-                "hops": .uint32(3), "accepted": .uint64(.max),
+                "hops": .uint32(3), "accepted": .uint64(.max), "background": true,
+                "notifications": .options(["kind": .uint32(9)]),
             ]
         )
     }
@@ -117,7 +108,7 @@ import Testing
     @Test func openContextOfAnotherTypeIsAnError() throws {
         for (key, signature) in [
             ("source-application", "s"), ("activation-token", "s"), ("desktop-startup-id", "s"), ("hops", "u"),
-            ("accepted", "t"), ("source", "a{sv}"),
+            ("accepted", "t"), ("background", "b"), ("source", "a{sv}"), ("notifications", "a{sv}"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: [:], as: OpenContext.self)
         }
@@ -277,7 +268,7 @@ import Testing
         #expect(try problem([:], as: HandlerEntry.self) == "a handler without an id")
         for (key, signature) in [
             ("id", "s"), ("name", "s"), ("path", "s"), ("executable", "s"), ("schemes", "as"), ("kind", "s"),
-            ("fixed", "b"), ("state", "s"), ("warnings", "as"),
+            ("fixed", "b"), ("state", "s"), ("warnings", "as"), ("url-names", "a{ss}"), ("launch-image", "s"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: ["id": "a"], as: HandlerEntry.self)
         }
@@ -289,20 +280,22 @@ import Testing
         #expect(
             try recoded(stopped, as: [String: Value].self) == ["id": "com.example.app", "state": "notRunning"]
         )
-        let running = HandlerStatus(id: "a", state: "active", pid: 1, since: 2, residentMemory: 3)
+        var running = HandlerStatus(id: "a", state: "active", pid: 1, since: 2, residentMemory: 3)
+        running.backgroundTasks = ["sync", "sync"]
         #expect(try recoded(running) == running)
         #expect(
             try recoded(running, as: [String: Value].self) == [
                 "id": "a", "state": "active", "pid": .uint32(1), "since": .uint64(2), "memory": .uint64(3),
+                "background-tasks": .array(["sync", "sync"], of: "s"),
             ]
         )
     }
 
     @Test func handlerStatusOfAnotherTypeIsAnError() throws {
         #expect(try problem([:], as: HandlerStatus.self) == "a status without an id")
-        for (key, signature) in [("id", "s"), ("state", "s"), ("pid", "u"), ("since", "t"), ("memory", "t")]
-            as [(String, Signature)]
-        {
+        for (key, signature) in [
+            ("id", "s"), ("state", "s"), ("pid", "u"), ("since", "t"), ("memory", "t"), ("background-tasks", "as"),
+        ] as [(String, Signature)] {
             try expectType(signature, of: key, in: ["id": "a"], as: HandlerStatus.self)
         }
     }

@@ -46,8 +46,6 @@ struct Explain: Command {
 }
 
 extension Explanation {
-    private static let partNames = ["scheme", "user", "host", "port", "path", "parameters", "query", "fragment"]
-
     fileprivate var rows: [[String]] {
         var rows = [["url", url]]
         for name in Self.partNames {
