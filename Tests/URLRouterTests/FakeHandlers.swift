@@ -30,8 +30,12 @@ final class FakeHandlers: HandlerBus {
     private struct Content {
         var owners: [BusName: BusName] = [:]
         var processes: [BusName: UInt32] = [:]
-        /// What comes of starting a service: the connection that then owns the name.
-        var services: [BusName: Result<BusName, CallError>] = [:]
+        /// What comes of starting a service: the connection that then owns the name, if one still does.
+        var services: [BusName: Result<BusName?, CallError>] = [:]
+        /// How long the router waits for services to start.
+        var patience: [BusName: Duration] = [:]
+        /// Names whose owners the bus does not tell.
+        var failingLookups: [BusName: CallError] = [:]
         var platformData: [String: [String: Value]] = [:]
         /// What handlers that were started by others say of themselves.
         var states: [BusName: HandlerState] = [:]
@@ -99,8 +103,23 @@ final class FakeHandlers: HandlerBus {
     }
 
     /// Decides what comes of starting a service.
-    func setService(_ name: BusName, _ outcome: Result<BusName, CallError>) {
+    func setService(_ name: BusName, _ outcome: Result<BusName?, CallError>) {
         content.withLock { $0.services[name] = outcome }
+    }
+
+    /// How long the router waited at most for a service to start; nil where it has started none.
+    func patience(for name: BusName) -> Duration? {
+        content.withLock { $0.patience[name] }
+    }
+
+    /// Makes the bus answer the question who owns a name with an error.
+    func setLookup(_ name: BusName, failsWith error: CallError) {
+        content.withLock { $0.failingLookups[name] = error }
+    }
+
+    /// Decides which process a connection belongs to.
+    func setProcess(of name: BusName, to pid: UInt32) {
+        content.withLock { $0.processes[name] = pid }
     }
 
     /// Returns when the router has asked for this, as often as the test waits for it.
@@ -168,7 +187,9 @@ final class FakeHandlers: HandlerBus {
     func owner(of id: BusName) async throws(CallError) -> BusName? {
         record(.askedForOwner(id))
         await waitUntilReleased(id)
-        return content.withLock { $0.owners[id] }
+        let (owner, error) = content.withLock { ($0.owners[id], $0.failingLookups[id]) }
+        if let error { throw error }
+        return owner
     }
 
     func credentials(of name: BusName) async throws(CallError) -> Credentials {
@@ -236,6 +257,7 @@ final class FakeHandlers: HandlerBus {
         let outcome = content.withLock { content in
             let outcome = content.services[name] ?? .failure(.fromBus(.serviceUnknown))
             if case .success(let owner) = outcome { content.owners[name] = owner }
+            content.patience[name] = timeout
             return outcome
         }
         _ = try outcome.get()
@@ -276,13 +298,19 @@ extension CallError {
 }
 
 extension URLRouter {
-    /// A router of these handlers on a bus that the test plays.
-    init(_ handlers: [Handler], on bus: FakeHandlers, limits: Limits = Limits()) {
+    /// A router of these handlers and applications on a bus that the test plays.
+    init(
+        _ handlers: [Handler],
+        _ applications: Applications = Applications(),
+        on bus: FakeHandlers,
+        environment: [String: String] = [:],
+        limits: Limits = Limits()
+    ) {
         self.init(
-            registry: Registry(handlers: handlers),
+            registry: Registry(handlers: handlers, applications: applications),
             bus: bus,
             loop: bus.loop,
-            environment: [:],
+            environment: environment,
             limits: limits,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )

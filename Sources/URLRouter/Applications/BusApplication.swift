@@ -40,6 +40,7 @@ extension URLRouter {
     /// Waits for the service itself and not for the bus's patience: a caller that is told within seconds can do something
     /// about it.
     private func startService(_ name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) {
+        try checkTime(of: request)
         let limit = min(limits.launchTimeout, request.left)
         do throws(CallError) {
             try await bus.startService(name, timeout: limit)
@@ -63,20 +64,25 @@ extension URLRouter {
 
     private func handOver(_ request: ApplicationRequest, _ name: BusName, _ owner: BusName) async throws(OpenURLError) {
         let platformData = FreedesktopApplication.platformData(request.options)
+        try checkTime(of: request)
+        do throws(CallError) {
+            try await bus.openApplication(request.url, platformData, with: name, at: owner, timeout: request.left)
+        } catch {
+            if let failure = failure(error, request) { throw failure }
+        }
+    }
+
+    private func checkTime(of request: ApplicationRequest) throws(OpenURLError) {
         guard request.left > .zero else {
             throw OpenURLError(
                 .timedOut,
                 "\(request.id) was not ready within \(request.timeout); it did not get the URL"
             )
         }
-        do throws(CallError) {
-            try await bus.openApplication(request.url, platformData, with: name, at: owner, timeout: request.left)
-        } catch {
-            throw failure(error, request)
-        }
     }
 
-    private func failure(_ error: CallError, _ request: ApplicationRequest) -> OpenURLError {
+    /// What an error of the call means; nil where the application has the URL all the same.
+    private func failure(_ error: CallError, _ request: ApplicationRequest) -> OpenURLError? {
         let id = request.id
         switch error {
         case .remote(let error) where error.isFromBus && error.name == .noReply:
@@ -100,8 +106,8 @@ extension URLRouter {
         case .timedOut:
             return OpenURLError(.timedOut, "\(id) did not answer within \(request.timeout)")
         case .unexpectedReply:
-            // It has taken the URL; what an answer without a meaning holds does not matter.
-            return OpenURLError(.declined, "\(id) answered with something else than an empty reply")
+            // The call has returned, so it has taken the URL; what it returned has no meaning.
+            return nil
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
         case .cancelled:

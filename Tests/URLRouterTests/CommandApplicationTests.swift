@@ -1,0 +1,288 @@
+import Desktop
+import Glibc
+import OpenURLBus
+import Reactor
+import SchemeRegistry
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// Applications that are commands, with real processes: what becomes of a URL when one is started.
+@Suite(.timeLimit(.minutes(1))) struct CommandApplicationTests {
+    private let desktop: DesktopFixture
+
+    init() throws {
+        desktop = try DesktopFixture()
+    }
+
+    /// A router of the desktop as it is now. Commands are watched until they end, unless the limits say otherwise.
+    private func router(
+        handlers: [Handler] = [],
+        environment: [String: String] = [:],
+        _ change: (inout URLRouter.Limits) -> Void = { _ in }
+    ) throws -> (URLRouter, FakeHandlers) {
+        var limits = URLRouter.Limits()
+        limits.settleTime = .seconds(3600)
+        limits.openTimeout = .seconds(3600)
+        change(&limits)
+        let bus = try FakeHandlers(["com.example.target": ":1.1"])
+        let environment = desktop.environment.merging(environment) { $1 }
+        return (URLRouter(handlers, desktop.applications, on: bus, environment: environment, limits: limits), bus)
+    }
+
+    // MARK: How it went
+
+    @Test func anEndWithoutAComplaintIsAYes() async throws {
+        try desktop.addCommand("good", #"printf '%s\n' "$#" "$@" > "$desktop/told""#)
+        let (router, _) = try router()
+        let result = try await router.open("good:$(touch%20x);'y'&z")
+        #expect(result.handler == "good.desktop")
+        #expect(result.path == .launched)
+        #expect(result.reply == [:])
+        #expect(result.trace.map(\.name) == ["processStarted", "open"])
+        #expect(try desktop.lines(of: "told") == ["1", "good:$(touch%20x);'y'&z"])
+    }
+
+    @Test(arguments: [
+        ("exit 7", OpenURLError(.declined, "bad.desktop exited with status 7 when it had the URL")),
+        ("exit 1", OpenURLError(.declined, "bad.desktop exited with status 1 when it had the URL")),
+        ("exit 126", OpenURLError(.launchFailed, "bad.desktop exited with status 126: its command was not found")),
+        ("exit 127", OpenURLError(.launchFailed, "bad.desktop exited with status 127: its command was not found")),
+        (
+            "kill -SEGV $$",
+            OpenURLError(
+                .handlerCrashed,
+                "bad.desktop was ended by signal 11 (Segmentation fault) when it had the URL"
+            )
+        ),
+        (
+            "kill -TERM $$",
+            OpenURLError(.handlerCrashed, "bad.desktop was ended by signal 15 (Terminated) when it had the URL")
+        ),
+    ])
+    func anyOtherEndIsANo(body: String, expected: OpenURLError) async throws {
+        try desktop.addCommand("bad", body)
+        let (router, _) = try router()
+        #expect(await failure { () throws(OpenURLError) in try await router.open("bad:x") } == expected)
+    }
+
+    /// After the time in which an end says no, and at the latest when the sender's time is over.
+    @Test(
+        arguments: [(Duration.zero, nil), (.seconds(3600), .milliseconds(1)), (.seconds(3600), .zero)]
+            as [(Duration, Duration?)]
+    )
+    func oneThatGoesOnHasTheURL(settleTime: Duration, timeout: Duration?) async throws {
+        try desktop.addPipe("go")
+        try desktop.addPipe("gone")
+        try desktop.addCommand("busy", #"read line < "$desktop/go"; echo 1<> "$desktop/gone"; exit 7"#)
+        let (router, _) = try router { $0.settleTime = settleTime }
+        var options = OpenOptions()
+        options.timeout = timeout
+        let result = try await router.open("busy:x", options, caller: nil)
+        #expect(result.path == .launched)
+        #expect(result.trace.map(\.name) == ["processStarted", "open"])
+        try desktop.write(to: "go")
+        try desktop.wait(for: "gone")
+    }
+
+    @Test func theFirstThingThatHappensDecides() async {
+        func outcome(_ steps: (StartingCommand) -> Void, whileWaiting: Bool) async -> ProcessExit? {
+            let command = StartingCommand()
+            if !whileWaiting { steps(command) }
+            return await withCheckedContinuation { continuation in
+                command.wait(continuation)
+                if whileWaiting { steps(command) }
+            }
+        }
+        let failed = ProcessExit.exited(status: 7)
+        for whileWaiting in [true, false] {
+            #expect(await outcome({ $0.ended(failed) }, whileWaiting: whileWaiting) == failed)
+            #expect(await outcome({ $0.settled() }, whileWaiting: whileWaiting) == nil)
+            let settledFirst = await outcome(
+                {
+                    $0.settled()
+                    $0.ended(failed)
+                },
+                whileWaiting: whileWaiting
+            )
+            #expect(settledFirst == nil)
+            let endedFirst = await outcome(
+                {
+                    $0.ended(failed)
+                    $0.settled()
+                    $0.ended(.unknown)
+                },
+                whileWaiting: whileWaiting
+            )
+            #expect(endedFirst == failed)
+        }
+    }
+
+    // MARK: What cannot be started
+
+    @Test func aProgramThatHasGoneSinceIsToldByItsPath() async throws {
+        let program = "\(desktop.path)/bin/gone"
+        try desktop.addLink("gone", to: "/bin/true")
+        try desktop.addEntry("gone", "Exec=\(program) %u")
+        // What could not be started takes no room.
+        let (router, _) = try router { $0.commandsPerApplication = 1 }
+        #expect(try await router.open("gone:x").path == .launched)
+        #expect(unlink(program) == 0)
+        let missing = await failure { () throws(OpenURLError) in try await router.open("gone:x") }
+        let reason = "gone.desktop cannot be started: \(program): No such file or directory"
+        #expect(missing == OpenURLError(.launchFailed, reason))
+        try desktop.write("#!/bin/sh\n", to: "bin/gone")
+        let forbidden = await failure { () throws(OpenURLError) in try await router.open("gone:x") }
+        #expect(
+            forbidden == OpenURLError(.launchFailed, "gone.desktop cannot be started: \(program): Permission denied")
+        )
+    }
+
+    @Test func aNameIsLookedForInTheAbsolutePathsOnly() async throws {
+        try desktop.addLink("named", to: "/bin/true")
+        try desktop.addEntry("named", "Exec=named %u")
+        let missing = "named.desktop cannot be started: named: No such file or directory"
+        for path in ["/nonexistent", "bin:.", "", ":::"] {
+            let (router, _) = try router(environment: ["PATH": path, "HOME": desktop.path])
+            let error = await failure { () throws(OpenURLError) in try await router.open("named:x") }
+            #expect(error == OpenURLError(.launchFailed, missing))
+        }
+        let (router, _) = try router(environment: ["PATH": "/nonexistent:\(desktop.path)/bin"])
+        #expect(try await router.open("named:x").handler == "named.desktop")
+    }
+
+    @Test func anApplicationIsInstalledIfItsProgramsAre() async throws {
+        try desktop.addLink("there", to: "/bin/true")
+        try desktop.addEntry("both", "Exec=there %u", "TryExec=there")
+        try desktop.addEntry("try", "Exec=there %u", "TryExec=missing")
+        try desktop.addEntry("exec", "Exec=missing %u")
+        let (router, _) = try router()
+        #expect(try await router.open("both:x").handler == "both.desktop")
+        for scheme in ["try", "exec"] {
+            let error = await failure { () throws(OpenURLError) in try await router.open("\(scheme):x") }
+            let message = "no handler claims the scheme \(scheme):; register one with 'openurl register PATH'"
+            #expect(error == OpenURLError(.noHandler, message))
+        }
+    }
+
+    @Test func onlySoManyCommandsOfAnApplicationAreStartedAtOnce() async throws {
+        try desktop.addPipe("go")
+        try desktop.addCommand("slow", #"read line < "$desktop/go"; exit 7"#)
+        try desktop.addCommand("other", "exit 0")
+        let (router, _) = try router { $0.commandsPerApplication = 1 }
+        let first = Task { await failure { () throws(OpenURLError) in try await router.open("slow:1") } }
+        await router.wait { $0.startingCommands.count == 1 }
+        let second = await failure { () throws(OpenURLError) in try await router.open("slow:2") }
+        #expect(second == OpenURLError(.limitsExceeded, "1 commands of slow.desktop are being started already"))
+        #expect(try await router.open("other:x").handler == "other.desktop")
+        try desktop.write(to: "go")
+        #expect(await first.value?.code == .declined)
+        // One that has ended makes room.
+        #expect(await router.startsNothing)
+    }
+
+    // MARK: What it is started with
+
+    @Test func theTokensAreInItsEnvironmentAndTheRoutersOwnAreNot() async throws {
+        let tokens = "${XDG_ACTIVATION_TOKEN-none} ${DESKTOP_STARTUP_ID-none} ${OPENURL_LAUNCH-none} $KEPT"
+        try desktop.addCommand("env", #"echo "\#(tokens)" >> "$desktop/told""#)
+        let (router, _) = try router(environment: [
+            "XDG_ACTIVATION_TOKEN": "router's", "DESKTOP_STARTUP_ID": "router's", "OPENURL_LAUNCH": "1", "KEPT": "kept",
+        ])
+        var options = OpenOptions()
+        options.activationToken = "token"
+        _ = try await router.open("env:1", options, caller: nil)
+        options.desktopStartupID = "startup"
+        _ = try await router.open("env:2", options, caller: nil)
+        _ = try await router.open("env:3")
+        #expect(
+            try desktop.lines(of: "told") == [
+                "token none none kept", "token startup none kept", "none none none kept",
+            ]
+        )
+    }
+
+    @Test func itStartsInTheDirectoryOfItsEntryElseInTheUsers() async throws {
+        let body = #"pwd > "$desktop/told""#
+        try desktop.addCommand("path", body, "Path=\(desktop.path)/data")
+        try desktop.addCommand("home", body)
+        for (scheme, home, expected) in [
+            ("path", "\(desktop.path)/home", "\(desktop.path)/data"), ("home", "\(desktop.path)/home", nil),
+            ("home", "/nonexistent", "/"),
+        ] {
+            let (router, _) = try router(environment: ["HOME": home])
+            _ = try await router.open("\(scheme):x")
+            #expect(try desktop.lines(of: "told") == [expected ?? home])
+        }
+    }
+
+    @Test func oneThatNeedsATerminalIsStartedInTheOneThatIsThere() async throws {
+        try desktop.addLink("text", to: "/bin/true")
+        try desktop.addEntry("text", "Exec=text --now %u", "Terminal=true")
+        let environment = ["PATH": "\(desktop.path)/bin"]
+        let (bare, _) = try router(environment: environment)
+        let none = await failure { () throws(OpenURLError) in try await bare.open("text:x") }
+        let reason =
+            "the application needs a terminal, and neither xdg-terminal-exec nor x-terminal-emulator is installed"
+        #expect(none == OpenURLError(.launchFailed, reason))
+        // The shell plays the terminal: to it the command is a script in the directory that it starts in.
+        try desktop.addScript(
+            "home/text",
+            #"/usr/bin/tr '\0' ' ' < /proc/$$/cmdline > "$desktop/told"; echo >> "$desktop/told""#
+        )
+        for (terminal, option) in [("x-terminal-emulator", " -e"), ("xdg-terminal-exec", "")] {
+            try desktop.addLink(terminal, to: "/bin/sh")
+            let (router, _) = try router(environment: environment)
+            _ = try await router.open("text:x")
+            #expect(try desktop.lines(of: "told") == ["\(terminal)\(option) text --now text:x "])
+        }
+    }
+
+    // MARK: Hops
+
+    /// The commands leave a process in their session that lasts, as a script does that opens a URL in the background.
+    @Test func whatACommandOpensIsOneHopFurther() async throws {
+        for name in ["first", "second"] {
+            try desktop.addCommand(name, #"sleep 600 > "$desktop/null" 2>&1 & echo $! > "$desktop/pid""#)
+        }
+        try desktop.addEntry("org.example.App", "DBusActivatable=true")
+        let (router, bus) = try router(handlers: [try .test("com.example.target")]) { $0.hops = 1 }
+
+        func leftProcess() throws -> pid_t {
+            let lines = try desktop.lines(of: "pid")
+            return try #require(pid_t(lines[0]))
+        }
+
+        /// Opens a URL with a command, and makes the process that it leaves behind a caller.
+        func start(_ url: String, from caller: BusName, as next: BusName) async throws -> pid_t {
+            _ = try await router.open(url, from: caller)
+            let pid = try leftProcess()
+            bus.setProcess(of: next, to: UInt32(pid))
+            return pid
+        }
+
+        let first = try await start("first:x", from: ":1.60", as: ":1.61")
+        defer { kill(first, SIGKILL) }
+        let request = Task { try await router.open("target:1", from: ":1.61") }
+        await bus.wait(for: .opened("target:1", at: ":1.1"))
+        bus.answer("target:1")
+        _ = try await request.value
+        #expect(bus.context(of: "target:1")?.hops == 1)
+        #expect(bus.context(of: "target:1")?.sourceApplication == nil)
+
+        let second = try await start("second:x", from: ":1.61", as: ":1.62")
+        defer { kill(second, SIGKILL) }
+        for url in ["first:x", "app:x"] {
+            let error = await failure { () throws(OpenURLError) in try await router.open(url, from: ":1.62") }
+            #expect(error == OpenURLError(.loopDetected, "2 handlers in a row have opened each other"))
+        }
+        // Others are not concerned.
+        #expect(try await router.open("first:y", from: ":1.60").path == .launched)
+        kill(try leftProcess(), SIGKILL)
+    }
+}
+
+extension URLRouter {
+    fileprivate var startsNothing: Bool { startingCommands.isEmpty }
+}

@@ -1,0 +1,103 @@
+import Desktop
+import FoundationEssentials
+import Glibc
+import SchemeRegistry
+import Testing
+
+/// A desktop of a test's own: a directory with entries and programs, which lasts as long as this object.
+final class DesktopFixture {
+    /// The directory, with all links resolved.
+    let path: String
+    /// The pipes' descriptors, by name.
+    private var pipes: [String: CInt] = [:]
+
+    init() throws {
+        var template = Array("/tmp/openurl-desktop.XXXXXX\0".utf8CString)
+        let made = try #require(mkdtemp(&template))
+        let resolved = try #require(realpath(made, nil))
+        defer { free(resolved) }
+        path = String(cString: resolved)
+        for name in ["bin", "data", "data/applications", "home"] { try #require(mkdir("\(path)/\(name)", 0o700) == 0) }
+        try addLink("sh", to: "/bin/sh")
+    }
+
+    deinit {
+        for descriptor in pipes.values { close(descriptor) }
+        do {
+            try FileManager.default.removeItem(atPath: path)
+        } catch {
+            Issue.record(error)
+        }
+    }
+
+    /// What is installed now.
+    var applications: Applications {
+        Applications(
+            loading: DesktopDirectories(environment: [
+                "HOME": "\(path)/home", "PATH": "\(path)/bin", "XDG_DATA_HOME": "\(path)/data",
+                "XDG_DATA_DIRS": "\(path)/none", "XDG_CONFIG_DIRS": "\(path)/none",
+            ])
+        )
+    }
+
+    /// The session that commands are started in.
+    var environment: [String: String] { ["HOME": "\(path)/home", "PATH": "\(path)/bin:/usr/bin:/bin"] }
+
+    /// Writes the entry of an application that opens the last element of its name, in lower case.
+    func addEntry(_ name: String, _ lines: String...) throws {
+        let scheme = try #require(name.split(separator: ".").last).lowercased()
+        let entry = ["[Desktop Entry]", "Type=Application", "Name=\(name)", "MimeType=x-scheme-handler/\(scheme);"]
+        try write((entry + lines).joined(separator: "\n") + "\n", to: "data/applications/\(name).desktop")
+    }
+
+    /// Puts a program that exists into the directory of programs, under a name.
+    ///
+    /// A link and no file of the test's own, which could not be started while another thread starts a process: that one has
+    /// the file open for writing for a moment too (`ETXTBSY`).
+    func addLink(_ name: String, to program: String) throws {
+        try #require(symlink(program, "\(path)/bin/\(name)") == 0)
+    }
+
+    /// Writes a script of the shell's; `$desktop` in it is the desktop's directory.
+    func addScript(_ name: String, _ body: String) throws {
+        try write("desktop='\(path)'\n\(body)\n", to: name)
+    }
+
+    /// Writes a script, and the entry of an application whose command is the shell with the script and a URL.
+    func addCommand(_ name: String, _ body: String, _ lines: String...) throws {
+        try addScript("\(name).sh", body)
+        try addEntry(name, (["Exec=sh \(path)/\(name).sh %u"] + lines).joined(separator: "\n"))
+    }
+
+    /// Makes a pipe, which is open at both ends as long as this object: nobody waits for the other one to come.
+    func addPipe(_ name: String) throws {
+        try #require(mkfifo("\(path)/\(name)", 0o600) == 0)
+        let descriptor = open("\(path)/\(name)", O_RDWR | O_CLOEXEC)
+        try #require(descriptor >= 0)
+        pipes[name] = descriptor
+    }
+
+    /// Lets a program go on that reads from a pipe, or will.
+    func write(to pipe: String) throws {
+        let descriptor = try #require(pipes[pipe])
+        try #require(Glibc.write(descriptor, "\n", 1) == 1)
+    }
+
+    /// Returns when a program has written to a pipe.
+    func wait(for pipe: String) throws {
+        let descriptor = try #require(pipes[pipe])
+        var polled = pollfd(fd: descriptor, events: CShort(POLLIN), revents: 0)
+        try #require(poll(&polled, 1, 60_000) == 1)
+    }
+
+    /// The lines of a file.
+    func lines(of name: String) throws -> [String] {
+        let text = try String(contentsOf: URL(filePath: "\(path)/\(name)"), encoding: .utf8)
+        return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
+    }
+
+    /// Writes a file.
+    func write(_ text: String, to name: String) throws {
+        try text.write(toFile: "\(path)/\(name)", atomically: false, encoding: .utf8)
+    }
+}
