@@ -51,6 +51,13 @@ import Testing
         #expect(load().claimants(of: "X-Scheme-Handler/X").count == 1)
     }
 
+    @Test func entriesOfTheRegistrysHandlersAreThereAndClaimNothing() throws {
+        try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x", "X-OpenURL-Handler=a")
+        try tree.writeEntry("home/applications/b.desktop", claiming: "x-scheme-handler/x")
+        #expect(ids(load()) == ["a.desktop", "b.desktop"])
+        #expect(load().claimants(of: "x-scheme-handler/x").map(\.id.rawValue) == ["b.desktop"])
+    }
+
     @Test func programsHaveToBeThere() throws {
         try tree.write("x", to: "bin/data")
         try tree.write("x", to: "bin/directory/x")

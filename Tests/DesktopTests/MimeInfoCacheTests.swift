@@ -45,6 +45,23 @@ import Testing
         #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;\n")
     }
 
+    /// What a loss of power may leave of a file that was not waited for.
+    @Test(arguments: ["", "\0\0\0\0", "[MIME Cache]\na/b=c.desk\0\0"])
+    func aCacheThatIsDamagedIsMadeAnew(_ text: String) throws {
+        try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x")
+        try tree.write(text, to: file)
+        try cache.repair()
+        #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;\n")
+    }
+
+    @Test func aCacheThatIsMissingOrWholeIsLeftAlone() throws {
+        try cache.repair()
+        #expect(throws: (any Error).self) { try tree.read(file) }
+        try tree.write("[MIME Cache]\nx-scheme-handler/y=gone.desktop;\n", to: file)
+        try cache.repair()
+        #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/y=gone.desktop;\n")
+    }
+
     private static let changes: [(String, [String], String)] = [
         // In order: a new line, an element, at the start, in the middle and at the end.
         ("a/a=a;\nc/c=x;\n", ["b/b"], "a/a=a;\nb/b=m;\nc/c=x;\n"),

@@ -171,6 +171,14 @@ struct DesktopPublicationTests {
         #expect(try cached().sorted() == rest)
     }
 
+    @Test func aCacheThatALossOfPowerDamagedIsMadeAnewAtTheStart() throws {
+        let handler = try Handler.test("com.acme.app", opening: ["todo"])
+        #expect(publish(handler) == [])
+        try root.write("\0\0\0", to: cache)
+        #expect(publish(handler) == [])
+        #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
+    }
+
     // MARK: What is removed
 
     @Test(arguments: [false, true]) func whatIsLeftOfAHandlerThatIsGoneIsRemoved(isIncremental: Bool) throws {

@@ -3,15 +3,15 @@ import Glibc
 
 /// One entry's change of a `mimeinfo.cache`, made on its bytes.
 ///
-/// One pass over the lines with a comparison or two for each, one search for the ID, and one copy. Types and IDs stay in
-/// the order of their bytes if they were in it, as `update-desktop-database` writes them.
+/// One pass over the lines with a comparison or two for each, and one search for the ID. Types and IDs stay in the order of
+/// their bytes if they were in it, as `update-desktop-database` writes them.
 struct MimeCacheEdit {
     /// What becomes of the contents.
     enum Result: Hashable {
         /// They are like that.
         case unchanged
-        /// They become these.
-        case changed([UInt8])
+        /// They become these, in so many pieces: most of them are what they were.
+        case changed([ArraySlice<UInt8>])
         /// They are those of no cache.
         case noCache
     }
@@ -36,11 +36,13 @@ struct MimeCacheEdit {
         types = claims.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
         var bytes = bytes
         if let last = bytes.last, last != Self.newline { bytes.append(Self.newline) }
-        result = bytes.withUnsafeBufferPointer(edited)
+        guard let replacements = bytes.withUnsafeBufferPointer(replacements(in:)) else { return }
+        result = replacements.isEmpty ? .unchanged : .changed(applied(replacements, to: bytes))
     }
 
-    private func edited(_ bytes: UnsafeBufferPointer<UInt8>) -> Result {
-        guard let base = bytes.baseAddress else { return .noCache }
+    /// What is to be changed; nil if it is no cache.
+    private func replacements(in bytes: UnsafeBufferPointer<UInt8>) -> [Replacement]? {
+        guard let base = bytes.baseAddress else { return nil }
         var replacements: [Replacement] = []
         /// Where the line of a type that has none goes.
         var places = [Int?](repeating: nil, count: types.count)
@@ -89,13 +91,13 @@ struct MimeCacheEdit {
             }
             if isInGroup { groupEnd = end }
         }
-        guard let groupEnd else { return .noCache }
+        guard let groupEnd else { return nil }
         for (index, type) in types.enumerated() where !isFound[index] {
             let line = type + [UInt8(ascii: "=")] + element + [Self.separator, Self.newline]
             let place = places[index] ?? groupEnd
             replacements.append(Replacement(range: place..<place, bytes: line))
         }
-        return replacements.isEmpty ? .unchanged : .changed(applied(replacements, to: bytes))
+        return replacements
     }
 
     /// The line with the ID or without it; `nil` if it is like that.
@@ -176,21 +178,20 @@ struct MimeCacheEdit {
         return order != 0 ? Int(order) : leftRange.count - rightRange.count
     }
 
-    private func applied(_ replacements: [Replacement], to bytes: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+    private func applied(_ replacements: [Replacement], to bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         // At one place a new line comes before the line that is replaced there, in the order in which they were found.
         let sorted = replacements.enumerated().sorted {
             ($0.element.range.lowerBound, $0.element.range.count, $0.offset)
                 < ($1.element.range.lowerBound, $1.element.range.count, $1.offset)
         }
-        var result: [UInt8] = []
-        result.reserveCapacity(bytes.count + replacements.reduce(0) { $0 + $1.bytes.count })
+        var pieces: [ArraySlice<UInt8>] = []
         var position = 0
         for (_, replacement) in sorted {
-            result += bytes[position..<replacement.range.lowerBound]
-            result += replacement.bytes
+            pieces.append(bytes[position..<replacement.range.lowerBound])
+            pieces.append(replacement.bytes[...])
             position = replacement.range.upperBound
         }
-        result += bytes[position...]
-        return result
+        pieces.append(bytes[position...])
+        return pieces
     }
 }

@@ -33,21 +33,27 @@ public struct MimeInfoCache: Sendable, Hashable {
 
     /// Makes the cache anew from the entries in the directory.
     public func rebuild() throws(DesktopWriteError) {
-        try replaceFile(path, with: madeFromEntries())
+        try replaceDerivedFile(path, with: [madeFromEntries()[...]])
+    }
+
+    /// Makes the cache anew if a loss of power has left nothing or zeros of it.
+    public func repair() throws(DesktopWriteError) {
+        guard let bytes = try contents(ofChangedFile: path, limit: Self.limit) else { return }
+        if bytes.isEmpty || bytes.contains(0) { try rebuild() }
     }
 
     private func change(_ id: DesktopFileID, claims: Set<String>) throws(DesktopWriteError) {
         let old = try contents(ofChangedFile: path, limit: Self.limit) ?? []
         switch MimeCacheEdit(old, of: id, claims: claims).result {
         case .unchanged: break
-        case .changed(let bytes): try replaceFile(path, with: bytes)
+        case .changed(let pieces): try replaceDerivedFile(path, with: pieces)
         case .noCache:
             let made = madeFromEntries()
             // The entry may not have been written yet, or not be deleted.
-            guard case .changed(let bytes) = MimeCacheEdit(made, of: id, claims: claims).result else {
-                return try replaceFile(path, with: made)
+            guard case .changed(let pieces) = MimeCacheEdit(made, of: id, claims: claims).result else {
+                return try replaceDerivedFile(path, with: [made[...]])
             }
-            try replaceFile(path, with: bytes)
+            try replaceDerivedFile(path, with: pieces)
         }
     }
 

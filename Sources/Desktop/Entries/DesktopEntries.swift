@@ -13,7 +13,8 @@ public struct DesktopEntries: Sendable, Hashable {
     /// The directory of the first file of each ID, whether or not it is of use: it hides the claims of those after it.
     private let firstDirectory: [DesktopFileID: Int]
     /// Who claims a MIME type: only what the first file of an ID says counts, also if it is the entry in another file
-    /// that is used. By precedence, then in the order of IDs.
+    /// that is used. By precedence, then in the order of IDs. Without the entries that were written for handlers of the
+    /// registry, of which there may be very many: that knows best what its handlers claim.
     private let claims: [String: [Claim]]
 
     /// That an application opens a type, according to a file in some directory.
@@ -56,7 +57,7 @@ public struct DesktopEntries: Sendable, Hashable {
             case .other, .invalid: break
             case .hidden: removed.insert(id)
             case .application(let entry):
-                if isFirst {
+                if isFirst, entry.handler == nil {
                     let claim = Claim(precedence: entry.precedence, id: id)
                     for type in entry.mimeTypes { claims[type, default: []].append(claim) }
                 }
@@ -74,7 +75,7 @@ public struct DesktopEntries: Sendable, Hashable {
     }
 
     /// The applications whose entries claim a MIME type, by precedence, then in the order of IDs, as the caches of
-    /// `update-desktop-database` have them.
+    /// `update-desktop-database` have them; without the entries of the registry's handlers.
     public func claimants(of mimeType: String) -> [DesktopEntry] {
         claims(of: asciiLowercased(mimeType)).compactMap { entries[$0.id] }
     }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Why a file of the desktop was not written: it is as it was before.
@@ -25,6 +26,25 @@ public struct DesktopWriteError: Error, Hashable, CustomStringConvertible {
 func replaceFile(_ path: String, with bytes: [UInt8]) throws(DesktopWriteError) {
     let (target, old) = try replacedFile(path)
     if let old, old.st_size == bytes.count, isUnchanged(target, bytes) { return }
+    try replaceFile(target, old, with: [bytes[...]], isDurable: true)
+}
+
+/// Puts a file that can be made anew in the place of an old one, as ``replaceFile(_:with:)`` does, except that a machine which
+/// loses its power within seconds may be left with a file of zeros: whoever waits for megabytes to be on the disk waits
+/// longer than for all the rest.
+///
+/// - Parameter pieces: what the contents are made of, in order.
+func replaceDerivedFile(_ path: String, with pieces: [ArraySlice<UInt8>]) throws(DesktopWriteError) {
+    let (target, old) = try replacedFile(path)
+    try replaceFile(target, old, with: pieces, isDurable: false)
+}
+
+private func replaceFile(
+    _ target: String,
+    _ old: stat?,
+    with pieces: [ArraySlice<UInt8>],
+    isDurable: Bool
+) throws(DesktopWriteError) {
     let directory = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
     let name = target.dropFirst(directory.count + 1)
     try makeDirectory(directory)
@@ -33,8 +53,15 @@ func replaceFile(_ path: String, with bytes: [UInt8]) throws(DesktopWriteError) 
     do throws(FileError) {
         defer { close(descriptor) }
         if let old, fchmod(descriptor, old.st_mode & 0o7777) != 0 { throw FileError(code: errno) }
-        try write(bytes, to: descriptor)
-        guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
+        if isDurable {
+            for piece in pieces { try write(piece, to: descriptor) }
+            guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
+        } else {
+            // Of blocks that are to be found yet, ext4 would write the contents out when the file takes its name. A file
+            // system that cannot reserve them does without.
+            _ = fallocate(descriptor, 0, 0, off_t(pieces.reduce(0) { $0 + $1.count }))
+            for piece in pieces { try write(piece, to: descriptor) }
+        }
     } catch {
         unlink(temporary)
         throw DesktopWriteError(target, "cannot be written: \(error.reason)")
@@ -118,8 +145,8 @@ private func temporaryFile(
     }
 }
 
-private func write(_ bytes: [UInt8], to descriptor: Int32) throws(FileError) {
-    var rest = bytes[...]
+private func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(FileError) {
+    var rest = bytes
     while !rest.isEmpty {
         let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
         if count < 0, errno == EINTR { continue }

@@ -47,6 +47,7 @@ public struct DesktopPublication: Sendable {
                 try DBusServiceFile.remove(name, in: serviceDirectory)
             }
         }
+        changes.attempt(cache.path) { () throws(DesktopWriteError) in try cache.repair() }
         updateCache(&changes)
         return changes.diagnostics
     }

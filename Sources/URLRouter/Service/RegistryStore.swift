@@ -131,7 +131,8 @@ public actor RegistryStore {
             ]
             log.info("registry read", metadata: counts.mapValues { "\($0)" })
         }
-        followPaths()
+        // Nobody's answer waits for it; what has changed by then is read again.
+        loop.execute { self.assumeIsolated { $0.followPaths() } }
         let diagnostics = registry.diagnostics + registry.applications.diagnostics + publicationProblems
         warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
         let ofHandlers = handlersChanged ? loader.changedSchemes : []
