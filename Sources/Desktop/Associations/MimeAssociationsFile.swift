@@ -29,21 +29,33 @@ public struct MimeAssociationsFile: Sendable, Hashable {
             let list = KeyFileText.strings(added + [id.rawValue])
             editor.setValue(list, of: type, in: AssociationLists.addedGroup)
         }
-        let removed = try list(type, AssociationLists.removedGroup, editor)
-        if removed.contains(id.rawValue) {
-            let rest = removed.filter { $0 != id.rawValue }
-            let list = rest.isEmpty ? nil : KeyFileText.strings(rest)
-            editor.setValue(list, of: type, in: AssociationLists.removedGroup)
-        }
+        try remove([id.rawValue], from: AssociationLists.removedGroup, of: type, &editor)
         try replaceFile(path, with: editor.bytes)
     }
 
-    /// Takes the user's choice for a type back, so that the system's counts again. Associations stay.
+    /// Takes the user's choice for a type back, so that what counted before it counts again: with the default goes the
+    /// association that ``setDefault(_:for:)`` added. All others stay.
     public func removeDefault(for mimeType: String) throws(DesktopWriteError) {
         guard let bytes = try contents(ofChangedFile: path, limit: MimeAssociations.limit) else { return }
+        let type = asciiLowercased(mimeType)
         var editor = KeyFileEditor(bytes)
-        editor.setValue(nil, of: mimeType, in: AssociationLists.defaultGroup)
+        let chosen = try list(type, AssociationLists.defaultGroup, editor)
+        editor.setValue(nil, of: type, in: AssociationLists.defaultGroup)
+        try remove(chosen, from: AssociationLists.addedGroup, of: type, &editor)
         try replaceFile(path, with: editor.bytes)
+    }
+
+    /// Takes applications off one of a type's lists, and the list itself away if none are left.
+    private func remove(
+        _ ids: [String],
+        from group: String,
+        of type: String,
+        _ editor: inout KeyFileEditor
+    ) throws(DesktopWriteError) {
+        let before = try list(type, group, editor)
+        let rest = before.filter { !ids.contains($0) }
+        guard rest.count < before.count else { return }
+        editor.setValue(rest.isEmpty ? nil : KeyFileText.strings(rest), of: type, in: group)
     }
 
     private func list(
