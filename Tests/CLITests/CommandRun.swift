@@ -32,9 +32,9 @@ func openurl(
     try await run(executable, arguments, input, environment, output, directory)
 }
 
-/// Runs the `openurl` that was built with the tests, without a session bus.
-func openurl(_ arguments: [String]) async throws -> CommandRun {
-    try await run(executable, arguments, [], noBus, nil, nil)
+/// Runs the `openurl` that was built with the tests, without a session bus unless the environment names one.
+func openurl(_ arguments: [String], environment: [String: String] = noBus) async throws -> CommandRun {
+    try await run(executable, arguments, [], environment, nil, nil)
 }
 
 /// Runs the `openurl` that was built with the tests on a stand-in's bus.
@@ -62,9 +62,11 @@ func onTerminal(_ arguments: String..., environment: [String: String] = noBus) a
     return CommandRun(status: run.status, output: run.output.replacing("\r\n", with: "\n"), errors: run.errors)
 }
 
-private var executable: URL {
-    // The tests' program is built into the same directory.
-    URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appending(path: "openurl")
+private var executable: URL { product("openurl") }
+
+/// A program that was built with the tests: into the directory of the tests' own.
+func product(_ name: String) -> URL {
+    URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appending(path: name)
 }
 
 extension URL {

@@ -56,6 +56,10 @@ actor StandInRouter {
     private(set) var registered: [String] = []
     private(set) var unregistered: [String] = []
     private(set) var lifecycleCalls: [String] = []
+    /// What the user chose, by scheme.
+    var defaults: [String: String] = [:]
+    /// Every choice, as `scheme=id`.
+    var choices: [String] = []
 
     nonisolated var environment: [String: String] { CLITests.environment(bus.environment) }
 
@@ -84,6 +88,9 @@ actor StandInRouter {
                     if url.hasPrefix("error:") { throw OpenURLError(.malformedURL, "at byte offset 3: told") }
                     return url.hasPrefix("ok:")
                 },
+                .method(RouterInterface.explain) { _, input in
+                    try await self.explain(input.values.0, input.values.1)
+                },
                 .property(RouterInterface.version) { "1.2.3" },
             ]
         )
@@ -97,6 +104,10 @@ actor StandInRouter {
                 .method(RegistryInterface.unregister) { _, id in
                     guard id == Self.entry.id else { throw RemoteError(.failed, "there is no \(id)") }
                     await self.unregister(id)
+                    return Empty()
+                },
+                .method(RegistryInterface.setDefault) { _, input in
+                    try await self.setDefault(input.values.0, input.values.1)
                     return Empty()
                 },
                 .method(RegistryInterface.listHandlers) { _, _ in [Self.entry] },

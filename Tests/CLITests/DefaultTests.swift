@@ -1,0 +1,194 @@
+import Foundation
+import PrivateBus
+import Testing
+
+/// `openurl default`: against a stand-in what it prints, and against a real router what it does.
+@Suite struct DefaultTests {
+    // MARK: What it prints
+
+    @Test func choosesAndShows() async throws {
+        try await StandInRouter.with { router in
+            let chosen = try await openurl(["default", "todo", "com.acme.todolist"], on: router)
+            #expect(chosen.status == 0)
+            #expect(chosen.output == "com.acme.todolist\n")
+            #expect(chosen.errors == "")
+            #expect(try await openurl(["default", "todo"], on: router).output == "com.acme.todolist\n")
+            let json = try await openurl(["default", "--json", "todo"], on: router)
+            #expect(json.output == "{\"scheme\":\"todo\",\"handler\":\"com.acme.todolist\"}\n")
+            let reset = try await openurl(["default", "--reset", "todo"], on: router)
+            #expect(reset.status == 0)
+            #expect(reset.output == "com.acme.first\n")
+            // Showing chooses nothing.
+            #expect(await router.choices == ["todo=com.acme.todolist", "todo="])
+        }
+    }
+
+    /// One value is no table: a person gets what a program gets, without colours.
+    @Test(arguments: [[:], ["NO_COLOR": "1"]]) func aTerminalChangesNothing(_ variables: [String: String]) async throws
+    {
+        try await StandInRouter.with { router in
+            let environment = router.environment.merging(variables) { $1 }
+            let run = try await onTerminal("default", "todo", "com.acme.todolist", environment: environment)
+            #expect(run.status == 0)
+            #expect(run.output == "com.acme.todolist\n")
+            let none = try await onTerminal("default", "none", environment: environment)
+            #expect(none.status == 3)
+            #expect(none.output == "openurl: nobody takes none: \\u{1B}[31mtold\n")
+        }
+    }
+
+    @Test func nothingInItIsObeyedByATerminal() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["default", "odd"], on: router)
+            #expect(run.output == "com.acme.\\u{202E}odd\\u{9}\n")
+            let json = try await openurl(["default", "--json", "odd"], on: router)
+            #expect(json.output == #"{"scheme":"odd","handler":"com.acme.\u202eodd\t"}"# + "\n")
+        }
+    }
+
+    @Test func aSchemeThatNothingOpensIsAnErrorUnlessThatIsTheWish() async throws {
+        try await StandInRouter.with { router in
+            let message = "openurl: nobody takes none: \\u{1B}[31mtold\n"
+            let none = try await openurl(["default", "none"], on: router)
+            #expect(none.status == 3)
+            #expect(none.output == "")
+            #expect(none.errors == message)
+            let json = try await openurl(["default", "--json", "none"], on: router)
+            #expect(json.status == 3)
+            #expect(json.output == "{\"scheme\":\"none\",\"handler\":null}\n")
+            #expect(json.errors == message)
+            let reset = try await openurl(["default", "--reset", "chosen"], on: router)
+            #expect(reset.status == 0)
+            #expect(reset.output == "")
+            #expect(reset.errors == "openurl: nobody takes chosen: \\u{1B}[31mtold\n")
+        }
+    }
+
+    @Test func whatIsNotAllowedFromHereIsOpenedAllTheSame() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["default", "private"], on: router)
+            #expect(run.status == 0)
+            #expect(run.output == "com.acme.private\n")
+            #expect(run.errors == "")
+        }
+    }
+
+    @Test(arguments: [
+        (["todo", "nobody"], 64, "nothing is called nobody"),
+        (["locked", "com.acme.todolist"], 1, "mimeapps.list cannot be written"),
+        (["--reset", "locked"], 1, "mimeapps.list cannot be written"),
+        (["--json", "locked", "com.acme.todolist"], 1, "mimeapps.list cannot be written"),
+        (["error"], 1, "com.acme.todolist \\u{1B}[31mtold"),
+    ])
+    func aRefusalIsToldAndNothingIsShown(arguments: [String], status: Int32, message: String) async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["default"] + arguments, on: router)
+            #expect(run.status == status)
+            #expect(run.output == "")
+            #expect(run.errors == "openurl: \(message)\n")
+            #expect(await router.choices == [])
+        }
+    }
+
+    @Test(arguments: [
+        ("default", "Missing expected argument '<scheme>'"), ("default a b c", "Unexpected argument 'c'"),
+        ("default --reset a b", "--reset takes no ID"),
+    ])
+    func refusesAWrongCommandLine(line: String, message: String) async throws {
+        let run = try await openurl(line.split(separator: " ").map(String.init))
+        #expect(run.status == 64)
+        #expect(run.errors == "openurl: \(message) (see 'openurl default --help')\n")
+        #expect(run.output == "")
+    }
+
+    @Test(arguments: ["default $bad", "default a $bad"]) func refusesWhatIsNotUTF8(_ line: String) async throws {
+        let run = try await shell(#"bad=$(printf '\377'); exec "$openurl" \#(line)"#)
+        #expect(run.status == 64)
+        #expect(run.errors.contains("not UTF-8"))
+    }
+
+    @Test func needsABus() async throws {
+        let run = try await openurl("default", "a")
+        #expect(run.status == 69)
+        #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
+    }
+
+    // MARK: What it does
+
+    /// Runs a test on a bus that starts a real router, with the applications `one` and `two` for the scheme `todo`.
+    private func withRouter(_ body: ([String: String], URL) async throws -> Void) async throws {
+        let bus = try await PrivateBus { directory in
+            let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
+            let applications = directory.appending(path: "XDG_DATA_HOME/applications")
+            for place in [services, applications] { try place.createDirectory() }
+            for name in ["one", "two"] {
+                let keys = ["Type=Application", "Name=\(name)", "Exec=true %u", "MimeType=x-scheme-handler/todo;"]
+                let text = (["[Desktop Entry]"] + keys).joined(separator: "\n")
+                try applications.appending(path: "\(name).desktop").write(text + "\n")
+            }
+            // Its log is not this test's output.
+            let command = "/bin/sh -c \"exec '\(product("openurld").path)' 2> /dev/null\""
+            try services.appending(path: "org.openurl.Router1.service")
+                .write("[D-BUS Service]\nName=org.openurl.Router1\nExec=\(command)\n")
+        }
+        defer { bus.stop() }
+        let file = bus.directory.appending(path: "XDG_CONFIG_HOME/mimeapps.list")
+        try await body(environment(bus.environment), file)
+    }
+
+    @Test func theChoiceIsInTheDesktopsFileUntilItIsTakenBack() async throws {
+        try await withRouter { environment, file in
+            #expect(try await openurl("default", "todo", environment: environment).output == "one.desktop\n")
+            #expect(!FileManager.default.fileExists(atPath: file.path))
+            let chosen = try await openurl("default", "todo", "two.desktop", environment: environment)
+            #expect(chosen.output == "two.desktop\n", "\(chosen.errors)")
+            let text = try String(contentsOf: file, encoding: .utf8)
+            #expect(text.contains("[Default Applications]\nx-scheme-handler/todo=two.desktop"))
+            #expect(
+                try await openurl("explain", "todo:x", environment: environment).lines == [
+                    "url\ttodo:x", "scheme\ttodo", "path\tx", "goes to\ttwo.desktop", "transport\texec", "",
+                    "wins\ttwo.desktop\texec\t–\tthe user's default comes first",
+                    "loses\tone.desktop\texec\t–\tthe user's default comes first",
+                ]
+            )
+            // The user may choose what does not claim the scheme.
+            #expect(
+                try await openurl("default", "new", "two.desktop", environment: environment).output == "two.desktop\n"
+            )
+
+            let reset = try await openurl("default", "--reset", "todo", environment: environment)
+            #expect(reset.output == "one.desktop\n")
+            let none = try await openurl("default", "--reset", "new", environment: environment)
+            #expect(none.status == 0)
+            #expect(none.output == "")
+            #expect(try !String(contentsOf: file, encoding: .utf8).contains("two.desktop"))
+        }
+    }
+
+    @Test func anUnknownSchemeOrNameChangesNothing() async throws {
+        try await withRouter { environment, file in
+            for (arguments, status, message) in [
+                (
+                    ["nothing"], 3,
+                    "no handler claims the scheme nothing:; register one with 'openurl register PATH'"
+                ),
+                (["todo", "nobody"], 64, "nothing is called nobody; `openurl list` shows handlers and applications"),
+                (
+                    ["todo", "three.desktop"], 64,
+                    "nothing is called three.desktop; `openurl list` shows handlers and applications"
+                ),
+                (
+                    ["to:do", "two.desktop"], 64,
+                    "the scheme to:do holds ':'; a scheme is made of letters, digits, '+', '-' and '.'"
+                ),
+            ] as [([String], Int32, String)] {
+                let run = try await openurl(["default"] + arguments, environment: environment)
+                #expect(run.status == status)
+                #expect(run.output == "")
+                #expect(run.errors == "openurl: \(message)\n")
+            }
+            #expect(!FileManager.default.fileExists(atPath: file.path))
+            #expect(try await openurl("default", "todo", environment: environment).output == "one.desktop\n")
+        }
+    }
+}
