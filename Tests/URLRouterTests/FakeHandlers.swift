@@ -320,6 +320,9 @@ extension URLRouter {
 
     func waiting(for id: BusName) -> Int? { sessions[id]?.waiting.count }
 
+    /// Whether no command is being started, and no handler has had anything to do.
+    var startsNothing: Bool { startingCommands.isEmpty && sessions.isEmpty }
+
     /// Returns when a condition holds that no event tells of.
     func wait(until condition: @Sendable (isolated URLRouter) -> Bool) async {
         while !condition(self) { await loop.run {} }

@@ -1,0 +1,129 @@
+import OpenURLBus
+import SchemeRegistry
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// What is said of a URL that is not opened.
+@Suite(.timeLimit(.minutes(1))) struct ExplainingTests {
+    private let bus: FakeHandlers
+    private let router: URLRouter
+
+    init() throws {
+        let desktop = try DesktopFixture()
+        try desktop.addEntry("org.example.Bus", "DBusActivatable=true")
+        try desktop.addCommand("command", "exit 0")
+        try desktop.addEntry("org.example.App", "DBusActivatable=true")
+        bus = try FakeHandlers(["com.example.app": ":1.1"])
+        let handlers: [Handler] = [
+            try .test("com.example.app"),
+            try .test("com.example.hosts") {
+                $0.urlTypes = [URLType(schemes: [try Scheme("app")], hosts: [try HostPattern("*.example.com")])]
+            },
+            try .test("com.example.private") { $0.allowedSources = [try SourcePattern("com.other.*")] },
+            try .test("org.openurl.system.web", program: nil, scheme: "web", scope: .system) { $0.isFixed = true },
+        ]
+        router = URLRouter(handlers, desktop.applications, on: bus)
+    }
+
+    private func explain(_ url: String, _ options: OpenOptions = OpenOptions()) async throws -> Explanation {
+        try await router.explain(url, options, caller: nil)
+    }
+
+    private func errorCode(of explanation: Explanation) -> OpenURLError.Code? {
+        OpenURLError.Code.allCases.first { $0.errorName.rawValue == explanation.error?.name }
+    }
+
+    @Test func everyPartIsThereButThePassword() async throws {
+        let explanation = try await explain("app://u:secret@a.example.com:8/p;q?r#f")
+        #expect(explanation.url == "app://u:secret@a.example.com:8/p;q?r#f")
+        #expect(
+            explanation.parts == [
+                "scheme": "app", "user": "u", "host": "a.example.com", "port": "8", "path": "/p", "parameters": "q",
+                "query": "r", "fragment": "f",
+            ]
+        )
+        #expect(try await explain("APP:x").parts == ["scheme": "APP", "path": "x"])
+    }
+
+    @Test func theCandidatesAreThereWithWhatDecided() async throws {
+        let explanation = try await explain("app://a.example.com/")
+        #expect(explanation.handler == "com.example.hosts")
+        #expect(explanation.transport == "native")
+        #expect(explanation.state == "notRunning")
+        #expect(explanation.allowedSources == nil)
+        #expect(explanation.error == nil)
+        #expect(
+            explanation.candidates.map(\.id) == ["com.example.hosts", "com.example.app", "org.example.App.desktop"]
+        )
+        #expect(explanation.candidates.map(\.kind) == ["native", "native", "freedesktop"])
+        #expect(explanation.candidates.map(\.host) == ["*.example.com", nil, nil])
+        #expect(explanation.candidates.map(\.wins) == [true, false, false])
+        #expect(explanation.candidates[0].reason == "the longest matching host comes first")
+    }
+
+    @Test func anApplicationHasItsTransportAndNoState() async throws {
+        for (url, handler, transport) in [
+            ("bus:x", "org.example.Bus.desktop", "freedesktop"), ("command:x", "command.desktop", "exec"),
+        ] {
+            let explanation = try await explain(url)
+            #expect(explanation.handler == handler)
+            #expect(explanation.transport == transport)
+            #expect(explanation.state == nil)
+            #expect(explanation.error == nil)
+        }
+    }
+
+    @Test func theStateIsTheHandlersNow() async throws {
+        let request = Task { try await router.open("app:x") }
+        await bus.wait(for: .opened("app:x", at: ":1.1"))
+        #expect(try await explain("app:y").state == "active")
+        bus.answer("app:x")
+        _ = try await request.value
+    }
+
+    @Test func whyItWouldNotBeOpenedIsPartOfIt() async throws {
+        let unclaimed = try await explain("nobody:x")
+        #expect(errorCode(of: unclaimed) == .noHandler)
+        #expect(unclaimed.handler == nil)
+        #expect(unclaimed.transport == nil)
+        #expect(unclaimed.candidates == [])
+
+        let system = try await explain("web:x")
+        #expect(errorCode(of: system) == .noHandler)
+        #expect(system.handler == nil)
+        #expect(system.candidates.map(\.id) == ["org.openurl.system.web"])
+
+        let forbidden = try await explain("private:x")
+        #expect(errorCode(of: forbidden) == .notAllowed)
+        #expect(forbidden.handler == "com.example.private")
+        #expect(forbidden.allowedSources == ["com.other.*"])
+    }
+
+    @Test func oneHandlerCanBeAskedFor() async throws {
+        var options = OpenOptions()
+        options.handler = "com.example.app"
+        #expect(try await explain("app://a.example.com/", options).handler == "com.example.app")
+        options.handler = "com.example.private"
+        let other = try await explain("app:x", options)
+        #expect(other.handler == nil)
+        #expect(errorCode(of: other) == .noHandler)
+    }
+
+    @Test(arguments: ["a b", "", "//host/"]) func whatIsNoURLHasNoExplanation(_ text: String) async throws {
+        await #expect {
+            _ = try await explain(text)
+        } throws: { error in
+            (error as? OpenURLError)?.code == .malformedURL
+        }
+    }
+
+    @Test func nothingIsStartedOrSent() async throws {
+        for url in ["app:x", "bus:x", "command:x", "private:x"] { _ = try await explain(url) }
+        #expect(bus.opened == [])
+        #expect(bus.count(of: .started("org.example.Bus")) == 0)
+        #expect(bus.count(of: .askedForOwner("com.example.app")) == 0)
+        #expect(await router.startsNothing)
+    }
+}
