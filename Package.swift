@@ -50,7 +50,7 @@ let package = Package(
         .target(
             name: "URLRouter",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", logging, system,
+                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),

@@ -115,11 +115,16 @@ public final class ProcessHandle {
     /// No shell is involved and nothing is inherited but the descriptors 1 and 2: signals are at their defaults, the
     /// environment is what is given. Call it on the loop's thread.
     ///
+    /// With an `output` to somebody else, who may end first, `SIGPIPE` stays ignored where this process ignores it: what is
+    /// written then fails with `EPIPE` and does not end the program, as in a service of systemd's (systemd.exec(5),
+    /// `IgnoreSIGPIPE=`).
+    ///
     /// - Parameters:
     ///   - path: the executable's path; `PATH` is not searched, and a relative one starts at `directory`.
     ///   - arguments: all of `argv`, the program's own name first.
     ///   - environment: `NAME=value` each.
     ///   - directory: the working directory.
+    ///   - output: what standard output and error are; it stays the caller's. Nil inherits this process's own.
     ///   - onExit: called once on the loop's thread when the program has ended and was collected.
     /// - Throws: why it could not be started, such as `.noSuchFileOrDirectory` or `.permissionDenied`;
     ///   `.invalidArgument` when a string holds a NUL, which would cut it short; `.noChildProcess` where the process ignores
@@ -130,6 +135,7 @@ public final class ProcessHandle {
         arguments: [String],
         environment: [String],
         directory: String,
+        output: CInt? = nil,
         on loop: EventLoop,
         onExit: @escaping (ProcessExit) -> Void
     ) throws(Errno) -> ProcessHandle {
@@ -140,6 +146,11 @@ public final class ProcessHandle {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
+        if let output {
+            // First, as it may be any of the descriptors that are replaced here.
+            posix_spawn_file_actions_adddup2(&actions, output, 1)
+            posix_spawn_file_actions_adddup2(&actions, output, 2)
+        }
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         posix_spawn_file_actions_addchdir_np(&actions, directory)
@@ -148,11 +159,12 @@ public final class ProcessHandle {
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         var none = sigset_t()
-        var all = sigset_t()
+        var defaults = sigset_t()
         sigemptyset(&none)
-        sigfillset(&all)
+        sigfillset(&defaults)
+        if output != nil { sigdelset(&defaults, SIGPIPE) }
         posix_spawnattr_setsigmask(&attributes, &none)
-        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setsigdefault(&attributes, &defaults)
         let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | CInt(SPAWN_SETSID)
         posix_spawnattr_setflags(&attributes, CShort(flags))
 

@@ -88,6 +88,7 @@ public actor URLRouter {
     /// - Parameters:
     ///   - connection: the session bus; its event loop becomes the router's.
     ///   - environment: the router's own environment; handlers inherit it without what was meant for the router alone.
+    ///   - log: gets what handlers write, too, where there is no journald to take it.
     public init(
         registry: Registry,
         connection: Connection,
@@ -120,7 +121,12 @@ public actor URLRouter {
         self.loop = loop
         self.limits = limits
         self.log = log
-        launcher = HandlerLauncher(environment: SessionEnvironment.clean(environment), loop: loop, scopes: scopes)
+        launcher = HandlerLauncher(
+            environment: SessionEnvironment.clean(environment),
+            loop: loop,
+            output: HandlerOutput(loop: loop, log: log),
+            scopes: scopes
+        )
     }
 
     // MARK: Requests

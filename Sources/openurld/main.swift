@@ -20,6 +20,8 @@ if CommandLine.argc > 1 {
 
 // What it starts, it watches until the end, whatever it was itself started with.
 signal(SIGCHLD, SIG_DFL)
+// And what it starts is not ended when it cannot write to a router that has ended.
+signal(SIGPIPE, SIG_IGN)
 
 LoggingSystem.bootstrap(StreamLogHandler.standardError)
 let log = Logger(label: "openurld")

@@ -108,6 +108,27 @@ import Testing
         #expect(try router.log(of: "exec") == found + ["exec:4 none none"])
     }
 
+    @Test func whatWritesGoesOnWhenTheRouterHasEnded() async throws {
+        let router = try await Router { directory in
+            for name in ["go", "done"] { try #require(mkfifo(directory.appending(path: name).path, 0o600) == 0) }
+            let body = """
+                echo before
+                exec 3> "\(directory.path)/done"
+                read line < "\(directory.path)/go"
+                echo after; echo after >&2
+                echo "$line" >&3
+                """
+            try script("exec", body, in: directory)
+        }
+        defer { router.stop() }
+        _ = try await router.open("exec:1")
+        let done = try FileHandle(forReadingFrom: router.bus.directory.appending(path: "done"))
+        #expect(await router.terminate() == 0)
+        try FileHandle(forWritingTo: router.bus.directory.appending(path: "go")).write(contentsOf: Data("go on\n".utf8))
+        // Had it been ended, there would be nothing.
+        #expect(try done.readToEnd() == Data("go on\n".utf8))
+    }
+
     @Test func anApplicationThatOpensNothingDeclines() async throws {
         let router = try await Router { try glibApplication("org.example.Plain", flags: "FLAGS_NONE", in: $0) }
         defer { router.stop() }

@@ -10,20 +10,7 @@ import Testing
     {
         let loop = try EventLoop()
         defer { loop.stop() }
-        let exit: Result<ProcessExit, Errno> = await onLoop(loop) { done in
-            do throws(Errno) {
-                _ = try ProcessHandle.spawn(
-                    "/bin/sh",
-                    arguments: ["sh", "-c", script],
-                    environment: environment,
-                    directory: directory,
-                    on: loop
-                ) { done(.success($0)) }
-            } catch {
-                done(.failure(error))
-            }
-        }
-        return try exit.get()
+        return try await loop.child(script, environment: environment, directory: directory)
     }
 
     @Test func anExitStatusArrives() async throws {
@@ -77,6 +64,52 @@ import Testing
         // Neither blocked nor ignored signals, in a session of its own.
         #expect(try await run("grep -q 'SigBlk:.0*$' /proc/self/status") == .exited(status: 0))
         #expect(try await run("[ \"$(cut -d' ' -f6 /proc/$$/stat)\" = $$ ]") == .exited(status: 0))
+    }
+
+    @Test func standardOutputAndErrorAreWhatIsGiven() async throws {
+        let (reader, writer) = try FileDescriptor.pipe()
+        let loop = try EventLoop()
+        let exit = try await loop.child("echo out; echo err >&2; ls /proc/self/fd", output: writer.rawValue)
+        #expect(exit == .exited(status: 0))
+        try writer.close()
+        let text = try reader.closeAfter {
+            try String(unsafeUninitializedCapacity: 4096) { try reader.read(into: UnsafeMutableRawBufferPointer($0)) }
+        }
+        #expect(text == "out\nerr\n0\n1\n2\n3\n")
+        loop.stop()
+    }
+
+    /// They are what a program that was started without them has free for other things.
+    @Test(arguments: [0, 1, 2] as [CInt]) func anOutputMayHaveTheNumberOfAStandardDescriptor(_ number: CInt) async {
+        // In a child: standard descriptors and signals are the whole process's.
+        await #expect(processExitsWith: .success) { [number] in
+            var ends: [CInt] = [-1, -1]
+            try #require(pipe2(&ends, O_CLOEXEC) == 0)
+            let kept = fcntl(number, F_DUPFD_CLOEXEC, 10)
+            try #require(dup2(ends[1], number) == number && fcntl(number, F_SETFD, FD_CLOEXEC) == 0)
+            let loop = try EventLoop()
+            let exit = try await loop.child("echo out; echo err >&2", output: number)
+            try #require(dup2(kept, number) == number)
+            close(ends[1])
+            var bytes = [UInt8](repeating: 0, count: 64)
+            let count = read(ends[0], &bytes, bytes.count)
+            #expect(exit == .exited(status: 0))
+            #expect(String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self) == "out\nerr\n")
+        }
+    }
+
+    @Test func anOutputThatNobodyReadsEndsNobodyWhereThisProcessIgnoresThat() async {
+        await #expect(processExitsWith: .success) {
+            let (reader, writer) = try FileDescriptor.pipe()
+            try reader.close()
+            let loop = try EventLoop()
+            let script = "echo out; echo err >&2; exit 5"
+            #expect(try await loop.child(script, output: writer.rawValue) == .signalled(SIGPIPE))
+            signal(SIGPIPE, SIG_IGN)
+            #expect(try await loop.child(script, output: writer.rawValue) == .exited(status: 5))
+            // Without one it is at its default, as all others are.
+            #expect(try await loop.child("kill -PIPE $$") == .signalled(SIGPIPE))
+        }
     }
 
     @Test func noZombieIsLeft() async throws {
@@ -231,6 +264,32 @@ import Testing
             }
             #expect(seen.sorted() == [SIGUSR1, SIGUSR2])
         }
+    }
+}
+
+extension EventLoop {
+    /// Starts a shell script and waits for its end.
+    fileprivate func child(
+        _ script: String,
+        environment: [String] = [],
+        directory: String = "/",
+        output: CInt? = nil
+    ) async throws -> ProcessExit {
+        let exit: Result<ProcessExit, Errno> = await onLoop(self) { done in
+            do throws(Errno) {
+                _ = try ProcessHandle.spawn(
+                    "/bin/sh",
+                    arguments: ["sh", "-c", script],
+                    environment: environment,
+                    directory: directory,
+                    output: output,
+                    on: self
+                ) { done(.success($0)) }
+            } catch {
+                done(.failure(error))
+            }
+        }
+        return try exit.get()
     }
 }
 

@@ -10,7 +10,7 @@ import Testing
 @testable import URLRouter
 
 /// The scopes of the processes that the router starts, with a manager that the test plays on a bus of its own.
-@Suite(.timeLimit(.minutes(1))) struct ProcessScopeTests {
+@Suite(.timeLimit(.minutes(2))) struct ProcessScopeTests {
     @Test func aScopeIsNamedAfterItsApplicationByTheRuleOfUnitNames() {
         func name(_ id: String) -> String { TransientScope.name(id, 0xab) }
         #expect(name("com.acme.todolist") == "app-openurl-com.acme.todolist-ab.scope")
@@ -105,7 +105,9 @@ import Testing
             return "/"
         }
         let scopes = ProcessScopes(session.connection, log: session.log.logger, timeout: .milliseconds(20))
-        let launcher = HandlerLauncher(environment: [:], loop: session.connection.loop, scopes: scopes)
+        let loop = session.connection.loop
+        let output = HandlerOutput(loop: loop, log: session.log.logger)
+        let launcher = HandlerLauncher(environment: [:], loop: loop, output: output, scopes: scopes)
         let handler = try Handler.test("com.example.app", program: .path("/bin/true"))
         #expect(try await launcher.run(handler) == .exited(status: 0))
         var received = manager.makeAsyncIterator()

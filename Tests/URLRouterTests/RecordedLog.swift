@@ -6,7 +6,12 @@ final class RecordedLog: Sendable {
     private struct Content {
         var lines: [String] = []
         var processes: [String: UInt32] = [:]
-        var readers: [(text: String, continuation: CheckedContinuation<Void, Never>)] = []
+        var readers: [(text: String, times: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+        /// Whether so many lines end so.
+        func has(_ text: String, times: Int) -> Bool {
+            lines.count { $0.hasSuffix(text) } >= times
+        }
     }
 
     private let content = Lock(Content())
@@ -19,12 +24,12 @@ final class RecordedLog: Sendable {
     /// The process that was started last for a handler or an application.
     func pid(of id: String) -> UInt32? { content.withLock { $0.processes[id] } }
 
-    /// Returns when there is a line that ends so.
-    func wait(for text: String) async {
+    /// Returns when there are so many lines that end so.
+    func wait(for text: String, times: Int = 1) async {
         await withCheckedContinuation { continuation in
             let isThere = content.withLock { content in
-                if content.lines.contains(where: { $0.hasSuffix(text) }) { return true }
-                content.readers.append((text, continuation))
+                if content.has(text, times: times) { return true }
+                content.readers.append((text, times, continuation))
                 return false
             }
             if isThere { continuation.resume() }
@@ -35,9 +40,9 @@ final class RecordedLog: Sendable {
         let readers = content.withLock { content in
             content.lines.append(line)
             if let pid { content.processes[id] = pid }
-            let ready = content.readers.filter { line.hasSuffix($0.text) }
-            content.readers.removeAll { line.hasSuffix($0.text) }
-            return ready
+            let readers = content.readers
+            content.readers = readers.filter { !content.has($0.text, times: $0.times) }
+            return readers.filter { content.has($0.text, times: $0.times) }
         }
         for reader in readers { reader.continuation.resume() }
     }

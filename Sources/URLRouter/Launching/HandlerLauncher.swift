@@ -9,6 +9,7 @@ struct HandlerLauncher: Sendable {
     /// The variables of the session, which every handler gets.
     let environment: [String: String]
     let loop: EventLoop
+    let output: HandlerOutput
     /// Nil where there is no bus to ask for them.
     let scopes: ProcessScopes?
 
@@ -72,11 +73,14 @@ struct HandlerLauncher: Sendable {
         directory: String,
         onExit: @escaping (ProcessExit) -> Void
     ) throws(Errno) -> ProcessHandle {
+        let output = try output.open(for: id)
+        defer { close(output) }
         let process = try ProcessHandle.spawn(
             path,
             arguments: arguments,
             environment: environment.map { "\($0)=\($1)" },
             directory: directory,
+            output: output,
             on: loop,
             onExit: onExit
         )
