@@ -32,7 +32,7 @@ INSTALLED = \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl
 
-.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-dbus bench-registry soak lint format install uninstall clean
+.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak lint format install uninstall clean
 
 # The C++ library that Swift's runtime needs is linked in too: finding its symbols is most of a short program's start.
 build:
@@ -113,24 +113,36 @@ fuzz:
 bench:
 	swift run -c release --package-path Benchmarks compare-url
 
+BENCHMARKS = Benchmarks/.build/release
+BUILD_BENCHMARK = swift build -c release --static-swift-stdlib --package-path Benchmarks --product
+
 # Times the DBus module beside C programs that make the same calls, through a bus and without one, in one run.
 bench-dbus:
 	@Packaging/require $(BUILD_PACKAGES)
-	for product in dbus-floor compare-dbus; do \
-		swift build -c release --static-swift-stdlib --package-path Benchmarks --product $$product; done
-	dbus-run-session -- Benchmarks/.build/release/compare-dbus
+	$(BUILD_BENCHMARK) dbus-floor
+	$(BUILD_BENCHMARK) compare-dbus
+	dbus-run-session -- $(BENCHMARKS)/compare-dbus
+
+# Times opening URLs beside C programs that do the least that it takes, in one run. Handlers inherit their environment, and
+# the one here answers with it, so there is next to none.
+BENCH_ROUNDS ?= 9
+bench-open: build
+	$(BUILD_BENCHMARK) dbus-floor
+	$(BUILD_BENCHMARK) open-floor
+	$(BUILD_BENCHMARK) bench-open
+	env -i PATH="$$PATH" dbus-run-session -- $(BENCHMARKS)/bench-open $(BUILT) $(BENCH_ROUNDS)
 
 # Times the registry, in the router and in itself, beside GIO with the same schemes, in one run.
 bench-registry: build
 	@Packaging/require $(TEST_PACKAGES)
 	swift build -c release --package-path Benchmarks --product compare-registry
-	dbus-run-session -- Benchmarks/.build/release/compare-registry $(BUILT)/openurld
+	dbus-run-session -- $(BENCHMARKS)/compare-registry $(BUILT)/openurld
 
 # Opens a million URLs while handlers are killed at random, and accounts for every one.
 SOAK_URLS ?= 1000000
 soak: build
-	swift build -c release --static-swift-stdlib --package-path Benchmarks --product soak
-	dbus-run-session -- Benchmarks/.build/release/soak $(BUILT)/openurld $(BUILT)/testhandler $(SOAK_URLS)
+	$(BUILD_BENCHMARK) soak
+	dbus-run-session -- $(BENCHMARKS)/soak $(BUILT)/openurld $(BUILT)/testhandler $(SOAK_URLS)
 
 # Ten minutes of messages that somebody tampered with.
 fuzz-dbus:

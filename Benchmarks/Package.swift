@@ -4,13 +4,14 @@ import PackageDescription
 
 let package = Package(
     name: "openurl-benchmarks",
-    dependencies: [
-        .package(name: "openurl", path: ".."),
-        .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-    ],
+    dependencies: [.package(name: "openurl", path: "..")],
     targets: [
         .target(name: "CAllocations"),
         .target(name: "URLCorpus"),
+        .target(
+            name: "Programs",
+            dependencies: [.product(name: "DBus", package: "openurl"), .product(name: "OpenURL", package: "openurl")]
+        ),
         .executableTarget(
             name: "compare-url",
             dependencies: ["CAllocations", "URLCorpus", .product(name: "RFC1808", package: "openurl")]
@@ -20,13 +21,23 @@ let package = Package(
         .executableTarget(
             name: "compare-dbus",
             dependencies: [
+                "Programs",
                 .product(name: "DBus", package: "openurl"), .product(name: "Reactor", package: "openurl"),
-                .product(name: "SystemPackage", package: "swift-system"),
+            ]
+        ),
+        .executableTarget(name: "open-floor", dependencies: ["CLibDBus"]),
+        .executableTarget(
+            name: "bench-open",
+            dependencies: [
+                "Programs",
+                .product(name: "DBus", package: "openurl"), .product(name: "OpenURL", package: "openurl"),
+                .product(name: "RFC1808", package: "openurl"), .product(name: "Reactor", package: "openurl"),
             ]
         ),
         .executableTarget(
             name: "compare-registry",
             dependencies: [
+                "Programs",
                 .product(name: "DBus", package: "openurl"), .product(name: "OpenURL", package: "openurl"),
                 .product(name: "Reactor", package: "openurl"), .product(name: "SchemeRegistry", package: "openurl"),
             ],
@@ -35,6 +46,7 @@ let package = Package(
         .executableTarget(
             name: "soak",
             dependencies: [
+                "Programs",
                 .product(name: "DBus", package: "openurl"), .product(name: "OpenURL", package: "openurl"),
                 .product(name: "Reactor", package: "openurl"),
             ]

@@ -1,7 +1,7 @@
 import DBus
 import Glibc
+import Programs
 import Reactor
-import SystemPackage
 
 /// The module beside the C program, in the same run on the same bus: `dbus-run-session -- compare-dbus [CALLS]`.
 ///
@@ -24,7 +24,7 @@ struct CompareDBus {
             let connection = try BlockingConnection()
             let object = RemoteObject(BusName(stringLiteral: arguments[1]), Exchange.path)
             guard try connection.call(Exchange.echo, on: object, Exchange.text) else {
-                throw BenchmarkError.wrongAnswer
+                throw BenchmarkError("a wrong answer")
             }
         default: try await compare(calls: arguments.first.flatMap(Int.init) ?? 5000)
         }
@@ -34,7 +34,7 @@ struct CompareDBus {
         let connection = try await Connection.open(on: EventLoop())
         await connection.export([Exchange.exported], at: Exchange.path)
         guard try await connection.requestName(name) == .owned else {
-            throw BenchmarkError.programFailed("the name is taken")
+            throw BenchmarkError("the name is taken")
         }
         print("ready")
         fflush(nil)
@@ -65,7 +65,7 @@ struct CompareDBus {
     /// Three rounds, in each of which everybody has a turn: what the machine does besides meets them all.
     private static func compare(calls: Int) async throws {
         let own = CommandLine.arguments[0]
-        let floor = (FilePath(own).removingLastComponent().appending("dbus-floor")).string
+        let floor = Program.path(besideThis: "dbus-floor")
         let floorService = try Program(floor, ["service", "org.openurl.BenchC"])
         let service = try Program(own, ["service", "org.openurl.BenchSwift"])
         let peer = try Program(own, ["peer-service", "unix:tmpdir=/tmp"])
@@ -89,8 +89,8 @@ struct CompareDBus {
                 ("C → C, peer to peer", floor, ["peer-client", floorAddress], []),
                 ("Swift → Swift, peer to peer", own, ["peer-client", address], []),
             ] {
-                let one = try Program(program, arguments + ["\(calls)", "1"]).numbers()[0] / 1000
-                let rate = try Program(program, arguments + ["\(calls)", "64"]).numbers()[1]
+                let one = try Program(program, arguments + ["\(calls)", "1"]).numbers(2)[0] / 1000
+                let rate = try Program(program, arguments + ["\(calls)", "64"]).numbers(2)[1]
                 let base = reference ?? (one, rate)
                 reference = base
                 let time = first.isEmpty ? "" : decimals(try start(program, first) / .milliseconds(1), 2)

@@ -1,5 +1,5 @@
 import DBus
-import Glibc
+import Programs
 import Reactor
 
 /// What is exchanged: a string goes out, a boolean comes back.
@@ -29,7 +29,7 @@ actor Caller {
     private func call() async throws {
         let start = ContinuousClock.now
         guard try await connection.call(Exchange.echo, on: object, Exchange.text) else {
-            throw BenchmarkError.wrongAnswer
+            throw BenchmarkError("a wrong answer")
         }
         taken.append(ContinuousClock.now - start)
     }
@@ -51,9 +51,4 @@ actor Caller {
         let total = ContinuousClock.now - start
         return (taken.sorted()[taken.count / 2], Double(taken.count) / (total / .seconds(1)))
     }
-}
-
-enum BenchmarkError: Error {
-    case wrongAnswer
-    case programFailed(String)
 }

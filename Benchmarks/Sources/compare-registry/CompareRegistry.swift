@@ -1,5 +1,6 @@
 import DBus
 import Glibc
+import Programs
 import Reactor
 import SchemeRegistry
 
@@ -10,7 +11,7 @@ import SchemeRegistry
 struct CompareRegistry {
     static func main() async throws {
         guard let router = CommandLine.arguments.dropFirst().first else {
-            throw BenchmarkError(reason: "usage: compare-registry OPENURLD [SCHEMES...]")
+            throw BenchmarkError("usage: compare-registry OPENURLD [SCHEMES...]")
         }
         let sizes = CommandLine.arguments.dropFirst(2).compactMap { Int($0) }
         let connection = try await Connection.open(on: EventLoop())
@@ -40,10 +41,6 @@ struct CompareRegistry {
         let rounded = (number * scale).rounded() / scale
         return column(decimals == 0 ? "\(Int(rounded))" : "\(rounded)", width)
     }
-}
-
-struct BenchmarkError: Error {
-    let reason: String
 }
 
 func median(_ numbers: [Double]) -> Double { numbers.sorted()[numbers.count / 2] }

@@ -1,6 +1,7 @@
 import DBus
 import Glibc
 import OpenURLBus
+import Programs
 import SchemeRegistry
 
 /// A user's directories with so many schemes, each as a handler's manifest and as a desktop entry.
@@ -11,7 +12,7 @@ final class Tree {
 
     init(schemes count: Int) throws {
         var template = Array("/tmp/compare-registry.XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw BenchmarkError(reason: "no directory: errno \(errno)") }
+        guard mkdtemp(&template) != nil else { throw BenchmarkError("no directory: errno \(errno)") }
         root = template.withUnsafeBufferPointer {
             String(decoding: $0.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
@@ -50,7 +51,7 @@ final class Tree {
                 var found = 0
                 let start = ContinuousClock.now
                 for scheme in wanted where registry.handler(for: scheme, host: nil) != nil { found += 1 }
-                guard found == wanted.count else { throw BenchmarkError(reason: "a scheme is not found") }
+                guard found == wanted.count else { throw BenchmarkError("a scheme is not found") }
                 return milliseconds(since: start) * 1e6 / Double(wanted.count)
             }
         )
@@ -62,14 +63,12 @@ final class Tree {
         let some = (0..<min(50, schemes.count)).map { schemes[$0 * schemes.count / min(50, schemes.count)] }
         let environment = ["XDG_DATA_HOME=\(root)/gio", "XDG_DATA_DIRS=\(root)/none", "XDG_CONFIG_HOME=\(root)/config"]
         // Whatever it takes, it is not waited for longer than two minutes.
-        let program = try Program(
+        return try Program(
             "/usr/bin/timeout",
             ["120", "/usr/bin/python3", script, applications] + some,
-            environment
-        )
-        let numbers = try program.readLine().split(separator: " ").compactMap { Double($0) }
-        guard numbers.count == 3 else { throw BenchmarkError(reason: "GIO's part failed") }
-        return numbers
+            environment,
+            log: "/dev/null"
+        ).numbers(3)
     }
 
     /// Starts the router without and with its cache, and registers handlers with the last one.
@@ -89,7 +88,7 @@ final class Tree {
         var memory = 0.0
         for round in 0..<6 {
             let start = ContinuousClock.now
-            let process = try Program(router, [], environment)
+            let process = try Program(router, [], environment, log: "/dev/null")
             while let owner = await iterator.next(), owner == nil {}
             taken.append(milliseconds(since: start))
             // It writes the cache when it has been quiet for a moment.
@@ -129,12 +128,12 @@ final class Tree {
     }
 
     private func write(_ text: String, to path: String) throws {
-        guard let file = fopen(path, "w") else { throw BenchmarkError(reason: "\(path): errno \(errno)") }
+        guard let file = fopen(path, "w") else { throw BenchmarkError("\(path): errno \(errno)") }
         defer { fclose(file) }
         fputs(text, file)
     }
 
     private func run(_ program: String, _ arguments: [String]) throws {
-        try Program(program, arguments, []).finish()
+        try Program(program, arguments, log: "/dev/null").finish()
     }
 }

@@ -1,6 +1,7 @@
 import DBus
 import Glibc
 import OpenURLBus
+import Programs
 import Reactor
 
 /// Opens URLs while handlers are killed at random, and accounts for every one:
@@ -14,14 +15,12 @@ struct Soak {
         let arguments = CommandLine.arguments
         guard arguments.count >= 3 else { exit(64) }
         let count = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 1_000_000
-        let directory = try Directory(testHandler: arguments[2])
-        defer { directory.remove() }
-        let router = try directory.startRouter(arguments[1])
+        let directory = try RouterDirectory()
+        for id in Opener.handlers {
+            try directory.addHandler(id, arguments[2], [id, "\(directory.root)/\(id).log"], suspendDelay: 0.2)
+        }
         let connection = try await Connection.open(on: EventLoop())
-        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
-        _ = try await connection.watchName(RouterService.name) { _, new in continuation.yield(new) }
-        continuation.yield(try await connection.owner(of: RouterService.name))
-        for await owner in owners where owner != nil { break }
+        let router = try await directory.startRouter(arguments[1], on: connection)
 
         let opener = Opener(connection, count: count)
         await opener.run(until: count / 100, window: 64)
@@ -37,10 +36,9 @@ struct Soak {
             print("  \(outcome): \(number)")
         }
         print("router before: \(before), after: \(after)")
-        kill(router, SIGTERM)
-        var status: CInt = 0
-        waitpid(router, &status, 0)
+        router.end()
         let wrong = await opener.account(for: try directory.handled(count: count))
+        try directory.remove()
         print(wrong.isEmpty ? "every one is accounted for" : "NOT accounted for: \(wrong.prefix(10))")
         exit(wrong.isEmpty ? 0 : 1)
     }
@@ -48,19 +46,20 @@ struct Soak {
 
 /// What the router takes up.
 struct Footprint: CustomStringConvertible {
-    let kilobytes: Int
+    let megabytes: Double
     let descriptors: Int
 
-    init(of pid: pid_t) throws {
-        kilobytes = Int(try text(of: "/proc/\(pid)/statm").split(separator: " ")[1]).map { $0 * 4 } ?? 0
+    init(of router: Program) throws {
+        megabytes = try router.residentMegabytes()
         var descriptors = 0
-        guard let directory = opendir("/proc/\(pid)/fd") else { throw SoakError(reason: "no /proc: errno \(errno)") }
+        let path = "/proc/\(router.pid)/fd"
+        guard let directory = opendir(path) else { throw BenchmarkError("\(path): errno \(errno)") }
         while readdir(directory) != nil { descriptors += 1 }
         closedir(directory)
         self.descriptors = descriptors - 2
     }
 
-    var description: String { "\(kilobytes) kB, \(descriptors) descriptors" }
+    var description: String { "\((megabytes * 10).rounded() / 10) MB, \(descriptors) descriptors" }
 }
 
 /// Opens numbered URLs, so many at a time, and remembers what became of each.
@@ -150,61 +149,13 @@ actor Opener {
     }
 }
 
-/// The router's files, for this run only.
-struct Directory {
-    private let root: String
-    private let environment: [String]
-
-    init(testHandler: String) throws {
-        var template = Array("/tmp/openurl-soak-XXXXXX".utf8CString)
-        guard let path = mkdtemp(&template) else { throw SoakError(reason: "no directory: errno \(errno)") }
-        root = String(cString: path)
-        environment = ["XDG_DATA_HOME=\(root)/data", "XDG_DATA_DIRS=\(root)/none", "HOME=\(root)"]
-        for part in ["data", "data/openurl", "data/openurl/handlers"] { mkdir("\(root)/\(part)", 0o700) }
-        for id in Opener.handlers {
-            let manifest = """
-                <?xml version="1.0"?><plist version="1.0"><dict>
-                <key>CFBundleIdentifier</key><string>\(id)</string>
-                <key>CFBundleExecutable</key><string>\(testHandler)</string>
-                <key>OUArguments</key><array><string>\(id)</string><string>\(root)/\(id).log</string></array>
-                <key>OUSuspendDelay</key><real>0.2</real>
-                <key>CFBundleURLTypes</key><array><dict><key>CFBundleURLSchemes</key>
-                <array><string>\(id.split(separator: ".")[2])</string></array></dict></array>
-                </dict></plist>
-                """
-            guard let file = fopen("\(root)/data/openurl/handlers/\(id).plist", "w") else {
-                throw SoakError(reason: "no manifest: errno \(errno)")
-            }
-            fputs(manifest, file)
-            fclose(file)
-        }
-    }
-
-    func startRouter(_ path: String) throws -> pid_t {
-        var pid: pid_t = 0
-        var actions = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&actions)
-        posix_spawn_file_actions_addopen(&actions, 2, "\(root)/openurld.log", O_WRONLY | O_CREAT, 0o600)
-        var argv = [strdup(path), nil]
-        var variables: [String] = environment
-        var entry = environ
-        while let text = entry.pointee {
-            let text = String(cString: text)
-            if !text.hasPrefix("XDG_") && !text.hasPrefix("HOME=") { variables.append(text) }
-            entry += 1
-        }
-        var envp = variables.map { strdup($0) } + [nil]
-        let status = posix_spawn(&pid, path, &actions, nil, &argv, &envp)
-        guard status == 0 else { throw SoakError(reason: "\(path): errno \(status)") }
-        return pid
-    }
-
+extension RouterDirectory {
     /// How often each URL is in the handlers' logs.
     func handled(count: Int) throws -> [UInt8] {
         var times = [UInt8](repeating: 0, count: count)
         for id in Opener.handlers {
             guard access("\(root)/\(id).log", R_OK) == 0 else { continue }
-            for line in try text(of: "\(root)/\(id).log").utf8.split(separator: UInt8(ascii: "\n")) {
+            for line in try contents(of: "\(root)/\(id).log").utf8.split(separator: UInt8(ascii: "\n")) {
                 guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
                     let number = Int(Substring(line[line.index(after: colon)...])), number < count
                 else { continue }
@@ -213,23 +164,4 @@ struct Directory {
         }
         return times
     }
-
-    func remove() {
-        var pid: pid_t = 0
-        var argv = [strdup("rm"), strdup("-rf"), strdup(root), nil]
-        if posix_spawn(&pid, "/bin/rm", nil, nil, &argv, environ) == 0 { waitpid(pid, nil, 0) }
-    }
-}
-
-struct SoakError: Error {
-    let reason: String
-}
-
-func text(of path: String) throws -> String {
-    guard let file = fopen(path, "r") else { throw SoakError(reason: "\(path): errno \(errno)") }
-    defer { fclose(file) }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
-    return String(decoding: bytes, as: UTF8.self)
 }

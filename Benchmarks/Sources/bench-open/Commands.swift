@@ -1,0 +1,34 @@
+import Programs
+
+/// Times of whole programs, from their start to their end.
+struct Commands {
+    let openurl: String
+
+    /// Each in turn, so many times, and cold opens between them; medians of milliseconds.
+    func times(_ opener: Opener, runs: Int) async throws -> [Figure: Double] {
+        var taken: [Figure: [Double]] = [:]
+        let url = Handlers.url(Handlers.swift)
+        for _ in 0..<runs {
+            try await opener.open(Handlers.swift)
+            for (figure, program, arguments) in [
+                (Figure.commandInC, Floors.program, ["open", url]),
+                (.command, openurl, [url]),
+                (.connect, Floors.program, ["connect"]),
+                (.version, openurl, ["--version"]),
+            ] {
+                taken[figure, default: []].append(try time(program, arguments))
+            }
+            for (figure, id) in [(Figure.cold, Handlers.cold), (.coldC, Handlers.coldC)] {
+                taken[figure, default: []].append(try await opener.time(id, .launched))
+                try await opener.terminate(id)
+            }
+        }
+        return taken.mapValues(median)
+    }
+
+    private func time(_ program: String, _ arguments: [String]) throws -> Double {
+        let start = ContinuousClock.now
+        try Program(program, arguments).finish()
+        return (ContinuousClock.now - start) / .milliseconds(1)
+    }
+}

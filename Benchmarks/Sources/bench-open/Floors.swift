@@ -1,0 +1,45 @@
+import Programs
+
+/// The C programs that everything is held against.
+struct Floors {
+    static let program = Program.path(besideThis: "open-floor")
+    private static let client = Program.path(besideThis: "dbus-floor")
+    private static let service = "org.openurl.BenchService"
+    private static let router = "org.openurl.BenchRouter"
+    private let running: [Program]
+
+    init() throws {
+        running = [
+            try Program(Self.client, ["service", Self.service]),
+            try Program(Self.program, ["router", Self.router, Self.service]),
+        ]
+        for program in running { _ = try program.readLine() }
+    }
+
+    func end() {
+        for program in running { program.end() }
+    }
+
+    /// Calls of the service, one at a time and 64 in flight.
+    func echo(calls: Int) throws -> (microseconds: Double, rate: Double) {
+        (try time(Self.service, calls), try rate(Self.service, calls, window: 64))
+    }
+
+    /// The same calls by way of the router.
+    func routed(calls: Int) throws -> (microseconds: Double, rate: Double) {
+        (try time(Self.router, calls), try rate(Self.router, calls, window: 64))
+    }
+
+    /// The milliseconds that the router takes for so many calls at once.
+    func burst(_ count: Int) throws -> Double {
+        Double(count) / (try rate(Self.router, count, window: count)) * 1e3
+    }
+
+    private func time(_ name: String, _ calls: Int) throws -> Double {
+        try Program(Self.client, ["client", name, "\(calls)", "1"]).numbers(2)[0] / 1e3
+    }
+
+    private func rate(_ name: String, _ calls: Int, window: Int) throws -> Double {
+        try Program(Self.client, ["client", name, "\(calls)", "\(window)"]).numbers(2)[1]
+    }
+}

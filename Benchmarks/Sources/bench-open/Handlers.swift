@@ -1,0 +1,25 @@
+import Programs
+
+/// The handlers that URLs are opened with; each claims the scheme that its identifier ends with.
+enum Handlers {
+    static let swift = "com.example.swift"
+    static let other = "com.example.other"
+    static let c = "com.example.c"
+    static let sleeper = "com.example.sleeper"
+    static let cold = "com.example.cold"
+    static let coldC = "com.example.cold-c"
+    static let burst = "com.example.burst"
+
+    static func add(to directory: RouterDirectory, testHandler: String) throws {
+        for id in [swift, other, cold] { try directory.addHandler(id, testHandler, [id, "/dev/null"]) }
+        for id in [c, coldC] { try directory.addHandler(id, Floors.program, ["handler", id]) }
+        try directory.addHandler(sleeper, testHandler, [sleeper, "/dev/null"], suspendDelay: 0.01)
+        try directory.addHandler(burst, testHandler, [burst, burstLog(directory)])
+    }
+
+    static func burstLog(_ directory: RouterDirectory) -> String { "\(directory.root)/burst.log" }
+
+    static func url(_ id: String, _ number: Int = 0) -> String {
+        "\(id.split(separator: ".").last ?? ""):add?title=hello&body=world&number=\(number)"
+    }
+}

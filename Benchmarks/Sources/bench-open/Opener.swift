@@ -1,0 +1,78 @@
+import DBus
+import Glibc
+import OpenURL
+import OpenURLBus
+import Programs
+import RFC1808
+import Reactor
+
+/// Opens URLs with the client library, on the thread of its event loop.
+actor Opener {
+    let connection: Connection
+    private let client: OpenURLClient
+    nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
+
+    init(_ connection: Connection) {
+        self.connection = connection
+        client = OpenURLClient(connection: connection)
+    }
+
+    @discardableResult
+    func open(_ id: String, _ number: Int = 0) async throws -> OpenResult {
+        try await client.open(GenericURL(Handlers.url(id, number)))
+    }
+
+    /// The milliseconds that one URL takes, which has to reach its handler by this path.
+    func time(_ id: String, _ path: OpenResult.Path) async throws -> Double {
+        let start = ContinuousClock.now
+        let result = try await open(id)
+        let taken = ContinuousClock.now - start
+        guard result.path == path else { throw BenchmarkError("\(id) was \(result.path), not \(path)") }
+        return taken / .milliseconds(1)
+    }
+
+    /// The median of microseconds, one URL at a time, to each of the handlers by turns.
+    func time(by turns: [String], calls: Int) async throws -> Double {
+        for id in turns + turns { try await open(id) }
+        // Who opens one by turns finds each of them in the background.
+        let path: OpenResult.Path = turns.count == 1 ? .active : .woken
+        var taken: [Double] = []
+        for call in 0..<calls { taken.append(try await time(turns[call % turns.count], path) * 1e3) }
+        return median(taken)
+    }
+
+    /// URLs a second, with 64 in flight.
+    func rate(_ id: String, calls: Int) async throws -> Double {
+        try await open(id)
+        let start = ContinuousClock.now
+        let tasks = (0..<64).map { _ in
+            Task.immediate(executorPreference: connection.loop) {
+                for _ in 0..<calls / 64 { _ = try await time(id, .active) }
+            }
+        }
+        for task in tasks { try await task.value }
+        return Double(calls / 64 * 64) / ((ContinuousClock.now - start) / .seconds(1))
+    }
+
+    func terminate(_ id: String) async throws {
+        try await connection.call(LifecycleInterface.terminate, on: RouterService.object, id)
+    }
+
+    /// The median of microseconds of a URL that wakes its handler.
+    func wake(_ id: String, times: Int) async throws -> Double {
+        let rule = MatchRule(
+            sender: RouterService.name,
+            arguments: [0: id, 1: HandlerState.suspended.rawValue]
+        )
+        var suspensions = try await connection.signals(LifecycleInterface.stateChanged, matching: rule)
+            .makeAsyncIterator()
+        try await open(id)
+        var taken: [Double] = []
+        for _ in 0..<times {
+            try await connection.call(LifecycleInterface.background, on: RouterService.object, id)
+            guard await suspensions.next() != nil else { throw BenchmarkError("the bus has ended") }
+            taken.append(try await time(id, .woken) * 1e3)
+        }
+        return median(taken)
+    }
+}

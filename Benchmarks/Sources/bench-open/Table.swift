@@ -1,0 +1,48 @@
+import Glibc
+
+/// What was measured: one number for each figure and round.
+struct Table {
+    private var rounds: [[Figure: Double]] = []
+
+    mutating func add(_ round: [Figure: Double]) {
+        rounds.append(round)
+    }
+
+    func print() {
+        Swift.print(padded("", 42) + "     min  median     max        ratio: min  median   max   target")
+        for group in Figure.groups {
+            Swift.print()
+            for figure in group { Swift.print(line(figure, floor: group[0])) }
+        }
+    }
+
+    private func line(_ figure: Figure, floor: Figure) -> String {
+        let values = rounds.compactMap { $0[figure] }
+        // Both numbers of a ratio are of one round, in which the machine was busy for both alike.
+        let ratios = rounds.compactMap { round in round[floor].flatMap { floor in round[figure].map { $0 / floor } } }
+        let decimals = figure.unit == "ms" ? 2 : figure.unit == "µs" ? 1 : 0
+        var line = padded(figure.title, 42) + columns(values, decimals, 8) + " " + padded(figure.unit, 2)
+        if figure != floor { line += "        " + columns(ratios, 2, 7) + "   " + figure.target }
+        return line
+    }
+
+    private func columns(_ values: [Double], _ decimals: Int, _ width: Int) -> String {
+        guard let least = values.min(), let most = values.max() else { return "" }
+        return [least, median(values), most].map { aligned($0, decimals, width) }.joined()
+    }
+
+    private func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+
+    private func aligned(_ number: Double, _ decimals: Int, _ width: Int) -> String {
+        let scale = pow(10, Double(decimals))
+        let digits = "\(Int((number * scale).rounded()))"
+        let all = String(repeating: "0", count: max(0, decimals + 1 - digits.count)) + digits
+        let text = decimals == 0 ? all : "\(all.dropLast(decimals)).\(all.suffix(decimals))"
+        return String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+}
+
+/// The middle one of the numbers, of which there has to be one.
+func median(_ numbers: [Double]) -> Double { numbers.sorted()[numbers.count / 2] }

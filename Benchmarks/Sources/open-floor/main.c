@@ -1,0 +1,30 @@
+// The programs that openurl's are held against, in C straight on libdbus.
+//
+//   open-floor connect               connects to the bus and ends
+//   open-floor open URL              has the router open a URL, and ends
+//   open-floor router NAME SERVICE   hands every call that carries a URL on to SERVICE
+//   open-floor handler NAME          a handler that takes every URL
+#include "floor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int serve(DBusConnection *bus, const char *name, DBusHandleMessageFunction answer) {
+    dbus_connection_add_filter(bus, answer, NULL, NULL);
+    if (dbus_bus_request_name(bus, name, DBUS_NAME_FLAG_DO_NOT_QUEUE, NULL) != DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER) return 1;
+    puts("ready");
+    fflush(stdout);
+    while (dbus_connection_read_write_dispatch(bus, -1)) {}
+    return 0;
+}
+
+int main(int count, char **arguments) {
+    if (count < 2) return 64;
+    DBusConnection *bus = dbus_bus_get(DBUS_BUS_SESSION, NULL);
+    if (!bus) return 69;
+    if (!strcmp(arguments[1], "connect")) return 0;
+    if (count > 2 && !strcmp(arguments[1], "open")) return open_url(bus, arguments[2]);
+    if (count > 2 && !strcmp(arguments[1], "handler")) return handle(bus, arguments[2]);
+    if (count > 3 && !strcmp(arguments[1], "router")) return route(bus, arguments[2], arguments[3]);
+    return 64;
+}
