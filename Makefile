@@ -32,7 +32,7 @@ INSTALLED = \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl
 
-.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak lint format install uninstall clean
+.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos lint format install uninstall clean
 
 # The C++ library that Swift's runtime needs is linked in too: finding its symbols is most of a short program's start.
 build:
@@ -143,6 +143,12 @@ SOAK_URLS ?= 1000000
 soak: build
 	$(BUILD_BENCHMARK) soak
 	dbus-run-session -- $(BENCHMARKS)/soak $(BUILT)/openurld $(BUILT)/testhandler $(SOAK_URLS)
+
+# Kills handlers, the router and the bus at random while URLs are opened, and accounts for every one.
+CHAOS_SECONDS ?= 60
+chaos: build
+	@Packaging/require $(TEST_PACKAGES)
+	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
 
 # Ten minutes of messages that somebody tampered with.
 fuzz-dbus:

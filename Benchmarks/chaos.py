@@ -1,0 +1,277 @@
+#!/usr/bin/python3
+"""Kills handlers, the router and the bus at random while URLs are opened, and accounts for every one.
+
+    chaos.py DIRECTORY SECONDS [SEED]
+
+DIRECTORY holds openurl's programs. The bus is this program's own; it starts the router, which starts the handlers. All
+of them are descendants of this program, whoever of them dies in between, and nothing else is ever killed.
+
+It ends with 1 unless every call ended in time, with a status that agrees with what the handlers have seen: once what
+was opened, never what was refused, at most once what its handler or the router died over; and unless everything that
+lost its bus ended, nobody left a zombie, no handler ran twice, and every handler opens a URL in the end.
+"""
+
+import ctypes, os, random, re, shutil, signal, sys, tempfile, time
+from collections import Counter
+
+HANDLERS = [f"com.example.chaos{number}" for number in range(4)]
+PROGRAMS = {"handler": "testhandler", "router": "openurld"}
+CALLERS = 4
+# How often a URL may have been handled, by the exit status of `openurl`.
+TIMES = {0: {1}} | dict.fromkeys([5, 6, 69], {0, 1}) | dict.fromkeys([1, 2, 3, 4, 7, 8, 9], {0})
+CALL_LIMIT = 30  # seconds; a call's own time limit is 10
+END_LIMIT = 10  # seconds within which whoever has lost the bus ends
+PR_SET_CHILD_SUBREAPER = 36
+
+MANIFEST = """<?xml version="1.0"?><plist version="1.0"><dict>
+<key>CFBundleIdentifier</key><string>{id}</string>
+<key>CFBundleExecutable</key><string>{program}</string>
+<key>OUArguments</key><array><string>{id}</string><string>{log}</string></array>
+<key>OUSuspendDelay</key><real>0.1</real>
+<key>CFBundleURLTypes</key><array><dict>
+<key>CFBundleURLSchemes</key><array><string>{scheme}</string></array>
+</dict></array>
+</dict></plist>"""
+
+
+def scheme(handler):
+    return handler.rpartition(".")[2]
+
+
+def descendants():
+    """This program's: the name, the state and the parent of each, by its number and its start.
+
+    The start tells it from a later process of the same number.
+    """
+    processes = {}
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/stat", errors="replace") as file:
+                name, fields = re.match(r"\d+ \((.*)\) (.*)", file.read(), re.S).groups()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        fields = fields.split()
+        processes[int(number), int(fields[19])] = (name, fields[0], int(fields[1]))
+    found, parents = {}, {os.getpid()}
+    while parents:
+        children = {process: facts for process, facts in processes.items() if facts[2] in parents}
+        found |= children
+        parents = {process[0] for process in children}
+    return found
+
+
+def processes_of(program):
+    return [process for process, facts in descendants().items() if facts[0] == program and facts[1] != "Z"]
+
+
+class Chaos:
+    def __init__(self, programs, root):
+        self.programs, self.root = os.path.realpath(programs), root
+        self.environment = {"PATH": os.environ["PATH"], "HOME": root, "XDG_DATA_DIRS": f"{root}/none"}
+        for part in ["DATA", "CONFIG", "CACHE", "STATE"]:
+            self.environment[f"XDG_{part}_HOME"] = f"{root}/{part.lower()}"
+        self.calls, self.results, self.longest = {}, {}, 0
+        self.number, self.pause, self.is_stopping = 0, 0, False
+        self.buses, self.killed, self.problems = 0, Counter(), []
+        self.write_files()
+        self.start_bus()
+
+    def write_files(self):
+        services = f"{self.root}/data/dbus-1/services"
+        manifests = f"{self.root}/data/openurl/handlers"
+        os.makedirs(services)
+        os.makedirs(manifests)
+        with open(f"{services}/org.openurl.Router1.service", "w") as file:
+            file.write(f"[D-BUS Service]\nName=org.openurl.Router1\nExec={self.programs}/openurld\n")
+        for id in HANDLERS:
+            with open(f"{manifests}/{id}.plist", "w") as file:
+                program, log = f"{self.programs}/testhandler", f"{self.root}/{id}.log"
+                file.write(MANIFEST.format(id=id, program=program, log=log, scheme=scheme(id)))
+
+    def start_bus(self):
+        self.buses += 1
+        read, write = os.pipe()
+        address = f"unix:path={self.root}/bus{self.buses}"
+        actions = [(os.POSIX_SPAWN_DUP2, write, 1), self.log]
+        arguments = ["setpriv", "--pdeathsig", "KILL", "dbus-daemon", "--session", "--nofork", "--nopidfile"]
+        arguments += ["--print-address=1", f"--address={address}"]
+        self.environment.pop("DBUS_SESSION_BUS_ADDRESS", None)
+        self.bus = os.posix_spawnp("setpriv", arguments, self.environment, file_actions=actions, setsigmask=[])
+        os.close(write)
+        with os.fdopen(read) as output:
+            self.environment["DBUS_SESSION_BUS_ADDRESS"] = output.readline().strip()
+
+    @property
+    def log(self):
+        return (os.POSIX_SPAWN_OPEN, 2, f"{self.root}/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    # Calls
+
+    def open_url(self, handler):
+        self.number += 1
+        program = f"{self.programs}/openurl"
+        arguments = [program, "--timeout", "10s", f"{scheme(handler)}:{self.number}"]
+        pid = os.posix_spawn(program, arguments, self.environment, file_actions=[self.log], setsigmask=[])
+        self.calls[pid] = (self.number, time.monotonic())
+        return self.number
+
+    def collect(self):
+        """Takes note of every child that has ended; what has lost its parent is this program's child by then."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self.bus:
+                self.bus = None
+            if pid in self.calls:
+                number, start = self.calls.pop(pid)
+                self.longest = max(self.longest, time.monotonic() - start)
+                self.results[number] = os.waitstatus_to_exitcode(status)
+                if self.results[number] == 69:
+                    self.pause = time.monotonic() + 0.05
+
+    def run(self, seconds, is_done=lambda: False):
+        """Has URLs opened for that long, or until something is so.
+
+        Returns whether it is.
+        """
+        end = time.monotonic() + seconds
+        while True:
+            self.collect()
+            if is_done():
+                return True
+            now = time.monotonic()
+            for pid, (number, start) in self.calls.items():
+                if now - start > CALL_LIMIT:
+                    self.problems.append(f"call {number} did not end")
+                    os.kill(pid, signal.SIGKILL)
+            while not self.is_stopping and len(self.calls) < CALLERS and now >= self.pause:
+                self.open_url(random.choice(HANDLERS))
+            if now >= end:
+                return False
+            signal.sigtimedwait([signal.SIGCHLD], min(end - now, 0.05))
+
+    # Kills
+
+    def kill(self, process):
+        """Kills one process, if it is still the one that is meant, and still a descendant."""
+        try:
+            descriptor = os.pidfd_open(process[0])
+        except ProcessLookupError:
+            return False
+        try:
+            if process not in descendants():
+                return False
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            return True
+        except ProcessLookupError:
+            return False
+        finally:
+            os.close(descriptor)
+
+    def kill_one(self, kind):
+        running = processes_of(PROGRAMS[kind])
+        if running and self.kill(random.choice(running)):
+            self.killed[kind] += 1
+
+    def kill_bus(self):
+        """Kills the bus, starts another, and sees to it that everything on the first one ends."""
+        old = {process for process, facts in descendants().items() if process[0] not in self.calls}
+        if self.bus is None:
+            self.problems.append("the bus had ended by itself")
+        else:
+            os.kill(self.bus, signal.SIGKILL)
+            self.killed["bus"] += 1
+        self.run(END_LIMIT, lambda: self.bus is None)
+        if not self.is_stopping:
+            self.start_bus()
+        if not self.run(END_LIMIT, lambda: not old & set(descendants())):
+            for process, facts in descendants().items():
+                if process in old:
+                    self.problems.append(f"{facts[0]} {process[0]} outlives its bus, state {facts[1]}")
+                    self.kill(process)
+
+    def check_zombies(self):
+        def zombies():
+            return {process for process, facts in descendants().items() if facts[1] == "Z" and facts[2] != os.getpid()}
+
+        first = zombies()
+        if not self.run(5, lambda: not first & zombies()):
+            self.problems.append(f"zombies: {first & zombies()}")
+
+    def kill_at_random(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.run(random.uniform(0.05, 1.5))
+            kind = random.choices(["handler", "router", "bus"], [10, 4, 1])[0]
+            if kind != "handler":
+                self.check_zombies()
+            if kind == "bus":
+                self.kill_bus()
+            else:
+                self.kill_one(kind)
+
+    # The end
+
+    def recover(self):
+        """A router that knows of no crashes finds what runs, and every handler opens a URL."""
+        self.is_stopping = True
+        self.run(CALL_LIMIT + 5, lambda: not self.calls)
+        routers = set(processes_of(PROGRAMS["router"]))
+        for router in routers:
+            self.kill(router)
+        # Not before it is gone altogether: until then it has its sockets, and what is sent to it is lost.
+        self.run(END_LIMIT, lambda: not routers & set(descendants()))
+        for handler in HANDLERS:
+            number = self.open_url(handler)
+            self.run(CALL_LIMIT + 5, lambda: not self.calls)
+            if self.results.get(number) != 0:
+                self.problems.append(f"{handler} did not recover: status {self.results.get(number)}")
+
+        if not self.run(END_LIMIT, lambda: len(processes_of(PROGRAMS["handler"])) <= len(HANDLERS)):
+            self.problems.append(f"more processes than handlers: {processes_of(PROGRAMS['handler'])}")
+        self.check_zombies()
+        self.kill_bus()
+        if descendants():
+            self.problems.append(f"left over: {descendants()}")
+
+    def account(self):
+        seen = Counter()
+        for handler in HANDLERS:
+            if os.path.exists(f"{self.root}/{handler}.log"):
+                with open(f"{self.root}/{handler}.log") as file:
+                    seen.update(int(number) for number in re.findall(r"^open \w+:(\d+)$", file.read(), re.M))
+        for number in range(1, self.number + 1):
+            status, times = self.results.get(number), seen[number]
+            if times not in TIMES.get(status, {}):
+                self.problems.append(f"call {number} ended with {status} and was handled {times} times")
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)
+    random.seed(seed)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        sys.exit(f"no subreaper: {os.strerror(ctypes.get_errno())}")
+    root = tempfile.mkdtemp(prefix="openurl-chaos-")
+    chaos = Chaos(sys.argv[1], root)
+    chaos.kill_at_random(float(sys.argv[2]))
+    chaos.recover()
+    chaos.account()
+
+    statuses = ", ".join(f"{status}: {count}" for status, count in sorted(Counter(chaos.results.values()).items()))
+    print(f"seed {seed}; killed: " + ", ".join(f"{kind} {count}" for kind, count in sorted(chaos.killed.items())))
+    print(f"{chaos.number} calls, by exit status {statuses}; the longest took {chaos.longest:.1f} s")
+    if chaos.problems:
+        print("\n".join(chaos.problems[:20]) + f"\nthe handlers' and the router's logs are in {root}")
+        sys.exit(1)
+    print("every one is accounted for")
+    shutil.rmtree(root)
+
+
+main()
