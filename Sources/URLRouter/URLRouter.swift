@@ -26,6 +26,8 @@ public actor URLRouter {
         public var waitingPerHandler = 16_384
         /// How many handlers and commands may open each other in a row.
         public var hops: UInt32 = 8
+        /// How long what a command opens follows from its own URL.
+        public var commandPeriod = Duration.seconds(10)
         /// How long a URL waits for its handler to be done with the URL that it follows from.
         public var circleTimeout = Duration.seconds(1)
         /// How long a whole open may take, where neither the caller nor the manifest says so. It is below the 25 s after
@@ -81,7 +83,7 @@ public actor URLRouter {
     /// The handler in the foreground: there is one at most.
     var foreground: HandlerSession?
     var startingCommands: [DesktopFileID: [StartingCommand]] = [:]
-    var commandHops = CommandHops()
+    var commandHops: CommandHops
 
     /// Makes a router.
     ///
@@ -120,6 +122,7 @@ public actor URLRouter {
         self.bus = bus
         self.loop = loop
         self.limits = limits
+        commandHops = CommandHops(for: limits.commandPeriod)
         self.log = log
         launcher = HandlerLauncher(
             environment: SessionEnvironment.clean(environment),

@@ -25,6 +25,7 @@ import Testing
         var limits = URLRouter.Limits()
         limits.settleTime = .seconds(3600)
         limits.openTimeout = .seconds(3600)
+        limits.commandPeriod = .seconds(3600)
         change(&limits)
         let bus = try FakeHandlers(["com.example.target": ":1.1"])
         let environment = desktop.environment.merging(environment) { $1 }

@@ -7,9 +7,10 @@ import Testing
 struct CommandHopsTests {
     private let session = getsid(0)
     private let process = UInt32(getpid())
+    private let period = Duration.seconds(3600)
 
     @Test func whoeverIsInTheCommandsSessionDescendsFromIt() {
-        var hops = CommandHops()
+        var hops = CommandHops(for: period)
         #expect(hops[process] == nil)
         hops.add(session, hops: 3)
         #expect(hops[process] == 3)
@@ -18,19 +19,19 @@ struct CommandHopsTests {
     }
 
     @Test func aCommandThatWasStartedLongAgoDoesNotCount() {
-        var hops = CommandHops()
-        hops.add(session, hops: 3, now: .now - CommandHops.period)
+        var hops = CommandHops(for: period)
+        hops.add(session, hops: 3, now: .now - period)
         #expect(hops[process] == nil)
     }
 
     @Test func aNumberThatIsUsedAgainStandsForTheLastCommand() {
-        var hops = CommandHops()
-        hops.add(session, hops: 3, now: .now - CommandHops.period)
+        var hops = CommandHops(for: period)
+        hops.add(session, hops: 3, now: .now - period)
         hops.add(session, hops: 1)
         #expect(hops[process] == 1)
         hops.add(session, hops: 2)
         #expect(hops[process] == 2)
-        hops.add(session + 1, hops: 0, now: .now + CommandHops.period * 2)
+        hops.add(session + 1, hops: 0, now: .now + period * 2)
         #expect(hops[process] == nil)
     }
 }

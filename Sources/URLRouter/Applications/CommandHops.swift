@@ -8,7 +8,7 @@ internal import Glibc
 /// otherwise.
 struct CommandHops {
     /// For so long what a command opens follows from its own URL. What it opens later is somebody's new wish.
-    static let period = Duration.seconds(10)
+    let period: Duration
 
     private struct Start {
         let hops: UInt32
@@ -17,6 +17,10 @@ struct CommandHops {
 
     private var starts: [pid_t: Start] = [:]
     private var order: Deque<pid_t> = []
+
+    init(for period: Duration) {
+        self.period = period
+    }
 
     /// How many openings led to the command that a process descends from, the command's own not counted; nil if there is
     /// none.
@@ -33,6 +37,6 @@ struct CommandHops {
             starts[first] = nil
         }
         // A number that is used again stays in its first place, and goes when its new time is over.
-        if starts.updateValue(Start(hops: hops, end: now + Self.period), forKey: pid) == nil { order.append(pid) }
+        if starts.updateValue(Start(hops: hops, end: now + period), forKey: pid) == nil { order.append(pid) }
     }
 }
