@@ -50,8 +50,10 @@ let package = Package(
         .target(
             name: "URLRouter",
             dependencies: [
-                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", logging, system,
+                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", "SQLite", logging,
+                system,
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
         .target(name: "OpenURL", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
@@ -113,7 +115,8 @@ let package = Package(
         .testTarget(
             name: "URLRouterTests",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "PrivateBus", "Reactor", "SchemeRegistry", "URLRouter", logging,
+                "DBus", "Desktop", "OpenURLBus", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite", "URLRouter",
+                logging,
                 system,
             ]
         ),

@@ -34,6 +34,9 @@ public struct OpenContext: Sendable, Hashable {
     /// When the router accepted the request, in microseconds of ``TracePhase/now``; a trace counts from there.
     public var accepted: UInt64?
 
+    /// The number of a URL that was queued. Whoever must not act on one twice remembers it: after a crash, of the handler or of
+    /// the router, the same URL comes again with the same number.
+    public var requestID: String?
     /// Whether the handler stays in the background, or is launched into it.
     public var inBackground = false
     /// What has changed while the handler was suspended, the latest value of each kind: delivered before the URL.
@@ -50,6 +53,7 @@ public struct OpenContext: Sendable, Hashable {
         static let desktopStartupID = "desktop-startup-id"
         static let hops = "hops"
         static let accepted = "accepted"
+        static let requestID = "request-id"
         static let inBackground = "background"
         static let notifications = "notifications"
         static let pid = "pid"
@@ -79,6 +83,7 @@ extension OpenContext: DBusType {
         desktopStartupID = try options.string(Key.desktopStartupID)
         hops = try options.uint32(Key.hops) ?? 0
         accepted = try options.uint64(Key.accepted)
+        requestID = try options.string(Key.requestID)
         inBackground = try options.bool(Key.inBackground) ?? false
         notifications = try options.dictionary(Key.notifications) ?? [:]
     }
@@ -97,6 +102,7 @@ extension OpenContext: DBusType {
         options[Key.activationToken] = activationToken.map(Value.string)
         options[Key.desktopStartupID] = desktopStartupID.map(Value.string)
         options[Key.accepted] = accepted.map(Value.uint64)
+        options[Key.requestID] = requestID.map(Value.string)
         if inBackground { options[Key.inBackground] = .boolean(true) }
         if !notifications.isEmpty { options[Key.notifications] = .options(notifications) }
         try options.write(to: &writer)

@@ -11,6 +11,9 @@ public struct OpenOptions: Sendable, Hashable {
     public var timeout: Duration?
     /// Leaves the foreground as it is: the handler is launched into the background, or stays there.
     public var inBackground = false
+    /// Stores the URL and returns: it is delivered when that is possible, also by a later router, and tried again when it
+    /// fails. A time limit then holds for each attempt.
+    public var isQueued = false
     /// Passed on to the handler, so that the window system lets it take the focus (`XDG_ACTIVATION_TOKEN`).
     public var activationToken: String?
     /// Passed on to the handler (`DESKTOP_STARTUP_ID`).
@@ -34,6 +37,11 @@ public struct OpenOptions: Sendable, Hashable {
         static let desktopStartupID = "desktop-startup-id"
         static let fallback = "fallback"
     }
+
+    fileprivate enum Delivery {
+        static let now = "now"
+        static let queued = "queued"
+    }
 }
 
 extension OpenOptions: DBusType {
@@ -53,9 +61,11 @@ extension OpenOptions: DBusType {
         guard fallback.count <= Self.maximumFallbacks else {
             throw .invalidValue("'\(Key.fallback)' holds more than \(Self.maximumFallbacks) URLs")
         }
+        switch try options.string(Key.delivery) {
+        case nil, Delivery.now: isQueued = false
+        case Delivery.queued: isQueued = true
         // A caller that asks for more than there is must not believe that it has it.
-        if let delivery = try options.string(Key.delivery), delivery != "now" {
-            throw .invalidValue("'delivery' can only be 'now'")
+        case _: throw .invalidValue("'\(Key.delivery)' can only be '\(Delivery.now)' or '\(Delivery.queued)'")
         }
     }
 
@@ -66,6 +76,7 @@ extension OpenOptions: DBusType {
         options[Key.handler] = handler.map(Value.string)
         options[Key.timeout] = timeout.map { .uint32(UInt32(clamping: $0.milliseconds)) }
         if inBackground { options[Key.background] = .boolean(true) }
+        if isQueued { options[Key.delivery] = .string(Delivery.queued) }
         options[Key.activationToken] = activationToken.map(Value.string)
         options[Key.desktopStartupID] = desktopStartupID.map(Value.string)
         if !fallback.isEmpty { options[Key.fallback] = .array(fallback.map(Value.string), of: "s") }

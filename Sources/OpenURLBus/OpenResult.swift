@@ -10,11 +10,13 @@ public struct OpenResult: Sendable, Hashable {
         case woken
         /// It was running.
         case active
+        /// It was stored and is delivered later.
+        case queued
         /// The URL itself had no handler; one of the fallback URLs was opened.
         case fallback
     }
 
-    /// The bundle identifier of the handler that took the URL.
+    /// The bundle identifier of the handler that took the URL, or of the one that it would go to now if it was queued.
     public var handler: String
     /// How it was reached.
     public var path: Path
@@ -22,6 +24,9 @@ public struct OpenResult: Sendable, Hashable {
     public var reply: [String: Value]
     /// What happened, in order.
     public var trace: [TracePhase]
+
+    /// The number of a URL that was queued; see ``QueueInterface``.
+    public var id: String?
 
     /// Makes a result.
     public init(handler: String, path: Path, reply: [String: Value], trace: [TracePhase]) {
@@ -36,17 +41,20 @@ public struct OpenResult: Sendable, Hashable {
         static let path = "path"
         static let reply = "reply"
         static let trace = "trace"
+        static let id = "id"
         static let error = "error"
         static let message = "message"
     }
 
     fileprivate var options: [String: Value] {
-        [
+        var options: [String: Value] = [
             Key.handler: .string(handler),
             Key.path: .string(path.rawValue),
             Key.reply: .options(reply),
             Key.trace: .array(trace.map(\.value), of: TracePhase.signature),
         ]
+        options[Key.id] = id.map(Value.string)
+        return options
     }
 
     fileprivate init(_ options: [String: Value]) throws(MessageDecodingError) {
@@ -61,6 +69,7 @@ public struct OpenResult: Sendable, Hashable {
             reply: try options.dictionary(Key.reply) ?? [:],
             trace: try options.phases(Key.trace) ?? []
         )
+        id = try options.string(Key.id)
     }
 }
 

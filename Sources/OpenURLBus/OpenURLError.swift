@@ -24,6 +24,8 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case limitsExceeded = "LimitsExceeded"
         /// Handlers open each other in a circle.
         case loopDetected = "LoopDetected"
+        /// The URL cannot be stored for later.
+        case notQueued = "NotQueued"
         /// The text is no URL.
         case malformedURL = "MalformedURL"
 
@@ -39,6 +41,7 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
             case .notAllowed: 7
             case .limitsExceeded: 8
             case .loopDetected: 9
+            case .notQueued: 10
             case .malformedURL: 65
             }
         }

@@ -24,6 +24,8 @@ public actor URLRouter {
         public var requestsPerCaller = 4096
         /// Requests that wait for one handler.
         public var waitingPerHandler = 16_384
+        /// URLs that are accepted for later and not delivered yet, of all callers.
+        public var queued = 65_536
         /// How many handlers and commands may open each other in a row.
         public var hops: UInt32 = 8
         /// How long what a command opens follows from its own URL.
@@ -73,6 +75,8 @@ public actor URLRouter {
     let launcher: HandlerLauncher
     let limits: Limits
     let log: Logger
+    /// What is delivered later; nil where there is no place for it.
+    let queue: DeliveryQueue?
 
     private(set) var registry: Registry
     private var registryNumber = 0
@@ -89,6 +93,7 @@ public actor URLRouter {
     ///
     /// - Parameters:
     ///   - connection: the session bus; its event loop becomes the router's.
+    ///   - deliveries: what was accepted for later; nil if nothing is.
     ///   - environment: the router's own environment; handlers inherit it without what was meant for the router alone.
     ///   - log: gets what handlers write, too, where there is no journald to take it.
     public init(
@@ -96,6 +101,7 @@ public actor URLRouter {
         connection: Connection,
         environment: [String: String],
         limits: Limits = Limits(),
+        deliveries: DeliveryStore? = nil,
         log: Logger
     ) {
         self.init(
@@ -105,6 +111,7 @@ public actor URLRouter {
             environment: environment,
             scopes: ProcessScopes(connection, log: log),
             limits: limits,
+            deliveries: deliveries,
             log: log
         )
     }
@@ -116,6 +123,7 @@ public actor URLRouter {
         environment: [String: String],
         scopes: ProcessScopes? = nil,
         limits: Limits,
+        deliveries: DeliveryStore? = nil,
         log: Logger
     ) {
         self.registry = registry
@@ -124,6 +132,7 @@ public actor URLRouter {
         self.limits = limits
         commandHops = CommandHops(for: limits.commandPeriod)
         self.log = log
+        queue = deliveries.map { DeliveryQueue($0, on: loop) }
         launcher = HandlerLauncher(
             environment: SessionEnvironment.clean(environment),
             loop: loop,
@@ -141,6 +150,7 @@ public actor URLRouter {
         var noHandler: OpenURLError?
         for candidate in [url] + options.fallback {
             do throws(OpenURLError) {
+                if options.isQueued { return try await enqueue(candidate, options, caller: caller) }
                 var result = try await openOnly(candidate, options, caller: caller)
                 if noHandler != nil { result.path = .fallback }
                 return result
@@ -161,6 +171,25 @@ public actor URLRouter {
         let url = try parse(text)
         let scheme = try scheme(of: url)
         let claimant = try claimant(for: scheme, host: url.host.map(String.init), options)
+        return try await withRequest(of: caller) { () async throws(OpenURLError) in
+            switch claimant {
+            case .handler(let handler):
+                return try await open(text, with: handler, options, from: .caller(caller))
+            case .application(let application):
+                let timeout = options.timeout ?? limits.openTimeout
+                var request = ApplicationRequest(text, application, options, timeout: timeout)
+                let source = await source(of: caller)
+                request.hops = try hops(from: source, sendingSession(source))
+                return try await open(request)
+            }
+        }
+    }
+
+    /// Does what a caller asked for, if it has not asked for too much that has no answer yet.
+    func withRequest<Result>(
+        of caller: BusName?,
+        _ body: () async throws(OpenURLError) -> Result
+    ) async throws(OpenURLError) -> Result {
         let count = requestsByCaller[caller, default: 0]
         guard count < limits.requestsPerCaller else {
             throw OpenURLError(.limitsExceeded, "\(count) URLs of this caller have no answer yet")
@@ -170,23 +199,14 @@ public actor URLRouter {
             let count = requestsByCaller[caller, default: 1]
             requestsByCaller[caller] = count > 1 ? count - 1 : nil
         }
-        switch claimant {
-        case .handler(let handler):
-            return try await open(text, with: handler, options, caller: caller)
-        case .application(let application):
-            let timeout = options.timeout ?? limits.openTimeout
-            var request = ApplicationRequest(text, application, options, timeout: timeout)
-            let source = await source(of: caller)
-            request.hops = try hops(from: source, sendingSession(source))
-            return try await open(request)
-        }
+        return try await body()
     }
 
     func open(
         _ text: String,
         with handler: Handler,
         _ options: OpenOptions,
-        caller: BusName?
+        from origin: OpenRequest.Origin
     ) async throws(OpenURLError) -> OpenResult {
         let session = session(for: handler)
         guard session.waiting.count < limits.waitingPerHandler else {
@@ -195,12 +215,16 @@ public actor URLRouter {
 
         lastNumber += 1
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? limits.openTimeout
-        let request = OpenRequest(number: lastNumber, .open(text), caller: caller, timeout: timeout, options: options)
+        let request = OpenRequest(number: lastNumber, .open(text), timeout: timeout, options: options)
         defer { end(request, session) }
         // Its place in the queue is its place of arrival, even while the bus is asked who sent it.
         session.enqueue(request)
         do throws(OpenURLError) {
-            request.context = try context(of: request, await source(of: caller), for: session)
+            request.context =
+                switch origin {
+                case .caller(let caller): try context(of: request, await source(of: caller), for: session)
+                case .queue(let context): try self.context(of: request, accepted: context, for: session)
+                }
         } catch {
             session.remove(request)
             perform(.deliver, session)
@@ -316,7 +340,7 @@ public actor URLRouter {
         }
         guard case .handler(let handler) = claimant else { return true }
         do throws(OpenURLError) {
-            try checkSource(sender, mayOpen: handler)
+            try checkSource(sender?.handler.id, mayOpen: handler)
             return true
         } catch {
             return false

@@ -79,12 +79,18 @@ func installedCommand() -> String? {
         )
         let registry = await store.load()
         let connection = try await Connection.open(on: loop)
-        let router = URLRouter(registry: registry, connection: connection, environment: environment, log: log)
+        let router = URLRouter(
+            registry: registry,
+            connection: connection,
+            environment: environment,
+            deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
+            log: log
+        )
         try await loop.run {
             try SignalWatch.start([SIGINT, SIGTERM], on: loop) { signal in
                 guard !isEnding.exchange(true, ordering: .relaxed) else { exit(128 + signal) }
                 log.info("ending when every request has its answer; once more ends at once")
-                Task(executorPreference: loop) { await drain(connection) }
+                Task(executorPreference: loop) { await drain(router, connection) }
             }
         }
         await RouterObject(router, store, connection).export()
@@ -94,6 +100,7 @@ func installedCommand() -> String? {
         }
         await store.keepCurrent(router, announcingOn: connection)
         await router.adoptRunning()
+        await router.startDeliveries()
         await router.watchMemory()
         log.info("ready", metadata: ["handlers": "\(registry.handlers.count)"])
         await connection.waitUntilClosed()
@@ -107,7 +114,8 @@ func installedCommand() -> String? {
 }
 
 /// Gives the name back, so that what comes next starts another router, answers what is there, and ends.
-@Sendable func drain(_ connection: Connection) async {
+@Sendable func drain(_ router: URLRouter, _ connection: Connection) async {
+    await router.stopDeliveries()
     do {
         try await connection.releaseName(RouterService.name)
     } catch {

@@ -66,7 +66,7 @@ actor StandInRouter {
     init() async throws {
         bus = try await PrivateBus()
         connection = try await Connection.open(.address(bus.address), on: try EventLoop())
-        await connection.export([router, registry, lifecycle], at: RouterService.path)
+        await connection.export([router, registry, lifecycle, queue], at: RouterService.path)
         _ = try await connection.requestName(RouterService.name)
     }
 
@@ -142,6 +142,38 @@ actor StandInRouter {
         )
     }
 
+    private nonisolated var queue: ExportedInterface {
+        ExportedInterface(
+            QueueInterface.name,
+            [
+                .method(QueueInterface.list) { _, _ in
+                    var failed = self.queuedURL("7", "ok:\u{1B}x", .waiting, attempts: 2)
+                    failed.next = 86_401
+                    failed.error = RemoteError(OpenURLError.Code.launchFailed.errorName, "it did not start")
+                    return [failed, self.queuedURL("8", "ok:y", .dead, attempts: 8)]
+                },
+                askedOfQueue("retry", QueueInterface.retry), askedOfQueue("drop", QueueInterface.drop),
+            ]
+        )
+    }
+
+    private nonisolated func queuedURL(
+        _ id: String,
+        _ url: String,
+        _ state: QueuedURL.State,
+        attempts: UInt32
+    ) -> QueuedURL {
+        QueuedURL(id: id, url: url, handler: "com.acme.ok", state: state, attempts: attempts, accepted: 86_400)
+    }
+
+    private nonisolated func askedOfQueue(_ word: String, _ method: Method<String, Empty>) -> ExportedInterface.Member {
+        .method(method) { _, id in
+            guard Int(id) != nil else { throw RemoteError(.invalidArguments, "there is no URL '\(id)' in the queue") }
+            await self.note("\(word) \(id)")
+            return Empty()
+        }
+    }
+
     /// A method of the lifecycle, which is noted; a handler called `com.acme.busy` does not do what is asked.
     private nonisolated func asked(_ word: String, _ method: Method<String, Empty>) -> ExportedInterface.Member {
         .method(method) { _, id in
@@ -168,6 +200,11 @@ actor StandInRouter {
         case "die":
             await connection.close()
         default: break
+        }
+        if options.isQueued {
+            var result = OpenResult(handler: "com.acme.todolist", path: .queued, reply: [:], trace: [])
+            result.id = "12"
+            return result
         }
         var reply: [String: Value] = ["fallback": .array(options.fallback.map(Value.string), of: "s")]
         reply["annotation"] = options.annotation

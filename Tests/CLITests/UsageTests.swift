@@ -9,7 +9,7 @@ import Testing
         (["--json"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--nope", "a:b"], "Unknown option '--nope' (see 'openurl open --help')"),
         (["a:b", "--foreground"], "Unknown option '--foreground' (see 'openurl open --help')"),
-        (["--queue", "a:b"], "Unknown option '--queue'. Did you mean '--quiet'? (see 'openurl open --help')"),
+        (["--verbos", "a:b"], "Unknown option '--verbos'. Did you mean '--verbose'? (see 'openurl open --help')"),
         (["can-open"], "Missing expected argument '<url> ...' (see 'openurl can-open --help')"),
         (["parse"], "there is no URL to parse (see 'openurl parse --help')"),
         (["parse", "-0", "a:b"], "-0 is about standard input, which '-' reads (see 'openurl parse --help')"),

@@ -105,7 +105,7 @@ import Testing
         for arguments in [
             ["s", "strict:x"], ["sa{ss}", "strict:x", "0"], ["sa{sv}", "strict:x", "1", "timeout", "s", "soon"],
             ["sa{sv}", "strict:x", "1", "handler", "u", "1"], ["sa{sv}", "strict:x", "1", "fallback", "s", "x"],
-            ["sa{sv}", "strict:x", "1", "delivery", "s", "queued"],
+            ["sa{sv}", "strict:x", "1", "delivery", "s", "never"],
         ] {
             let result = try run(router, call + arguments)
             #expect(result.status != 0 && result.output.contains("rong arguments"), "\(arguments): \(result.output)")

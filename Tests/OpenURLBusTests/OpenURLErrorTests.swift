@@ -14,6 +14,7 @@ import Testing
         (.notAllowed, "org.openurl.Error.NotAllowed", 7),
         (.limitsExceeded, "org.openurl.Error.LimitsExceeded", 8),
         (.loopDetected, "org.openurl.Error.LoopDetected", 9),
+        (.notQueued, "org.openurl.Error.NotQueued", 10),
         (.malformedURL, "org.openurl.Error.MalformedURL", 65),
     ]
 
@@ -25,7 +26,7 @@ import Testing
         }
         #expect(ExitStatus.usage == 64)
         #expect(ExitStatus.unavailable == 69)
-        #expect(Set(Self.table.map(\.exitStatus) + [0, ExitStatus.usage, ExitStatus.unavailable]).count == 13)
+        #expect(Set(Self.table.map(\.exitStatus) + [0, ExitStatus.usage, ExitStatus.unavailable]).count == 14)
     }
 
     @Test(arguments: OpenURLError.Code.allCases)

@@ -15,6 +15,7 @@ import Testing
         options.handler = "com.example.app"
         options.timeout = .milliseconds(1500)
         options.inBackground = true
+        options.isQueued = true
         options.activationToken = "token"
         options.desktopStartupID = "startup"
         options.fallback = ["a:b", "c:d"]
@@ -22,7 +23,7 @@ import Testing
         #expect(
             try recoded(options, as: [String: Value].self) == [
                 "annotation": .structure(["a", .uint32(7)]), "handler": "com.example.app", "timeout": .uint32(1500),
-                "background": true, "activation-token": "token", "desktop-startup-id": "startup",
+                "background": true, "delivery": "queued", "activation-token": "token", "desktop-startup-id": "startup",
                 "fallback": .array(["a:b", "c:d"], of: "s"),
             ]
         )
@@ -57,7 +58,8 @@ import Testing
             try problem(["fallback": .array(fallback + ["a:b"], of: "s")], as: OpenOptions.self)
                 == "'fallback' holds more than 16 URLs"
         )
-        #expect(try problem(["delivery": "queued"], as: OpenOptions.self) == "'delivery' can only be 'now'")
+        #expect(try problem(["delivery": "never"], as: OpenOptions.self) == "'delivery' can only be 'now' or 'queued'")
+        #expect(try problem(["delivery": "queued"], as: OpenOptions.self) == nil)
         #expect(try problem(["delivery": "now"], as: OpenOptions.self) == nil)
     }
 
@@ -88,6 +90,7 @@ import Testing
         context.desktopStartupID = "startup"
         context.hops = 3
         context.accepted = .max
+        context.requestID = "12"
         context.inBackground = true
         context.notifications = ["kind": .uint32(9)]
         #expect(try recoded(context) == context)
@@ -99,7 +102,8 @@ import Testing
                     "unique-name": ":1.7",
                 ]),
                 "annotation": .array([], of: "(sv)"), "activation-token": "token", "desktop-startup-id": "startup",
-                "hops": .uint32(3), "accepted": .uint64(.max), "background": true,
+                "hops": .uint32(3), "accepted": .uint64(.max), "request-id": "12",
+                "background": true,
                 "notifications": .options(["kind": .uint32(9)]),
             ]
         )
@@ -107,7 +111,8 @@ import Testing
 
     @Test func openContextOfAnotherTypeIsAnError() throws {
         for (key, signature) in [
-            ("source-application", "s"), ("activation-token", "s"), ("desktop-startup-id", "s"), ("hops", "u"),
+            ("source-application", "s"), ("request-id", "s"), ("activation-token", "s"), ("desktop-startup-id", "s"),
+            ("hops", "u"),
             ("accepted", "t"), ("background", "b"), ("source", "a{sv}"), ("notifications", "a{sv}"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: [:], as: OpenContext.self)

@@ -23,6 +23,7 @@ final class FakeHandlers: HandlerBus {
         case expired(BusName)
         case notified(BusName, [String: Value])
         case announced(BusName, HandlerState)
+        case announcedQueued(String, QueuedURL.State)
     }
 
     private typealias Answer = CheckedContinuation<Result<OpenAnswer, CallError>, Never>
@@ -244,6 +245,10 @@ final class FakeHandlers: HandlerBus {
         record(.notified(id, notifications))
     }
 
+    func announce(_ state: QueuedURL.State, ofQueued id: Int64) {
+        record(.announcedQueued("\(id)", state))
+    }
+
     func announce(_ state: HandlerState, of id: BusName) {
         record(.announced(id, state))
     }
@@ -304,7 +309,9 @@ extension URLRouter {
         _ applications: Applications = Applications(),
         on bus: FakeHandlers,
         environment: [String: String] = [:],
-        limits: Limits = Limits()
+        limits: Limits = Limits(),
+        deliveries: DeliveryStore? = nil,
+        log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.init(
             registry: Registry(handlers: handlers, applications: applications),
@@ -312,7 +319,8 @@ extension URLRouter {
             loop: bus.loop,
             environment: environment,
             limits: limits,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            deliveries: deliveries,
+            log: log
         )
     }
 

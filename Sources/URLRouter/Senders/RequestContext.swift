@@ -36,12 +36,28 @@ extension URLRouter {
         for session: HandlerSession
     ) throws(OpenURLError) -> OpenContext {
         let sender = sendingSession(source)
-        try checkSource(sender, mayOpen: session.handler)
+        try checkSource(sender?.handler.id, mayOpen: session.handler)
         var context = OpenContext()
         request.cause = sender?.deepestInHand
         context.hops = try hops(from: source, sender)
         context.sourceApplication = sender?.id.rawValue
         context.source = source
+        return complete(context, request)
+    }
+
+    /// The context of a request that was accepted before; what the handler's manifest allows may be something else by now.
+    func context(
+        of request: OpenRequest,
+        accepted context: OpenContext,
+        for session: HandlerSession
+    ) throws(OpenURLError) -> OpenContext {
+        let sender = context.sourceApplication.flatMap { registry.handler(named: $0) }
+        try checkSource(sender?.id, mayOpen: session.handler)
+        return complete(context, request)
+    }
+
+    private func complete(_ context: OpenContext, _ request: OpenRequest) -> OpenContext {
+        var context = context
         context.annotation = request.options.annotation
         context.activationToken = request.options.activationToken
         context.desktopStartupID = request.options.desktopStartupID

@@ -23,7 +23,7 @@ extension URLRouter {
             if case .handler(let handler) = claimant {
                 explanation.state = state(of: handler.id).rawValue
                 explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
-                try checkSource(sender, mayOpen: handler)
+                try checkSource(sender?.handler.id, mayOpen: handler)
             }
         } catch {
             guard error.code != .malformedURL else { throw error }
@@ -33,12 +33,12 @@ extension URLRouter {
     }
 
     /// - Throws: ``OpenURLError`` where the handler takes nothing from the sender; `nil` is one that is no handler.
-    func checkSource(_ sender: HandlerSession?, mayOpen handler: Handler) throws(OpenURLError) {
+    func checkSource(_ sender: BundleIdentifier?, mayOpen handler: Handler) throws(OpenURLError) {
         guard let allowed = handler.manifest.allowedSources else { return }
-        guard let id = sender?.handler.id, allowed.contains(where: { $0.matches(id) }) else {
+        guard let sender, allowed.contains(where: { $0.matches(sender) }) else {
             throw OpenURLError(
                 .notAllowed,
-                "\(handler.id) takes no URLs from \(sender?.id.rawValue ?? "this program")"
+                "\(handler.id) takes no URLs from \(sender?.rawValue ?? "this program")"
             )
         }
     }

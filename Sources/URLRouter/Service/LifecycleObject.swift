@@ -9,12 +9,12 @@ enum LifecycleObject {
             LifecycleInterface.name,
             [
                 .method(LifecycleInterface.list) { _, _ in await router.status() },
-                .method(LifecycleInterface.activate) { call, id in
-                    try await router.activate(try identifier(id), caller: call.sender)
+                .method(LifecycleInterface.activate) { _, id in
+                    try await router.activate(try identifier(id))
                     return Empty()
                 },
-                .method(LifecycleInterface.wake) { call, id in
-                    try await router.wake(try identifier(id), caller: call.sender)
+                .method(LifecycleInterface.wake) { _, id in
+                    try await router.wake(try identifier(id))
                     return Empty()
                 },
                 .method(LifecycleInterface.background) { _, id in

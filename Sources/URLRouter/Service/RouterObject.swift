@@ -19,7 +19,7 @@ public struct RouterObject: Sendable {
     /// Makes the interfaces callable; take the name after that.
     public func export() async {
         await connection.export(
-            [opening, registering, LifecycleObject.interface(router), desktop],
+            [opening, registering, LifecycleObject.interface(router), QueueObject.interface(router), desktop],
             at: RouterService.path
         )
     }

@@ -32,6 +32,8 @@ protocol HandlerBus: Sendable {
     func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError)
     /// Tells everybody that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
+    /// Tells everybody what has become of a URL in the queue, by its number.
+    func announce(_ state: QueuedURL.State, ofQueued id: Int64)
     /// Has the bus start the service that owns a name.
     func startService(_ name: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler or application `name` at the connection `owner` to show itself.
@@ -118,10 +120,17 @@ struct ConnectedHandlers: HandlerBus {
     }
 
     func announce(_ state: HandlerState, of id: BusName) {
+        emit(LifecycleInterface.stateChanged, Arguments(id.rawValue, state.rawValue))
+    }
+
+    func announce(_ state: QueuedURL.State, ofQueued id: Int64) {
+        emit(QueueInterface.stateChanged, Arguments("\(id)", state.rawValue))
+    }
+
+    private func emit<Body: MessageBody>(_ signal: Signal<Body>, _ body: Body) {
         connection.assumeIsolated { connection in
             do throws(CallError) {
-                let body = Arguments(id.rawValue, state.rawValue)
-                try connection.emit(LifecycleInterface.stateChanged, from: RouterService.path, body)
+                try connection.emit(signal, from: RouterService.path, body)
             } catch {
                 // Without a bus nobody listens.
             }

@@ -10,18 +10,18 @@ extension URLRouter {
     /// Starts a handler if it does not run, and asks it to show itself; returns when it has.
     ///
     /// The wish waits in the handler's queue like a URL: what came before it is handed over before.
-    func activate(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+    func activate(_ id: BundleIdentifier) async throws(OpenURLError) {
         let session = try lifecycleSession(id)
-        let request = request(.activate, session, caller)
+        let request = request(.activate, session)
         defer { end(request, session) }
         session.enqueue(request)
         _ = try await deliver(request, session)
     }
 
     /// Starts or wakes a handler and leaves the foreground as it is; returns when it owns its name.
-    func wake(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+    func wake(_ id: BundleIdentifier) async throws(OpenURLError) {
         let session = try lifecycleSession(id)
-        let request = request(.wake, session, caller)
+        let request = request(.wake, session)
         defer { end(request, session) }
         session.enqueue(request)
         handle(.requested, session)
@@ -32,12 +32,11 @@ extension URLRouter {
         await notify(notifications, session, owner)
     }
 
-    private func request(_ purpose: OpenRequest.Purpose, _ session: HandlerSession, _ caller: BusName?) -> OpenRequest {
+    private func request(_ purpose: OpenRequest.Purpose, _ session: HandlerSession) -> OpenRequest {
         lastNumber += 1
         let request = OpenRequest(
             number: lastNumber,
             purpose,
-            caller: caller,
             timeout: session.handler.manifest.openTimeout ?? limits.openTimeout,
             options: OpenOptions()
         )

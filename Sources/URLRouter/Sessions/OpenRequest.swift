@@ -9,8 +9,6 @@ final class OpenRequest {
     /// Requests in the order in which they arrived.
     let number: UInt64
     let purpose: Purpose
-    /// Who sent it, as the bus knows the connection; nil on a connection without a bus.
-    let caller: BusName?
     /// When the router accepted it, in microseconds of ``TracePhase/now``.
     let accepted = TracePhase.now
     /// When the sender gets an answer at the latest.
@@ -43,6 +41,14 @@ final class OpenRequest {
         case wake
     }
 
+    /// Where a URL comes from.
+    enum Origin {
+        /// Who sent it, as the bus knows the connection; nil on a connection without a bus.
+        case caller(BusName?)
+        /// It was accepted before, and this is what was found out of its sender.
+        case queue(OpenContext)
+    }
+
     enum Turn {
         /// In the queue, and nobody waits for its turn yet.
         case waiting
@@ -54,10 +60,9 @@ final class OpenRequest {
         case refused(OpenURLError)
     }
 
-    init(number: UInt64, _ purpose: Purpose, caller: BusName?, timeout: Duration, options: OpenOptions) {
+    init(number: UInt64, _ purpose: Purpose, timeout: Duration, options: OpenOptions) {
         self.number = number
         self.purpose = purpose
-        self.caller = caller
         self.timeout = timeout
         deadline = .now + timeout
         self.options = options

@@ -18,14 +18,15 @@ struct CommandLineInterface: ParsableCommand {
               1  the handler declined the URL    7  not allowed
               2  the launch was vetoed           8  a limit was exceeded
               3  nothing handles the scheme      9  handlers open each other in a circle
-              4  the handler cannot be started  64  the command line is wrong
-              5  the handler crashed            65  the URL is malformed
+              4  the handler cannot be started  10  the URL cannot be stored (--queue)
+              5  the handler crashed            64  the command line is wrong
+                                                65  the URL is malformed
                                                 69  no session bus, or no router on it
             """,
         version: ShowVersion.text,
         subcommands: [
             Open.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self, Default.self,
-            Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, ShowVersion.self,
+            Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, ShowVersion.self,
         ]
     )
 

@@ -9,7 +9,7 @@ struct Open: Command {
         commandName: name,
         abstract: "Open URLs in order (what happens without a command, too).",
         discussion: """
-            Returns when every handler has answered. All URLs are tried; the exit status is that of the first failure. The \
+            Returns when every handler has answered, with --queue when every URL is on the disk. All URLs are tried; the exit status is that of the first failure. The \
             tokens in XDG_ACTIVATION_TOKEN and DESKTOP_STARTUP_ID are passed on, so that the handler may take the focus.
             """
     )
@@ -32,6 +32,9 @@ struct Open: Command {
     @Flag(help: "Leave the foreground as it is.")
     var background = false
 
+    @Flag(help: "Store the URL, return, and deliver it when that is possible.")
+    var queue = false
+
     @OptionGroup var outputOptions: OutputOptions
 
     @Flag(help: "Print nothing on standard error.")
@@ -48,6 +51,7 @@ struct Open: Command {
         options.handler = handler
         options.timeout = timeout?.duration
         options.inBackground = background
+        options.isQueued = queue
         if !annotation.isEmpty {
             let entries = annotation.map { (Value.string($0.key), Value.string($0.value)) }
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")

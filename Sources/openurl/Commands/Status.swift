@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import DBus
-internal import Glibc
 internal import OpenURLBus
 
 struct Status: Command {
@@ -49,23 +48,10 @@ extension HandlerStatus {
 
     fileprivate var row: [String] {
         [
-            id, state, pid.map(String.init) ?? Table.absent, since.map(Self.localTime) ?? Table.absent,
+            id, state, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
             residentMemory.map(Self.size) ?? Table.absent,
             backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
         ]
-    }
-
-    /// Seconds since 1970 as a date and time of ISO 8601, in the user's time zone.
-    private static func localTime(_ seconds: UInt64) -> String {
-        var time = time_t(clamping: seconds)
-        var parts = tm()
-        guard localtime_r(&time, &parts) != nil else { return Table.absent }
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
-            guard let start = buffer.baseAddress, strftime(start, buffer.count, "%Y-%m-%dT%H:%M:%S", &parts) > 0 else {
-                return Table.absent
-            }
-            return String(cString: start)
-        }
     }
 
     /// Bytes in the largest unit that leaves a whole number, with one decimal.

@@ -3,7 +3,8 @@ internal import OpenURLBus
 extension OpenResult {
     /// The handler, how it was reached, and each step with the milliseconds since the router accepted the URL.
     func traceLines(of url: String) -> [String] {
-        let title = "\(url.printable): \(handler.printable) (\(path.rawValue))"
+        let number = id.map { " \($0.printable)" } ?? ""
+        let title = "\(url.printable): \(handler.printable) (\(path.rawValue)\(number))"
         return [title]
             + trace.map { phase in
                 let tenths = (phase.microseconds + 50) / 100
@@ -13,7 +14,7 @@ extension OpenResult {
             }
     }
 
-    /// The result as an object.
+    /// The result as an object; a URL that was queued has a number besides.
     func json(of url: String) -> JSON {
         let phases = trace.map { phase in
             JSON.object([
@@ -22,12 +23,10 @@ extension OpenResult {
                 ("answer", .boolean(phase.answer)),
             ])
         }
-        return .object([
-            ("url", .string(url)),
-            ("handler", .string(handler)),
-            ("path", .string(path.rawValue)),
-            ("reply", JSON(reply)),
-            ("trace", .array(phases)),
-        ])
+        let number = id.map { [("id", JSON.string($0))] } ?? []
+        return .object(
+            [("url", .string(url)), ("handler", .string(handler)), ("path", .string(path.rawValue))] + number
+                + [("reply", JSON(reply)), ("trace", .array(phases))]
+        )
     }
 }

@@ -1,0 +1,81 @@
+internal import Desktop
+internal import Glibc
+internal import SQLite
+
+/// The file of a ``DeliveryStore``: made for its user alone, and every change on the disk when it returns.
+struct QueueFile: Sendable {
+    let path: String
+
+    /// Number of the tables' form.
+    private static let schemaVersion: Int64 = 1
+
+    /// Whether there is one.
+    func isThere() throws(DeliveryStore.Failure) -> Bool {
+        if access(path, F_OK) == 0 { return true }
+        guard errno == ENOENT || errno == ENOTDIR else { throw failure("\(FileError(code: errno))") }
+        return false
+    }
+
+    /// Opens the file; makes it, and what is missing above it, if it is not there.
+    ///
+    /// - Returns: nil for the file of a later version of the program.
+    func open() throws(SQLiteError) -> Database? {
+        makeDirectories()
+        // SQLite gives its own files the mode of this one; what is in them is nobody else's business.
+        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        if descriptor >= 0 { close(descriptor) }
+        let database = try Database(path: path, .created)
+        // One write to the disk for each change, before it returns. A router that is ending writes for a moment longer.
+        try database.execute("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        let version = try database.pragma("user_version")
+        guard version <= Self.schemaVersion else { return nil }
+        if version == 0 {
+            try database.transaction { () throws(SQLiteError) in
+                try database.execute(
+                    """
+                    CREATE TABLE deliveries (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT,
+                        url TEXT NOT NULL,
+                        handler TEXT NOT NULL,
+                        request BLOB NOT NULL,
+                        accepted INTEGER NOT NULL,
+                        due INTEGER,
+                        attempts INTEGER NOT NULL,
+                        error TEXT,
+                        message TEXT
+                    );
+                    PRAGMA user_version = \(Self.schemaVersion)
+                    """
+                )
+            }
+        }
+        return database
+    }
+
+    /// Gives a file that is damaged another name, so that a new one can take its place.
+    ///
+    /// - Returns: the name.
+    func setAside() throws(DeliveryStore.Failure) -> String {
+        let kept = "\(path).damaged-\(time(nil))"
+        guard rename(path, kept) == 0 else { throw failure("\(FileError(code: errno))") }
+        // What they hold belongs to a file that is gone from there.
+        for file in ["\(path)-wal", "\(path)-shm"] where unlink(file) != 0 && errno != ENOENT {
+            throw failure("\(FileError(code: errno))")
+        }
+        return kept
+    }
+
+    /// What is missing above the file, as the XDG Base Directory Specification wants: mode 0700. Where that fails, opening the
+    /// file says why.
+    private func makeDirectories() {
+        var partial = ""
+        for component in path.split(separator: "/").dropLast() {
+            partial += "/\(component)"
+            mkdir(partial, 0o700)
+        }
+    }
+
+    private func failure(_ reason: String) -> DeliveryStore.Failure {
+        DeliveryStore.Failure(path: path, reason: reason)
+    }
+}

@@ -1,0 +1,121 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Queue: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "queue",
+        abstract: "Show and change what 'openurl open --queue' has left to be delivered.",
+        subcommands: [QueueList.self, QueueRetry.self, QueueDrop.self],
+        defaultSubcommand: QueueList.self
+    )
+}
+
+struct QueueList: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the URLs in the queue.",
+        discussion: "A URL that is 'dead' is not tried again unless somebody asks for it."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
+        let urls = try Router().call(QueueInterface.list, Empty())
+        if outputOptions.json {
+            for url in urls { output.print(url.json.text) }
+        } else {
+            Table(header: ["ID", "HANDLER", "STATE", "ATTEMPTS", "NEXT", "URL", "ERROR"], rows: urls.map(\.row)).print(
+                to: output
+            )
+        }
+        return 0
+    }
+}
+
+struct QueueRetry: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "retry",
+        abstract: "Try URLs again now, with all of their attempts."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var urls: QueuedURLArguments
+
+    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
+        try urls.call(QueueInterface.retry, outputOptions, output)
+    }
+}
+
+struct QueueDrop: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "drop",
+        abstract: "Forget URLs.",
+        discussion: "What is being delivered right now may arrive all the same."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var urls: QueuedURLArguments
+
+    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
+        try urls.call(QueueInterface.drop, outputOptions, output)
+    }
+}
+
+/// The URLs of the queue that a command is for.
+struct QueuedURLArguments: ParsableArguments {
+    @Flag(help: "Every URL in the queue.")
+    var all = false
+
+    @Argument(
+        help: .init("A URL's number, as 'openurl queue' shows it.", valueName: "id"),
+        transform: CommandLineArgument.requiredText
+    )
+    var ids: [String] = []
+
+    func validate() throws {
+        if all == ids.isEmpty { return }
+        throw ValidationError(all ? "--all goes without numbers" : "say which: a number, or --all")
+    }
+
+    /// Calls a method for each of them, in order; one that fails does not stop the rest.
+    ///
+    /// - Returns: the exit status.
+    func call(
+        _ method: Method<String, Empty>,
+        _ options: OutputOptions,
+        _ output: StandardOutput
+    ) throws(Failure) -> Int32 {
+        let router = Router()
+        let ids = all ? try router.call(QueueInterface.list, Empty()).map(\.id) : ids
+        let batch = Batch(key: "id", printsJSON: options.json, output: output)
+        return batch.perform(ids, name: \.self) { (id) throws(Failure) in
+            _ = try router.call(method, id)
+            if options.json { output.print(JSON.object([("id", .string(id))]).text) }
+        }
+    }
+}
+
+extension QueuedURL {
+    /// The URL with the names that it has on the bus; what there is none of is null.
+    fileprivate var json: JSON {
+        .object([
+            ("id", .string(id)),
+            ("url", .string(url)),
+            ("handler", .string(handler)),
+            ("state", .string(state.rawValue)),
+            ("attempts", .number(attempts)),
+            ("accepted", .number(accepted)),
+            ("next", next.map { .number($0) } ?? .null),
+            ("error", error.map { .string($0.name.rawValue) } ?? .null),
+            ("message", error.map { .string($0.message) } ?? .null),
+        ])
+    }
+
+    fileprivate var row: [String] {
+        [
+            id, handler, state.rawValue, "\(attempts)", next.map(LocalTime.text) ?? Table.absent, url,
+            error?.message ?? Table.absent,
+        ]
+    }
+}

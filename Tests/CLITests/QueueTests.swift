@@ -1,0 +1,54 @@
+import Testing
+
+/// `openurl --queue` and `openurl queue`.
+@Suite struct QueueTests {
+    @Test func storesAURL() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["--queue", "ok:x"], on: router)
+            #expect(run.status == 0)
+            #expect(run.output == "")
+            let verbose = try await openurl(["open", "--queue", "--verbose", "ok:x"], on: router)
+            #expect(verbose.output == "ok:x: com.acme.todolist (queued 12)\n")
+            let json = try await openurl(["--queue", "--json", "ok:x"], on: router)
+            #expect(json.output.contains("\"path\":\"queued\",\"id\":\"12\""))
+            let refused = try await openurl(["--queue", "error:NotQueued"], on: router)
+            #expect(refused.status == 10)
+        }
+    }
+
+    @Test(arguments: [["queue"], ["queue", "list"]])
+    func listsWhatIsThere(command: [String]) async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(command, on: router, ["TZ": "UTC"])
+            #expect(
+                run.lines == [
+                    "7\tcom.acme.ok\twaiting\t2\t1970-01-02T00:00:01\tok:\\u{1B}x\tit did not start",
+                    "8\tcom.acme.ok\tdead\t8\t–\tok:y\t–",
+                ]
+            )
+            let json = try await openurl(command + ["--json"], on: router)
+            #expect(
+                json.lines.last
+                    == """
+                    {"id":"8","url":"ok:y","handler":"com.acme.ok","state":"dead","attempts":8,"accepted":86400,\
+                    "next":null,"error":null,"message":null}
+                    """
+            )
+        }
+    }
+
+    @Test(arguments: ["retry", "drop"])
+    func changesSomeOrAll(word: String) async throws {
+        try await StandInRouter.with { router in
+            #expect(try await openurl(["queue", word, "3", "4"], on: router).status == 0)
+            #expect(await router.lifecycleCalls == ["\(word) 3", "\(word) 4"])
+            #expect(try await openurl(["queue", word, "--all"], on: router).status == 0)
+            #expect(await router.lifecycleCalls.suffix(2) == ["\(word) 7", "\(word) 8"])
+            let unknown = try await openurl(["queue", word, "x", "5"], on: router)
+            #expect(unknown.errors == "openurl: x: there is no URL 'x' in the queue\n")
+            #expect(await router.lifecycleCalls.last == "\(word) 5")
+            #expect(try await openurl(["queue", word], on: router).status == 64)
+            #expect(try await openurl(["queue", word, "--all", "3"], on: router).status == 64)
+        }
+    }
+}

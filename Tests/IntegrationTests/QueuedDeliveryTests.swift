@@ -1,0 +1,113 @@
+import DBus
+import Foundation
+import Glibc
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// URLs that are accepted now and delivered later, with real processes.
+@Suite(.timeLimit(.minutes(2))) struct QueuedDeliveryTests {
+    private static let app = "com.example.app"
+
+    private var queued: OpenOptions {
+        var options = OpenOptions()
+        options.isQueued = true
+        return options
+    }
+
+    @Test func aQueuedURLLaunchesItsHandler() async throws {
+        let router = try await Router([Self.app: []])
+        defer { router.stop() }
+        var changes = try await router.queueChanges().makeAsyncIterator()
+        let result = try await router.open("app:1", queued)
+        #expect(result.path == .queued)
+        while try await changes.next(of: result.id ?? "") != "delivered" {}
+        #expect(try router.log(of: Self.app).contains("open app:1"))
+    }
+
+    /// The router is killed when it has accepted; the handler does not exist until the next router runs.
+    @Test func whatWasAcceptedSurvivesTheRoutersDeath() async throws {
+        let router = try await Router { directory in
+            try Router.write(Self.app, [], in: directory, extra: ["CFBundleExecutable": "/nonexistent/program"])
+        }
+        defer { router.stop() }
+        for number in 1...3 { _ = try await router.open("app:\(number)", queued) }
+        kill(router.pid, SIGKILL)
+        try Router.write(Self.app, [], in: router.bus.directory)
+        var changes = try await router.queueChanges().makeAsyncIterator()
+        let next = try await router.startAnother()
+        defer { next.terminate() }
+        var delivered = 0
+        while delivered < 3, let change = await changes.next() {
+            if change.body.values.1 == "delivered" { delivered += 1 }
+        }
+        #expect(try await router.queuedURLs() == [])
+        let opened = try router.log(of: Self.app).filter { $0.hasPrefix("open ") }
+        #expect(Set(opened) == ["open app:1", "open app:2", "open app:3"])
+    }
+
+    @Test func aHandlerThatCrashesWithItGetsItAgainAndThenOthersDo() async throws {
+        let router = try await Router([Self.app: ["crash=once"]])
+        defer { router.stop() }
+        var changes = try await router.queueChanges().makeAsyncIterator()
+        let id = try await router.open("app://once", queued).id
+        // Two crashes, so that it is not quarantined.
+        for _ in 1...2 { while try await changes.next(of: id ?? "") != "waiting" {} }
+        let entry = try #require(try await router.queuedURLs().first)
+        #expect(entry.id == id)
+        #expect(entry.attempts == 2)
+        #expect(entry.error?.name == OpenURLError.Code.handlerCrashed.errorName)
+        let opened = try router.log(of: Self.app).filter { $0 == "open app://once" }
+        #expect(opened.count == 2)
+        _ = try await router.connection.call(QueueInterface.drop, on: RouterService.object, entry.id)
+        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.open("app://fine").path == .launched)
+    }
+
+    @Test func aVetoedURLIsADeadLetter() async throws {
+        let router = try await Router([Self.app: ["did=no"]])
+        defer { router.stop() }
+        var changes = try await router.queueChanges().makeAsyncIterator()
+        let result = try await router.open("app:1", queued)
+        while try await changes.next(of: result.id ?? "") != "dead" {}
+        let entry = try #require(try await router.queuedURLs().first)
+        #expect(entry.id == result.id)
+        #expect(entry.attempts == 1)
+        #expect(entry.error?.name == OpenURLError.Code.launchVetoed.errorName)
+    }
+
+    @Test func aRouterThatEndsFinishesWhatIsOnItsWay() async throws {
+        let router = try await Router([Self.app: ["startDelay=300"]])
+        defer { router.stop() }
+        var changes = try await router.queueChanges().makeAsyncIterator()
+        let result = try await router.open("app:1", queued)
+        while try await changes.next(of: result.id ?? "") != "delivering" {}
+        #expect(await router.terminate() == 0)
+        #expect(try router.log(of: Self.app).contains("open app:1"))
+        let next = try await router.startAnother()
+        defer { next.terminate() }
+        #expect(try await router.queuedURLs() == [])
+        #expect(try router.log(of: Self.app).filter { $0 == "open app:1" }.count == 1)
+    }
+}
+
+extension Router {
+    func queuedURLs() async throws(CallError) -> [QueuedURL] {
+        try await connection.call(QueueInterface.list, on: RouterService.object, Empty())
+    }
+
+    /// What becomes of the URLs in the queue, from now on.
+    func queueChanges() async throws -> SignalSequence<Arguments<String, String>> {
+        try await connection.signals(QueueInterface.stateChanged, matching: MatchRule(sender: RouterService.name))
+    }
+
+    /// Starts another router on the bus, with the environment of the first.
+    func startAnother() async throws -> Process {
+        let process = Process()
+        process.executableURL = Self.products.appending(path: "openurld")
+        process.environment = bus.environment
+        process.standardError = FileHandle.nullDevice
+        try await Self.waitForOwner(of: RouterService.name, on: connection) { try process.run() }
+        return process
+    }
+}

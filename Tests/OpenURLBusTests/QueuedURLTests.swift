@@ -1,0 +1,47 @@
+import DBus
+import OpenURLBus
+import Testing
+
+/// One URL of the queue, there and back.
+@Suite struct QueuedURLTests {
+    @Test func comesBackAsItWas() throws {
+        var url = QueuedURL(
+            id: "12",
+            url: "app:x",
+            handler: "com.example.app",
+            state: .waiting,
+            attempts: 3,
+            accepted: 1_700_000_000
+        )
+        #expect(try recoded(url) == url)
+        url.next = 1_700_000_004
+        url.error = RemoteError("org.openurl.Error.LaunchFailed", "why")
+        #expect(try recoded(url) == url)
+        #expect(
+            try recoded(url, as: [String: Value].self) == [
+                "id": "12", "url": "app:x", "handler": "com.example.app", "state": "waiting", "attempts": .uint32(3),
+                "accepted": .uint64(1_700_000_000), "next": .uint64(1_700_000_004),
+                "error": "org.openurl.Error.LaunchFailed", "message": "why",
+            ]
+        )
+    }
+
+    @Test func ofAnotherTypeIsAnError() throws {
+        let options: [String: Value] = ["id": "1", "url": "a:", "state": "dead"]
+        for (key, signature) in [
+            ("id", "s"), ("url", "s"), ("handler", "s"), ("state", "s"), ("attempts", "u"), ("accepted", "t"),
+            ("next", "t"),
+            ("error", "s"),
+        ] as [(String, Signature)] {
+            try expectType(signature, of: key, in: options, as: QueuedURL.self)
+        }
+        for key in options.keys {
+            let rest = options.filter { $0.key != key }
+            #expect(try problem(rest, as: QueuedURL.self) == "a queued URL without an id, a URL or a state")
+        }
+        #expect(
+            try problem(options.merging(["state": "odd"]) { $1 }, as: QueuedURL.self)
+                == "'odd' is no state of a queued URL"
+        )
+    }
+}

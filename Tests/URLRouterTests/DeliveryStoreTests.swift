@@ -1,0 +1,194 @@
+import Foundation
+import Glibc
+import Logging
+import OpenURLBus
+import Reactor
+import SQLite
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// Deliveries on disk.
+@Suite(.timeLimit(.minutes(1))) struct DeliveryStoreTests {
+    private let directory = TemporaryState()
+    private let log = RecordedLog()
+
+    private func store() throws -> DeliveryStore {
+        DeliveryStore(path: directory.queue, on: try EventLoop(), log: log.logger)
+    }
+
+    private func delivery(_ url: String) -> Delivery {
+        var options = OpenOptions()
+        options.annotation = .dictionary(["k": "v"], key: "s", value: "s")
+        options.isQueued = true
+        var context = OpenContext()
+        context.sourceApplication = "com.example.sender"
+        context.hops = 2
+        return Delivery(url: url, handler: "com.example.app", options: options, context: context)
+    }
+
+    private func waiting(_ id: Int64, _ due: Int64) -> DeliveryStore.Waiting {
+        DeliveryStore.Waiting(id: id, handler: "com.example.app", due: due)
+    }
+
+    @Test func whatIsAcceptedIsThereForTheNextStore() async throws {
+        let first = try store()
+        let id = try await first.accept(delivery("app:1"), at: 5000)
+        #expect(try await first.accept(delivery("app:2"), at: 6000) > id)
+        let next = try store()
+        #expect(Set(try await next.waiting()) == [waiting(id, 5000), waiting(id + 1, 6000)])
+        let begun = try #require(try await next.begin(id))
+        #expect(begun.delivery == delivery("app:1"))
+        #expect(begun.attempt == 1)
+        #expect(try await next.begin(id)?.attempt == 2)
+        try await next.succeed(id)
+        #expect(try await next.begin(id) == nil)
+        #expect(try await store().waiting().map(\.id) == [id + 1])
+    }
+
+    @Test func aNumberIsNeverGivenTwice() async throws {
+        let store = try store()
+        let id = try await store.accept(delivery("app:1"), at: 0)
+        try await store.succeed(id)
+        #expect(try await store.accept(delivery("app:2"), at: 0) > id)
+    }
+
+    @Test func manyAtOnceKeepTheirOrder() async throws {
+        let store = try store()
+        let ids = try await withThrowingTaskGroup(of: (Int, Int64).self) { group in
+            for number in 0..<200 {
+                group.addTask { (number, try await store.accept(delivery("app:\(number)"), at: 0)) }
+            }
+            return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        let urls = Dictionary(uniqueKeysWithValues: try await store.list().map { ($0.id, $0.url) })
+        #expect(urls.count == 200)
+        for (number, id) in ids { #expect(urls["\(id)"] == "app:\(number)") }
+    }
+
+    @Test func aFailureIsListedUntilItIsRetriedOrDropped() async throws {
+        let store = try store()
+        let id = try await store.accept(delivery("app:1"), at: 1000)
+        _ = try await store.begin(id)
+        try await store.fail(id, OpenURLError(.launchFailed, "why"), due: 2001)
+        var entry = QueuedURL(
+            id: "\(id)",
+            url: "app:1",
+            handler: "com.example.app",
+            state: .waiting,
+            attempts: 1,
+            accepted: 1
+        )
+        entry.next = 3
+        entry.error = RemoteError("org.openurl.Error.LaunchFailed", "why")
+        #expect(try await store.list() == [entry])
+        try await store.fail(id, OpenURLError(.declined, "no"), due: nil)
+        #expect(try await store.list().map(\.state) == [.dead])
+        #expect(try await store.waiting() == [])
+        #expect(try await store.retry(id, at: 9000) == "com.example.app")
+        #expect(try await store.waiting() == [waiting(id, 9000)])
+        #expect(try await store.begin(id)?.attempt == 1)
+        #expect(try await store.drop(id))
+        #expect(try await store.list() == [])
+        #expect(try await !store.drop(id))
+        #expect(try await store.retry(id, at: 0) == nil)
+    }
+
+    @Test func whatIsDamagedInTheFileIsADeadLetter() async throws {
+        let store = try store()
+        let id = try await store.accept(delivery("app:1"), at: 0)
+        try Database(path: directory.queue, .existing).execute("UPDATE deliveries SET request = x'00'")
+        #expect(try await store.begin(id) == nil)
+        let entry = try #require(try await store.list().first)
+        #expect(entry.state == .dead)
+        #expect(entry.error?.message == "what was stored is damaged: the bytes are no message")
+    }
+
+    // MARK: The file
+
+    @Test func askingMakesNoFile() async throws {
+        let store = try store()
+        #expect(try await store.list() == [])
+        #expect(try await store.waiting() == [])
+        #expect(try await !store.drop(1))
+        #expect(access(directory.queue, F_OK) != 0)
+    }
+
+    @Test func theFileIsItsUsersAlone() async throws {
+        _ = try await store().accept(delivery("app:1"), at: 0)
+        let store = try store()
+        _ = try await store.accept(delivery("app:2"), at: 0)
+        let names = try directory.names()
+        #expect(names.count > 1)
+        for name in names {
+            var status = stat()
+            #expect(stat("\(directory.path)/state/\(name)", &status) == 0 && status.st_mode & 0o777 == 0o600, "\(name)")
+        }
+        withExtendedLifetime(store) {}
+    }
+
+    @Test func aDamagedFileIsKeptAndANewOneTakesItsPlace() async throws {
+        try directory.write("this is no database, and never was one")
+        let store = try store()
+        await #expect(throws: DeliveryStore.Failure.self) { try await store.waiting() }
+        let kept = try directory.names().filter { $0.hasPrefix("queue.sqlite.damaged-") }
+        #expect(kept.count == 1)
+        #expect(log.lines.contains { $0.contains("it is kept as") })
+        _ = try await store.accept(delivery("app:1"), at: 0)
+        #expect(try await store.list().map(\.url) == ["app:1"])
+    }
+
+    @Test func theFileOfALaterVersionIsLeftAlone() async throws {
+        _ = try await store().accept(delivery("app:1"), at: 0)
+        try Database(path: directory.queue, .existing).execute("PRAGMA user_version = 99")
+        let store = try store()
+        let failure = DeliveryStore.Failure(path: directory.queue, reason: "it belongs to a later version")
+        await #expect(throws: failure) { try await store.list() }
+        await #expect(throws: failure) { try await store.accept(delivery("app:2"), at: 0) }
+        #expect(failure.description == "the queue \(directory.queue) cannot be used: it belongs to a later version")
+    }
+
+    @Test func whatCannotBeWrittenIsNotAccepted() async throws {
+        // A file in the place of the directory.
+        try directory.write("x", to: "openurl")
+        let store = DeliveryStore(path: directory.path + "/openurl/queue.sqlite", on: try EventLoop(), log: log.logger)
+        await #expect(throws: DeliveryStore.Failure.self) { try await store.accept(delivery("app:1"), at: 0) }
+        // Nor is what means nothing in a file.
+        var options = OpenOptions()
+        options.annotation = .unixFD(UnixFD(owning: dup(STDERR_FILENO)))
+        let descriptor = Delivery(url: "app:1", handler: "com.example.app", options: options, context: OpenContext())
+        let good = try self.store()
+        await #expect(throws: DeliveryStore.Failure.self) { try await good.accept(descriptor, at: 0) }
+    }
+
+    @Test func theEnvironmentSaysWhereItIs() throws {
+        let loop = try EventLoop()
+        #expect(DeliveryStore(environment: [:], on: loop, log: log.logger) == nil)
+        #expect(DeliveryStore(environment: ["HOME": "relative"], on: loop, log: log.logger) == nil)
+        #expect(DeliveryStore(environment: ["XDG_STATE_HOME": "/x"], on: loop, log: log.logger) != nil)
+    }
+}
+
+/// A directory for a queue, that goes away with the test.
+final class TemporaryState: Sendable {
+    let path = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)").path
+    var queue: String { "\(path)/state/queue.sqlite" }
+
+    deinit {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        do {
+            try FileManager.default.removeItem(atPath: path)
+        } catch {
+            Issue.record(error)
+        }
+    }
+
+    func write(_ text: String, to name: String = "state/queue.sqlite") throws {
+        let file = URL(filePath: "\(path)/\(name)")
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+    }
+
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: "\(path)/state") }
+}
