@@ -9,7 +9,8 @@ internal import Glibc
 /// is: a wait that was a little longer than the window makes it twice as long, up to ``longest``, and one that was longer
 /// than that half as long, down to nothing. Whoever waits for something slow, or is called now and then, never looks twice.
 struct BusyPoll {
-    static let longest = Duration.microseconds(200)
+    /// Longer than a URL takes by way of the router to a handler and back.
+    static let longest = Duration.microseconds(500)
     static let shortest = Duration.microseconds(50)
 
     /// For how long to look before sleeping.
@@ -18,7 +19,8 @@ struct BusyPoll {
     /// Learns from how long a wait took.
     mutating func waitEnded(after taken: Duration) {
         if taken > Self.longest {
-            window = window > Self.shortest ? window / 2 : .zero
+            let half = window / 2
+            window = half < Self.shortest ? .zero : half
         } else if taken > window {
             window = min(max(Self.shortest, window * 2), Self.longest)
         }

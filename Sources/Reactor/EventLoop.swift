@@ -7,7 +7,7 @@ public import SystemPackage
 ///
 /// An actor on a loop may touch what the loop drives (a C library, a descriptor) without a lock: callbacks of the loop
 /// and the actor's own methods run on the same thread, one at a time, in the order of arrival. The loop never wakes without
-/// a reason: with nothing to do it sits in `poll`, at most 200 µs after it was told to ``expectInput()``.
+/// a reason: with nothing to do it sits in `poll`, at most 500 µs after it was told to ``expectInput()``.
 ///
 /// It is a task executor too, for `Task(executorPreference:)`: a continuation that is resumed in Swift 6.3 goes by way of
 /// the global executor back to its actor, which costs a change of threads twice and loses the order in which several were
@@ -271,7 +271,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         descriptors.remove(watch)
     }
 
-    /// Lets the loop look for input for a moment before it sleeps the next time, 200 µs at most: for whoever has just sent
+    /// Lets the loop look for input for a moment before it sleeps the next time, 500 µs at most: for whoever has just sent
     /// what is usually answered sooner than a sleep ends.
     ///
     /// It learns from how long the waits are, and gives the processor to others in between. Call it on the loop's thread.

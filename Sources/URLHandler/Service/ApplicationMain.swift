@@ -57,7 +57,8 @@ extension Application {
             queue: queue,
             progress: progress,
             routers: routers,
-            suspension: suspension
+            suspension: suspension,
+            loop: connection.loop
         )
         await connection.export(object.interfaces, at: HandlerInterface.object(of: identifier))
 

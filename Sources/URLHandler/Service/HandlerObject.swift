@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Reactor
 internal import RFC1808
 
 /// What a handler exports.
@@ -9,6 +10,7 @@ struct HandlerObject: Sendable {
     let progress: Progress
     let routers: Routers
     let suspension: Suspension
+    let loop: EventLoop
 
     var interfaces: [ExportedInterface] {
         [
@@ -67,6 +69,8 @@ struct HandlerObject: Sendable {
         } catch {
             throw OpenURLError(.malformedURL, String(describing: error))
         }
+        // The main actor takes it from here, and is mostly back before this thread could sleep.
+        loop.expectInput()
         return try await queue.run { try await application.open(url, context) }
     }
 
