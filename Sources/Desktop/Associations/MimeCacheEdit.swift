@@ -3,8 +3,8 @@ import Glibc
 
 /// One entry's change of a `mimeinfo.cache`, made on its bytes.
 ///
-/// One pass over the lines with a comparison or two for each, and one search for the ID. Types and IDs stay in the order of
-/// their bytes if they were in it, as `update-desktop-database` writes them.
+/// One pass over the lines with a comparison or two for each. Types and IDs stay in the order of their bytes if they were in
+/// it, as `update-desktop-database` writes them.
 struct MimeCacheEdit {
     /// What becomes of the contents.
     enum Result: Hashable {
@@ -54,8 +54,6 @@ struct MimeCacheEdit {
         /// The key before this one, and whether all were in order so far.
         var last: Range<Int>?
         var isOrdered = true
-        /// The next occurrence of the ID, as an element or as a part of one.
-        var occurrence = find(bytes, from: 0)
 
         var start = 0
         while start < bytes.count, let found = memchr(base + start, Int32(Self.newline), bytes.count - start) {
@@ -82,10 +80,10 @@ struct MimeCacheEdit {
                 }
                 // Among keys in order it is the next type or none.
                 let claimed = next < types.count && order == 0 ? next : isOrdered ? nil : index(of: key, in: bytes)
-                while let place = occurrence, place < key.upperBound { occurrence = find(bytes, from: place + 1) }
-                let holdsID = occurrence.map { $0 < end } ?? false
                 if let claimed { isFound[claimed] = true }
-                guard claimed != nil || holdsID else { break }
+                guard claimed != nil || mayHoldElement(base + key.upperBound + 1, end - key.upperBound - 1) else {
+                    break
+                }
                 let line = line(bytes, key, end, isClaimed: claimed != nil)
                 if let line { replacements.append(Replacement(range: start..<end, bytes: line)) }
             }
@@ -138,11 +136,16 @@ struct MimeCacheEdit {
         return element.isEmpty ? elements : elements + [element]
     }
 
-    private func find(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
-        guard let base = bytes.baseAddress, start < bytes.count,
-            let found = memmem(base + start, bytes.count - start, element, element.count)
-        else { return nil }
-        return UnsafeRawPointer(found) - UnsafeRawPointer(base)
+    /// Whether a value has the ID in it, as an element or as a part of one.
+    private func mayHoldElement(_ value: UnsafePointer<UInt8>, _ count: Int) -> Bool {
+        // Nearly every value is one ID with a separator, and of another length.
+        if count <= element.count { return false }
+        if count > element.count + 2, value[count - 2] == Self.separator,
+            memchr(value, Int32(Self.separator), count) == UnsafeMutableRawPointer(mutating: value + count - 2)
+        {
+            return false
+        }
+        return memmem(value, count, element, element.count) != nil
     }
 
     /// Which of the types a key is.

@@ -17,10 +17,12 @@ struct ClaimTable: Sendable {
     }
 
     private func part(of scheme: Scheme) -> Int {
-        // FNV-1a: the parts are to be about the same size, and each is hashed against attacks.
-        var hash: UInt32 = 2_166_136_261
-        for byte in scheme.rawValue.utf8 { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
-        return Int((hash ^ hash >> 16) % UInt32(Self.partCount))
+        // What differs in many schemes is mostly the end. Parts of about the same size are all that this is for: each is a
+        // dictionary, hashed against attacks.
+        let hash = scheme.rawValue.utf8.withContiguousStorageIfAvailable { bytes in
+            bytes.suffix(6).reduce(UInt32(bytes.count)) { ($0 ^ UInt32($1)) &* 0x9E37_79B1 }
+        }
+        return Int((hash ?? 0) >> 24) % Self.partCount
     }
 
     /// The claims on a scheme; nil if there are none.

@@ -26,24 +26,24 @@ public struct Handler: Sendable, Hashable {
     }
 
     /// What the handler says about itself.
-    public var manifest: HandlerManifest { shared.manifest }
-    private let shared: SharedManifest
+    public var manifest: HandlerManifest { declaration.manifest }
     /// The bundle's directory or the manifest's file, with all links resolved.
-    public let path: String
+    public var path: String { declaration.path }
     /// The entry in the registry's directory: the link that a registration made, or the bundle or file itself.
-    public let entry: String
+    public var entry: String { declaration.entry }
     /// The program, or `nil` for the desktop's default application.
     ///
     /// There may be no such file: that is for the launch to say.
-    public let program: Program?
+    public var program: Program? { declaration.program }
     /// Whose directory declares it.
-    public let scope: RegistryDirectories.Scope
+    public var scope: RegistryDirectories.Scope { declaration.scope }
     /// The place of that directory, counted from 0; the lower comes first.
-    public let precedence: Int
+    public var precedence: Int { declaration.precedence }
     /// When it was registered.
-    public let registrationDate: RegistrationDate
+    public var registrationDate: RegistrationDate { declaration.registrationDate }
     /// What it claims, without fixed schemes of others.
     public internal(set) var claims: [URLType]
+    private let declaration: Declaration
 
     /// A handler that an entry of a directory declares.
     public init(
@@ -55,18 +55,20 @@ public struct Handler: Sendable, Hashable {
         precedence: Int,
         registrationDate: RegistrationDate
     ) {
-        shared = SharedManifest(manifest)
-        self.path = path
-        self.entry = entry
-        self.program = program
-        self.scope = scope
-        self.precedence = precedence
-        self.registrationDate = registrationDate
+        declaration = Declaration(
+            manifest: manifest,
+            path: path,
+            entry: entry,
+            program: program,
+            scope: scope,
+            precedence: precedence,
+            registrationDate: registrationDate
+        )
         claims = manifest.urlTypes
     }
 
     /// The id, which is the bus name as well.
-    public var id: BundleIdentifier { manifest.identifier }
+    public var id: BundleIdentifier { declaration.manifest.identifier }
 
     /// The property list that declares it, as diagnostics name it.
     var manifestFile: String {
@@ -91,20 +93,44 @@ public struct Handler: Sendable, Hashable {
     public var kind: Kind { program == nil ? .freedesktop : .native }
 }
 
-/// A manifest behind one reference, as every lookup copies a handler and a manifest has two dozen fields.
-private final class SharedManifest: Sendable, Hashable {
+/// Nearly all of a handler behind one reference, as each change of the registry copies and compares all handlers, and a
+/// manifest has two dozen fields.
+private final class Declaration: Sendable, Hashable {
     let manifest: HandlerManifest
+    let path: String
+    let entry: String
+    let program: Handler.Program?
+    let scope: RegistryDirectories.Scope
+    let precedence: Int
+    let registrationDate: RegistrationDate
 
-    init(_ manifest: HandlerManifest) {
+    init(
+        manifest: HandlerManifest,
+        path: String,
+        entry: String,
+        program: Handler.Program?,
+        scope: RegistryDirectories.Scope,
+        precedence: Int,
+        registrationDate: RegistrationDate
+    ) {
         self.manifest = manifest
+        self.path = path
+        self.entry = entry
+        self.program = program
+        self.scope = scope
+        self.precedence = precedence
+        self.registrationDate = registrationDate
     }
 
-    static func == (left: SharedManifest, right: SharedManifest) -> Bool {
-        left === right || left.manifest == right.manifest
+    static func == (left: Declaration, right: Declaration) -> Bool {
+        left === right
+            || left.entry == right.entry && left.path == right.path && left.program == right.program
+                && left.scope == right.scope && left.precedence == right.precedence
+                && left.registrationDate == right.registrationDate && left.manifest == right.manifest
     }
 
     func hash(into hasher: inout Hasher) {
-        hasher.combine(manifest)
+        hasher.combine(entry)
     }
 }
 

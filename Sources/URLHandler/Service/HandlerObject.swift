@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
-internal import Reactor
 internal import RFC1808
+internal import Reactor
 
 /// What a handler exports.
 struct HandlerObject: Sendable {

@@ -102,18 +102,23 @@ public actor RegistryStore {
     ) -> RegistrySnapshot {
         let before = registry
         let numberBefore = number
-        let schemes = self.update(looking: looking, update)
+        let applicationsBefore = applications.applications
+        let changes = self.update(looking: looking, update)
+        var schemes: Set<Scheme> = changes.handlers ? loader.changedSchemes : []
+        if changes.applications {
+            schemes.formUnion(applicationsBefore.concernedSchemes)
+            schemes.formUnion(applications.applications.concernedSchemes)
+        }
         if number != numberBefore { publicationProblems = publication?.publish(registry, insteadOf: before) ?? [] }
         let changed = registry.schemes(schemes, thatGoElsewhereThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
     }
 
-    /// - Returns: the schemes whose claims are others than before.
+    /// - Returns: whether the handlers and the applications are others than before.
     private func update(
         looking: ApplicationUpdate = .atAll,
         _ update: (inout RegistryLoader) -> Bool
-    ) -> Set<Scheme> {
-        let before = applications.applications
+    ) -> (handlers: Bool, applications: Bool) {
         let handlersChanged = update(&loader)
         let applicationsChanged =
             switch looking {
@@ -135,9 +140,7 @@ public actor RegistryStore {
         loop.execute { self.assumeIsolated { $0.followPaths() } }
         let diagnostics = registry.diagnostics + registry.applications.diagnostics + publicationProblems
         warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
-        let ofHandlers = handlersChanged ? loader.changedSchemes : []
-        guard applicationsChanged else { return ofHandlers }
-        return ofHandlers.union(before.concernedSchemes).union(applications.applications.concernedSchemes)
+        return (handlersChanged, applicationsChanged)
     }
 
     /// Registers a bundle or a manifest and reads what that has changed.

@@ -31,7 +31,7 @@ import Testing
         defer { router.stop() }
         #expect(files.count > 400)
         let memory = try residentMemory(of: router.pid)
-        #expect(memory < 64 << 20)
+        #expect(memory < 128 << 20)
 
         let found = try await router.reload()
         for (path, file) in files {
