@@ -2,16 +2,20 @@ public import DBus
 
 /// `org.openurl.Queue1`, at the router's object: the URLs that were accepted with `delivery` `queued`.
 ///
-/// Those for one handler are delivered one after the other. One that fails is tried again after 1, 2, 4 … 60 s; what a handler
-/// refuses, and what has failed eight times, is kept until somebody retries or drops it. Methods that name one are the error `org.freedesktop.DBus.Error.InvalidArgs` where there is
-/// none of that number.
+/// Every program of the user's may ask. Those for one handler are delivered one after the other. One that fails is tried again
+/// after 1, 2, 4 … 60 s; what a handler refuses or takes too long for, and what has failed eight times, is kept until somebody
+/// retries or drops it, or there are a thousand later ones. Methods that name one are the error
+/// `org.freedesktop.DBus.Error.InvalidArgs` where there is none of that number.
 public enum QueueInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Queue1"
 
-    /// Every URL in the queue, in the order of arrival.
-    public static let list = Method<Empty, [QueuedURL]>(name, "List", outputs: ["urls"])
-    /// Tries one again now, with all of its attempts.
+    /// The URLs of the queue after the one of a number, at most ``pageSize``, in the order of their numbers; after an empty text
+    /// the first ones. There are no more after an answer without any.
+    public static let list = Method<String, [QueuedURL]>(name, "List", inputs: ["after"], outputs: ["urls"])
+    /// How many URLs one answer of ``list`` holds: they may be long.
+    public static let pageSize = 128
+    /// Tries one again now, with all of its attempts; one that is being delivered is left alone.
     public static let retry = Method<String, Empty>(name, "Retry", inputs: ["id"])
     /// Forgets one. What is being delivered right now may arrive all the same.
     public static let drop = Method<String, Empty>(name, "Drop", inputs: ["id"])

@@ -24,8 +24,6 @@ public actor URLRouter {
         public var requestsPerCaller = 4096
         /// Requests that wait for one handler.
         public var waitingPerHandler = 16_384
-        /// URLs that are accepted for later and not delivered yet, of all callers.
-        public var queued = 65_536
         /// How many handlers and commands may open each other in a row.
         public var hops: UInt32 = 8
         /// How long what a command opens follows from its own URL.
@@ -216,6 +214,7 @@ public actor URLRouter {
         lastNumber += 1
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? limits.openTimeout
         let request = OpenRequest(number: lastNumber, .open(text), timeout: timeout, options: options)
+        if case .queue(_, let handover) = origin { request.handover = handover }
         defer { end(request, session) }
         // Its place in the queue is its place of arrival, even while the bus is asked who sent it.
         session.enqueue(request)
@@ -223,7 +222,7 @@ public actor URLRouter {
             request.context =
                 switch origin {
                 case .caller(let caller): try context(of: request, await source(of: caller), for: session)
-                case .queue(let context): try self.context(of: request, accepted: context, for: session)
+                case .queue(let context, _): try self.context(of: request, accepted: context, for: session)
                 }
         } catch {
             session.remove(request)

@@ -46,12 +46,11 @@ import Testing
         #expect(Set(opened) == ["open app:1", "open app:2", "open app:3"])
     }
 
-    @Test func aHandlerThatCrashesWithItGetsItAgainAndThenOthersDo() async throws {
+    @Test func aHandlerThatCrashesWithItGetsItAgain() async throws {
         let router = try await Router([Self.app: ["crash=once"]])
         defer { router.stop() }
         var changes = try await router.queueChanges().makeAsyncIterator()
         let id = try await router.open("app://once", queued).id
-        // Two crashes, so that it is not quarantined.
         for _ in 1...2 { while try await changes.next(of: id ?? "") != "waiting" {} }
         let entry = try #require(try await router.queuedURLs().first)
         #expect(entry.id == id)
@@ -61,7 +60,6 @@ import Testing
         #expect(opened.count == 2)
         _ = try await router.connection.call(QueueInterface.drop, on: RouterService.object, entry.id)
         #expect(try await router.queuedURLs() == [])
-        #expect(try await router.open("app://fine").path == .launched)
     }
 
     @Test func aVetoedURLIsADeadLetter() async throws {
@@ -93,7 +91,7 @@ import Testing
 
 extension Router {
     func queuedURLs() async throws(CallError) -> [QueuedURL] {
-        try await connection.call(QueueInterface.list, on: RouterService.object, Empty())
+        try await connection.call(QueueInterface.list, on: RouterService.object, "")
     }
 
     /// What becomes of the URLs in the queue, from now on.

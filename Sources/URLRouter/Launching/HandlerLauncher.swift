@@ -125,6 +125,8 @@ struct HandlerLauncher: Sendable {
         let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
         for directory in directories where directory.hasPrefix("/") {
             let path = "\(directory)/\(name)"
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
             if access(path, X_OK) == 0 { return path }
         }
         throw .noSuchFileOrDirectory

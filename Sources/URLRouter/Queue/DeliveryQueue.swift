@@ -1,4 +1,3 @@
-internal import DBus
 internal import HeapModule
 internal import Reactor
 
@@ -9,93 +8,127 @@ internal import Reactor
 final class DeliveryQueue {
     let store: DeliveryStore
     private let loop: EventLoop
+    /// The time of each delivery that waits; an entry of the heaps with another one is out of date.
+    private var times: [Int64: ContinuousClock.Instant] = [:]
     private var waiting: [String: Heap<Entry>] = [:]
-    private(set) var count = 0
     /// The delivery that each handler has.
     private var onTheirWay: [String: Int64] = [:]
+    /// How many are being stored.
+    private var accepting = 0
     private var timer: TimerID?
 
-    /// Nothing is begun before the router owns its name, nor when it is ending.
-    private var isRunning = false
-    /// Whether another router may have read the store already.
-    private(set) var isClosed = false
+    private enum State {
+        /// The router does not own its name yet.
+        case new
+        case running
+        /// Nothing is begun any more.
+        case stopping
+        /// Another router may have read the store already.
+        case closed
+    }
+
+    private var state = State.new
     private var idleWaiter: CheckedContinuation<Void, Never>?
 
     private struct Entry: Comparable {
-        let due: Int64
+        let time: ContinuousClock.Instant
         let id: Int64
 
-        static func < (a: Entry, b: Entry) -> Bool { (a.due, a.id) < (b.due, b.id) }
+        static func < (a: Entry, b: Entry) -> Bool { (a.time, a.id) < (b.time, b.id) }
     }
+
+    /// Nothing is held up for longer, whatever the clock on the wall did in between: the longest delay.
+    private static let longestWait = Duration.seconds(60)
 
     init(_ store: DeliveryStore, on loop: EventLoop) {
         self.store = store
         self.loop = loop
     }
 
-    func add(_ delivery: DeliveryStore.Waiting) {
-        waiting[delivery.handler, default: []].insert(Entry(due: delivery.due, id: delivery.id))
-        count += 1
+    var isClosed: Bool { state == .closed }
+    var mayStart: Bool { state == .new || state == .running }
+
+    // MARK: What waits
+
+    /// Has a delivery wait for so long; one that waits already has its time from now on, one that is on its way is left alone.
+    func add(_ id: Int64, for handler: String, in time: Duration = .zero) {
+        guard !isOnItsWay(id) else { return }
+        let time = ContinuousClock.now + min(max(time, .zero), Self.longestWait)
+        times[id] = time
+        waiting[handler, default: []].insert(Entry(time: time, id: id))
     }
 
     /// Takes out what waits no more, if it waited.
     func remove(_ id: Int64) {
-        for (handler, entries) in waiting where entries.unordered.contains(where: { $0.id == id }) {
-            let rest = Heap(entries.unordered.filter { $0.id != id })
-            waiting[handler] = rest.isEmpty ? nil : rest
-            count -= 1
-        }
+        times[id] = nil
     }
+
+    func isWaiting(_ id: Int64) -> Bool { times[id] != nil }
 
     /// Whether a handler has it, or is being started for it.
     func isOnItsWay(_ id: Int64) -> Bool { onTheirWay.values.contains(id) }
 
-    /// Begins with what an earlier router has left, besides what has been accepted by then.
-    func start(with stored: [DeliveryStore.Waiting], now: Int64) {
-        let known = Set(waiting.values.flatMap(\.unordered).map(\.id))
-        for var delivery in stored where !known.contains(delivery.id) {
-            // A clock that was put back must not hold anything up for longer than the longest delay.
-            delivery.due = min(delivery.due, now + 60_000)
-            add(delivery)
-        }
-        isRunning = true
+    func start() {
+        if state == .new { state = .running }
     }
 
-    /// Takes the next delivery that is due and whose handler has none; the order is that of the times, and of arrival among
-    /// those of the same time.
+    /// Takes the next delivery that is due and whose handler has none; the order is that of the times.
     ///
     /// - Parameter changed: called when the time of the next one has come.
-    func next(now: Int64, whenDue changed: @escaping () -> Void) -> (id: Int64, handler: String)? {
+    func next(whenDue changed: @escaping () -> Void) -> (id: Int64, handler: String)? {
         if let timer { loop.cancelTimer(timer) }
         timer = nil
-        guard isRunning else { return nil }
-        let free = waiting.filter { onTheirWay[$0.key] == nil }.compactMap { handler, entries in
-            entries.min.map { (entry: $0, handler: handler) }
+        guard state == .running else { return nil }
+        var first: (entry: Entry, handler: String)?
+        for handler in waiting.keys where onTheirWay[handler] == nil {
+            while let entry = waiting[handler]?.min, times[entry.id] != entry.time { waiting[handler]?.removeMin() }
+            guard let entry = waiting[handler]?.min else {
+                waiting[handler] = nil
+                continue
+            }
+            if first.map({ entry < $0.entry }) ?? true { first = (entry, handler) }
         }
-        guard let (first, handler) = free.min(by: { $0.entry < $1.entry }) else { return nil }
-        guard first.due <= now else {
-            timer = loop.schedule(at: .now + .milliseconds(first.due - now), changed)
+        guard let (entry, handler) = first else { return nil }
+        guard entry.time <= .now else {
+            timer = loop.schedule(at: entry.time, changed)
             return nil
         }
         waiting[handler]?.removeMin()
-        if waiting[handler]?.isEmpty == true { waiting[handler] = nil }
-        count -= 1
-        onTheirWay[handler] = first.id
-        return (first.id, handler)
+        times[entry.id] = nil
+        onTheirWay[handler] = entry.id
+        return (entry.id, handler)
     }
 
     /// A handler is done with its delivery.
     func ended(_ handler: String) {
         onTheirWay[handler] = nil
-        guard onTheirWay.isEmpty, let idleWaiter else { return }
-        self.idleWaiter = nil
-        idleWaiter.resume()
+        resumeIfIdle()
     }
 
-    /// Begins nothing any more, and returns when nothing is on its way.
+    // MARK: Accepting and ending
+
+    func beginAccepting() {
+        accepting += 1
+    }
+
+    func endAccepting() {
+        accepting -= 1
+        resumeIfIdle()
+    }
+
+    /// Begins nothing any more, and returns when nothing is on its way; then refuses what comes, and returns when what came
+    /// before is stored.
     func stop() async {
-        isRunning = false
+        guard mayStart else { return }
+        state = .stopping
         if !onTheirWay.isEmpty { await withCheckedContinuation { idleWaiter = $0 } }
-        isClosed = true
+        state = .closed
+        if accepting > 0 { await withCheckedContinuation { idleWaiter = $0 } }
+    }
+
+    private func resumeIfIdle() {
+        guard state == .stopping && onTheirWay.isEmpty || state == .closed && accepting == 0 else { return }
+        idleWaiter?.resume()
+        idleWaiter = nil
     }
 }

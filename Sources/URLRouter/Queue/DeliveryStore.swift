@@ -16,8 +16,22 @@ public actor DeliveryStore {
     struct Failure: Error, Hashable, CustomStringConvertible {
         let path: String
         let reason: String
+        /// There is as much in it as there may be.
+        var isFull = false
 
         var description: String { "the queue \(printable(path)) cannot be used: \(reason)" }
+    }
+
+    /// How much the store holds.
+    struct Limits: Sendable {
+        /// Deliveries, dead letters included.
+        var deliveries = 65_536
+        /// Their bytes.
+        var bytes = 256 << 20
+        /// Dead letters; beyond them the oldest go.
+        var deadLetters = 1000
+        /// What is kept of an error's text, in characters.
+        var messageLength = 1024
     }
 
     /// A delivery that waits.
@@ -28,10 +42,21 @@ public actor DeliveryStore {
     }
 
     private let file: QueueFile
+    private let limits: Limits
     private let loop: EventLoop
     private let log: Logger
     private var database: Database?
-    private var accepting: [(Delivery, Int64, CheckedContinuation<Result<Int64, Failure>, Never>)] = []
+    private var lock: CInt?
+    /// What the file holds, as far as this process knows; nil before it has counted.
+    private var held: (deliveries: Int, bytes: Int)?
+    private var accepting: [Accepting] = []
+
+    private struct Accepting {
+        let delivery: Delivery
+        let request: [UInt8]
+        let time: Int64
+        let continuation: CheckedContinuation<Result<Int64, Failure>, Never>
+    }
 
     /// The store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -48,17 +73,24 @@ public actor DeliveryStore {
         self.init(path: "\(directory)/openurl/queue.sqlite", on: loop, log: log)
     }
 
-    init(path: String, on loop: EventLoop, log: Logger) {
+    init(path: String, limits: Limits = Limits(), on loop: EventLoop, log: Logger) {
         file = QueueFile(path: path)
+        self.limits = limits
         self.loop = loop
         self.log = log
     }
 
+    deinit {
+        if let lock { close(lock) }
+    }
+
     // MARK: What the router does
 
-    /// What waits, in no order.
-    func waiting() throws(Failure) -> [Waiting] {
-        try reading([]) { database throws(SQLiteError) in
+    /// What waits, in no order, for the one process that may deliver it; nil for any other.
+    func waiting() throws(Failure) -> [Waiting]? {
+        if lock == nil { lock = try file.lock() }
+        guard lock != nil else { return nil }
+        return try reading([]) { database throws(SQLiteError) in
             let rows = try database.prepare("SELECT id, handler, due FROM deliveries WHERE due IS NOT NULL")
             var waiting: [Waiting] = []
             while try rows.step() {
@@ -68,10 +100,26 @@ public actor DeliveryStore {
         }
     }
 
+    /// Gives back the right to deliver.
+    func giveBack() {
+        if let lock { close(lock) }
+        lock = nil
+    }
+
     /// Stores a delivery; returns its number when it is on the disk.
     func accept(_ delivery: Delivery, at now: Int64) async throws(Failure) -> Int64 {
+        // What is wrong with one must not keep others off the disk.
+        let request: [UInt8]
+        do throws(MessageEncodingError) {
+            let arguments = Arguments(delivery.options, delivery.context)
+            request = try MessageArchive.bytes(of: arguments, limit: Self.requestLimit)
+        } catch {
+            throw Failure(path: file.path, reason: error.description)
+        }
         let result = await withCheckedContinuation { continuation in
-            accepting.append((delivery, now, continuation))
+            accepting.append(
+                Accepting(delivery: delivery, request: request, time: now, continuation: continuation)
+            )
             // What else has arrived by then goes to the disk with it.
             if accepting.count == 1 { loop.execute { self.assumeIsolated { $0.writeAccepted() } } }
         }
@@ -81,41 +129,55 @@ public actor DeliveryStore {
     private func writeAccepted() {
         let accepted = accepting
         accepting = []
-        let result: Result<[Int64], Failure> = Result { () throws(Failure) in
-            var ids: [Int64] = []
-            let entries = try accepted.map { (delivery, now, _) throws(Failure) in
-                (delivery, try bytes(of: delivery), now)
-            }
+        var results: [Result<Int64, Failure>] = []
+        do throws(Failure) {
             try writing { database throws(SQLiteError) in
-                ids = []
+                results = []
+                if held == nil { held = try count(database) }
+                var (count, bytes) = held ?? (0, 0)
+                held = nil
                 let insert = try database.prepare(
                     """
                     INSERT INTO deliveries (url, handler, request, accepted, due, attempts) VALUES (?, ?, ?, ?, ?, 0)
                         RETURNING id
                     """
                 )
-                for (delivery, bytes, now) in entries {
-                    try insert.bind(1, delivery.url)
-                    try insert.bind(2, delivery.handler)
-                    try insert.bind(3, bytes)
-                    try insert.bind(4, now)
-                    try insert.bind(5, now)
-                    while try insert.step() { ids.append(insert.integer(0)) }
+                for entry in accepted {
+                    let size = entry.delivery.url.utf8.count + entry.request.count
+                    guard count < limits.deliveries, bytes + size <= limits.bytes else {
+                        results.append(.failure(Failure(path: file.path, reason: "it is full", isFull: true)))
+                        continue
+                    }
+                    try insert.bind(1, entry.delivery.url)
+                    try insert.bind(2, entry.delivery.handler)
+                    try insert.bind(3, entry.request)
+                    try insert.bind(4, entry.time)
+                    try insert.bind(5, entry.time)
+                    while try insert.step() { results.append(.success(insert.integer(0))) }
+                    count += 1
+                    bytes += size
                 }
+                held = (count, bytes)
             }
-            return ids
+        } catch {
+            results = accepted.map { _ in .failure(error) }
         }
-        for (index, (_, _, continuation)) in accepted.enumerated() {
-            continuation.resume(returning: result.map { $0[index] })
-        }
+        for (entry, result) in zip(accepted, results) { entry.continuation.resume(returning: result) }
     }
 
-    private func bytes(of delivery: Delivery) throws(Failure) -> [UInt8] {
-        do throws(MessageEncodingError) {
-            return try MessageArchive.bytes(of: Arguments(delivery.options, delivery.context), limit: Self.requestLimit)
-        } catch {
-            throw Failure(path: file.path, reason: error.description)
-        }
+    private func count(_ database: Database) throws(SQLiteError) -> (deliveries: Int, bytes: Int) {
+        let rows = try database.prepare("SELECT count(*), sum(\(Self.size)) FROM deliveries")
+        var held = (deliveries: 0, bytes: 0)
+        while try rows.step() { held = (Int(rows.integer(0)), Int(rows.integer(1))) }
+        return held
+    }
+
+    /// The bytes of a row, in SQL.
+    private static let size = "length(CAST(url AS BLOB)) + length(request)"
+
+    private func forget(_ deliveries: Int, _ bytes: Int) {
+        guard let held else { return }
+        self.held = (held.deliveries - deliveries, held.bytes - bytes)
     }
 
     /// What a message may hold, and some more for what was found out.
@@ -123,13 +185,16 @@ public actor DeliveryStore {
 
     /// Takes a delivery for an attempt, which counts from now on, whatever becomes of the router.
     ///
-    /// - Returns: the delivery and the number of the attempt; nil if somebody has dropped it, or if it cannot be read, which
-    ///   makes it a dead letter.
+    /// - Returns: the delivery and the number of the attempt; nil if somebody has dropped it or it is a dead letter, or if it
+    ///   cannot be read, which makes it one.
     func begin(_ id: Int64) throws(Failure) -> (delivery: Delivery, attempt: Int)? {
         var found: (url: String, handler: String, request: [UInt8], attempt: Int)?
         try writing { database throws(SQLiteError) in
             let update = try database.prepare(
-                "UPDATE deliveries SET attempts = attempts + 1 WHERE id = ? RETURNING url, handler, request, attempts"
+                """
+                UPDATE deliveries SET attempts = attempts + 1 WHERE id = ? AND due IS NOT NULL
+                    RETURNING url, handler, request, attempts
+                """
             )
             try update.bind(1, id)
             while try update.step() {
@@ -144,7 +209,7 @@ public actor DeliveryStore {
         } catch {
             let problem = OpenURLError(.notQueued, "what was stored is damaged: \(error)")
             log.error("queued URL \(id): \(problem)")
-            try fail(id, problem, due: nil)
+            _ = try fail(id, problem, due: nil)
             return nil
         }
     }
@@ -156,28 +221,60 @@ public actor DeliveryStore {
 
     /// Notes why an attempt failed.
     ///
-    /// - Parameter due: when the next one is made; nil if none is.
-    func fail(_ id: Int64, _ error: OpenURLError, due: Int64?) throws(Failure) {
-        try writing { database throws(SQLiteError) in
-            let update = try database.prepare("UPDATE deliveries SET error = ?, message = ?, due = ? WHERE id = ?")
+    /// - Parameters:
+    ///   - due: when the next one is made; nil if none is.
+    ///   - counts: whether it was an attempt at all.
+    /// - Returns: whether there is such a delivery still.
+    func fail(_ id: Int64, _ error: OpenURLError, due: Int64?, counts: Bool = true) throws(Failure) -> Bool {
+        let handler = try change { database throws(SQLiteError) in
+            let update = try database.prepare(
+                """
+                UPDATE deliveries SET error = ?, message = ?, due = ?, attempts = attempts - ? WHERE id = ?
+                    RETURNING handler
+                """
+            )
             try update.bind(1, error.code.errorName.rawValue)
-            try update.bind(2, error.message)
+            try update.bind(2, String(error.message.prefix(limits.messageLength)))
             if let due { try update.bind(3, due) }
-            try update.bind(4, id)
-            _ = try update.step()
+            try update.bind(4, counts ? 0 : 1)
+            try update.bind(5, id)
+            return update
         }
+        if due == nil { try forgetOldDeadLetters() }
+        return handler != nil
+    }
+
+    private func forgetOldDeadLetters() throws(Failure) {
+        var (count, bytes) = (0, 0)
+        try writing { database throws(SQLiteError) in
+            let delete = try database.prepare(
+                """
+                DELETE FROM deliveries WHERE id IN
+                    (SELECT id FROM deliveries WHERE due IS NULL ORDER BY id DESC LIMIT -1 OFFSET ?)
+                    RETURNING \(Self.size)
+                """
+            )
+            try delete.bind(1, Int64(limits.deadLetters))
+            (count, bytes) = (0, 0)
+            while try delete.step() { (count, bytes) = (count + 1, bytes + Int(delete.integer(0))) }
+        }
+        forget(count, bytes)
+        if count > 0 { log.warning("\(count) of the queue's oldest dead letters are gone, as there are too many") }
     }
 
     // MARK: What a person does
 
-    /// Everything, in the order of arrival. What is being delivered is for the router to say.
-    func list() throws(Failure) -> [QueuedURL] {
+    /// The next deliveries after one, in the order of their numbers. What is being delivered is for the router to say.
+    func list(after id: Int64, limit: Int) throws(Failure) -> [QueuedURL] {
         try reading([]) { database throws(SQLiteError) in
             let rows = try database.prepare(
                 """
-                SELECT id, url, handler, attempts, accepted, due, due IS NULL, error, message FROM deliveries ORDER BY id
+                SELECT id, url, handler, attempts, accepted, due, due IS NULL, error, message FROM deliveries
+                    WHERE id > ? ORDER BY id LIMIT ?
                 """
             )
+            try rows.bind(1, id)
+            try rows.bind(2, Int64(limit))
             var urls: [QueuedURL] = []
             while try rows.step() {
                 let isDead = rows.integer(6) != 0
@@ -215,12 +312,16 @@ public actor DeliveryStore {
     ///
     /// - Returns: whether there was one.
     func drop(_ id: Int64) throws(Failure) -> Bool {
-        let handler = try change { database throws(SQLiteError) in
-            let delete = try database.prepare("DELETE FROM deliveries WHERE id = ? RETURNING handler")
+        var bytes: Int?
+        guard try isThere() else { return false }
+        try writing { database throws(SQLiteError) in
+            let delete = try database.prepare("DELETE FROM deliveries WHERE id = ? RETURNING \(Self.size)")
             try delete.bind(1, id)
-            return delete
+            while try delete.step() { bytes = Int(delete.integer(0)) }
         }
-        return handler != nil
+        guard let bytes else { return false }
+        forget(1, bytes)
+        return true
     }
 
     /// - Returns: what the statement returns; nil if it found nothing.
@@ -262,6 +363,7 @@ public actor DeliveryStore {
             if let database { return try body(database) }
         } catch {
             database = nil
+            held = nil
             guard error.isDamage else { throw Failure(path: file.path, reason: error.message) }
             // What can still be read of it is for a person to find out; the queue goes on with a new one.
             let kept = try file.setAside()

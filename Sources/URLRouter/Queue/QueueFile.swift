@@ -9,6 +9,14 @@ struct QueueFile: Sendable {
     /// Number of the tables' form.
     private static let schemaVersion: Int64 = 1
 
+    /// Numbers begin where the time is, so that they are not given again in the place of a file that was lost: handlers know
+    /// by them what they have had.
+    private static var firstNumber: Int64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
+    }
+
     /// Whether there is one.
     func isThere() throws(DeliveryStore.Failure) -> Bool {
         if access(path, F_OK) == 0 { return true }
@@ -23,7 +31,10 @@ struct QueueFile: Sendable {
         makeDirectories()
         // SQLite gives its own files the mode of this one; what is in them is nobody else's business.
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        if descriptor >= 0 { close(descriptor) }
+        if descriptor >= 0 {
+            fchmod(descriptor, 0o600)
+            close(descriptor)
+        }
         let database = try Database(path: path, .created)
         // One write to the disk for each change, before it returns. A router that is ending writes for a moment longer.
         try database.execute("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
@@ -44,6 +55,7 @@ struct QueueFile: Sendable {
                         error TEXT,
                         message TEXT
                     );
+                    INSERT INTO sqlite_sequence VALUES ('deliveries', \(Self.firstNumber));
                     PRAGMA user_version = \(Self.schemaVersion)
                     """
                 )
@@ -56,13 +68,26 @@ struct QueueFile: Sendable {
     ///
     /// - Returns: the name.
     func setAside() throws(DeliveryStore.Failure) -> String {
-        let kept = "\(path).damaged-\(time(nil))"
-        guard rename(path, kept) == 0 else { throw failure("\(FileError(code: errno))") }
-        // What they hold belongs to a file that is gone from there.
-        for file in ["\(path)-wal", "\(path)-shm"] where unlink(file) != 0 && errno != ENOENT {
+        let kept = "\(path).damaged-\(Self.firstNumber)"
+        // What was written last is in the file beside it.
+        for suffix in ["-wal", "-shm", ""] where rename(path + suffix, kept + suffix) != 0 && errno != ENOENT {
             throw failure("\(FileError(code: errno))")
         }
         return kept
+    }
+
+    /// Takes the right to deliver what is in the file, which one process has until it gives it back or ends.
+    ///
+    /// - Returns: the descriptor that holds it; nil while another process does.
+    func lock() throws(DeliveryStore.Failure) -> CInt? {
+        makeDirectories()
+        let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure("\(FileError(code: errno))") }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
+        let code = errno
+        close(descriptor)
+        guard code == EWOULDBLOCK else { throw failure("\(FileError(code: code))") }
+        return nil
     }
 
     /// What is missing above the file, as the XDG Base Directory Specification wants: mode 0700. Where that fails, opening the

@@ -3,6 +3,7 @@ internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import RFC1808
+internal import Reactor
 internal import SchemeRegistry
 
 /// URLs that are accepted now and delivered when that is possible.
@@ -16,9 +17,6 @@ extension URLRouter {
         guard let queue else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
-        guard queue.count < limits.queued else {
-            throw OpenURLError(.limitsExceeded, "\(queue.count) URLs are in the queue already")
-        }
         return try await withRequest(of: caller) { () async throws(OpenURLError) in
             var context = OpenContext()
             context.source = await source(of: caller)
@@ -27,15 +25,16 @@ extension URLRouter {
             context.sourceApplication = sender?.id.rawValue
             context.hops = try hops(from: context.source, sender)
             if queue.isClosed { throw OpenURLError(.notQueued, "the router is ending; try again") }
-            let now = Self.milliseconds
             let delivery = Delivery(url: text, handler: claimant.id, options: options, context: context)
+            queue.beginAccepting()
+            defer { queue.endAccepting() }
             let id: Int64
             do throws(DeliveryStore.Failure) {
-                id = try await queue.store.accept(delivery, at: now)
+                id = try await queue.store.accept(delivery, at: Self.milliseconds)
             } catch {
-                throw OpenURLError(.notQueued, error.description)
+                throw OpenURLError(error.isFull ? .limitsExceeded : .notQueued, error.description)
             }
-            queue.add(DeliveryStore.Waiting(id: id, handler: claimant.id, due: now))
+            queue.add(id, for: claimant.id)
             deliverQueued()
             var result = OpenResult(handler: claimant.id, path: .queued, reply: [:], trace: [])
             result.id = "\(id)"
@@ -44,22 +43,37 @@ extension URLRouter {
     }
 
     /// Delivers what an earlier router has left, and what comes, from now on. Call it when the name is owned.
+    ///
+    /// Where another router of the same user does that, on another bus, this one waits until it has ended.
     public func startDeliveries() async {
-        guard let queue else { return }
-        var stored: [DeliveryStore.Waiting] = []
+        guard let queue, queue.mayStart else { return }
         do throws(DeliveryStore.Failure) {
-            stored = try await queue.store.waiting()
+            if let stored = try await queue.store.waiting() {
+                let now = Self.milliseconds
+                for delivery in stored {
+                    queue.add(delivery.id, for: delivery.handler, in: .milliseconds(delivery.due - now))
+                }
+                queue.start()
+                return deliverQueued()
+            }
+            log.notice("another router of this user delivers what is queued")
         } catch {
             log.error("\(error)")
         }
-        queue.start(with: stored, now: Self.milliseconds)
-        deliverQueued()
+        loop.schedule(at: .now + Self.pause) {
+            Task.immediate(executorPreference: self.loop) { await self.startDeliveries() }
+        }
     }
+
+    /// How long the queue is left alone when it cannot be used.
+    private static let pause = Duration.seconds(60)
 
     /// Begins no delivery any more, and returns when those that are on their way have ended; then nothing is accepted for the
     /// queue, as the next router will have read it. Give the name back right after that.
     public func stopDeliveries() async {
-        await queue?.stop()
+        guard let queue else { return }
+        await queue.stop()
+        await queue.store.giveBack()
     }
 
     /// Milliseconds since 1970.
@@ -71,75 +85,115 @@ extension URLRouter {
 
     private func deliverQueued() {
         guard let queue else { return }
-        while let next = queue.next(now: Self.milliseconds, whenDue: { self.assumeIsolated { $0.deliverQueued() } }) {
+        while let next = queue.next(whenDue: { self.assumeIsolated { $0.deliverQueued() } }) {
             Task.immediate(executorPreference: loop) {
-                let state = await self.deliver(next.id, next.handler, queue)
+                let outcome = await self.deliver(next.id, queue)
                 queue.ended(next.handler)
-                if let state { self.bus.announce(state, ofQueued: next.id) }
+                if case .again(let time) = outcome { queue.add(next.id, for: next.handler, in: time) }
+                if let state = outcome.state { self.bus.announce(state, ofQueued: next.id) }
                 self.deliverQueued()
             }
         }
     }
 
-    /// Tries one delivery, and notes what became of it.
-    ///
-    /// - Returns: what that is; nil if there is nothing to deliver, or no telling.
-    private func deliver(_ id: Int64, _ handler: String, _ queue: DeliveryQueue) async -> QueuedURL.State? {
-        do throws(DeliveryStore.Failure) {
-            guard let (delivery, attempt) = try await queue.store.begin(id) else { return nil }
-            bus.announce(.delivering, ofQueued: id)
-            do throws(OpenURLError) {
-                try await open(delivery, id)
-                try await settle(id, queue)
-                return .delivered
-            } catch {
-                let delay = DeliverySchedule.delay(after: attempt, error.code)
-                let due = delay.map { Self.milliseconds + Int64($0.components.seconds) * 1000 }
-                let next = delay.map { "in \($0)" } ?? "never"
-                log.warning(
-                    "a queued URL was not delivered: \(error.message)",
-                    metadata: ["id": "\(id)", "attempt": "\(attempt)", "next": "\(next)"]
-                )
-                try await queue.store.fail(id, error, due: due)
-                if let due { queue.add(DeliveryStore.Waiting(id: id, handler: handler, due: due)) }
-                return due == nil ? .dead : .waiting
+    /// What became of an attempt.
+    private enum Attempt {
+        case delivered
+        case again(Duration)
+        case dead
+        /// It is not in the queue any more.
+        case gone
+
+        var state: QueuedURL.State? {
+            switch self {
+            case .delivered: .delivered
+            case .again: .waiting
+            case .dead: .dead
+            case .gone: nil
             }
-        } catch {
-            // It is in the file, as far as there is one, and the next router tries it again.
-            log.error("queued URL \(id): \(error)")
-            return nil
         }
     }
 
-    private func settle(_ id: Int64, _ queue: DeliveryQueue) async throws(OpenURLError) {
+    /// Tries one delivery, and notes what became of it.
+    private func deliver(_ id: Int64, _ queue: DeliveryQueue) async -> Attempt {
         do throws(DeliveryStore.Failure) {
+            guard let (delivery, attempt) = try await queue.store.begin(id) else { return .gone }
+            bus.announce(.delivering, ofQueued: id)
+            let handover = Handover()
+            do throws(OpenURLError) {
+                try await open(delivery, id, handover)
+            } catch {
+                return try await note(error, of: id, delivery, attempt, handover, queue)
+            }
             try await queue.store.succeed(id)
+            return .delivered
         } catch {
-            throw OpenURLError(.notQueued, error.description)
+            // It is in the file, as far as there is one.
+            log.error("queued URL \(id): \(error)")
+            return .again(Self.pause)
         }
     }
 
-    private func open(_ delivery: Delivery, _ id: Int64) async throws(OpenURLError) {
+    private func note(
+        _ error: OpenURLError,
+        of id: Int64,
+        _ delivery: Delivery,
+        _ attempt: Int,
+        _ handover: Handover,
+        _ queue: DeliveryQueue
+    ) async throws(DeliveryStore.Failure) -> Attempt {
+        // Whoever crashes too often is not started at all for a while, which is no attempt.
+        let quarantine = error.code == .launchFailed ? quarantine(of: delivery.handler) : nil
+        // What has taken too long may be done all the same.
+        let isLate = error.code == .timedOut && handover.isDone
+        let delay = quarantine ?? (isLate ? nil : DeliverySchedule.delay(after: attempt, error.code))
+        let due = delay.map { Self.milliseconds + Int64($0 / .milliseconds(1)) }
+        let next = delay.map { "in \($0)" } ?? "never"
+        log.warning(
+            "a queued URL was not delivered: \(error.message)",
+            metadata: ["id": "\(id)", "attempt": "\(attempt)", "next": "\(next)"]
+        )
+        guard try await queue.store.fail(id, error, due: due, counts: quarantine == nil) else { return .gone }
+        return delay.map(Attempt.again) ?? .dead
+    }
+
+    private func quarantine(of handler: String) -> Duration? {
+        guard let id = BusName(handler), let left = sessions[id]?.crashes.quarantine(at: .now) else { return nil }
+        return left + .milliseconds(1)
+    }
+
+    private func open(_ delivery: Delivery, _ id: Int64, _ handover: Handover) async throws(OpenURLError) {
         let url = try parse(delivery.url)
-        let options = delivery.options
-        switch try claimant(for: scheme(of: url), host: url.host.map(String.init), options) {
+        var options = delivery.options
+        let claimant = try claimant(for: scheme(of: url), host: url.host.map(String.init), options)
+        // Others wait behind it, who did not ask for more patience than usual.
+        let usual = claimant.handler?.manifest.openTimeout ?? limits.openTimeout
+        options.timeout = min(options.timeout ?? usual, usual)
+        switch claimant {
         case .handler(let handler):
             var context = delivery.context
             context.requestID = "\(id)"
-            _ = try await open(delivery.url, with: handler, options, from: .queue(context))
+            // By now they may be somebody else's.
+            context.source.pid = nil
+            context.source.uniqueName = nil
+            _ = try await open(delivery.url, with: handler, options, from: .queue(context, handover))
         case .application(let application):
-            let timeout = options.timeout ?? limits.openTimeout
-            var request = ApplicationRequest(delivery.url, application, options, timeout: timeout)
+            var request = ApplicationRequest(delivery.url, application, options, timeout: options.timeout ?? usual)
             request.hops = delivery.context.hops
+            handover.isDone = true
             _ = try await open(request)
         }
     }
 
     // MARK: What a person sees and does
 
-    func queuedURLs() async throws(RemoteError) -> [QueuedURL] {
+    /// The next URLs of the queue after one; after an empty text the first ones.
+    func queuedURLs(after text: String = "") async throws(RemoteError) -> [QueuedURL] {
         guard let queue else { return [] }
-        var urls = try await asking { () async throws(DeliveryStore.Failure) in try await queue.store.list() }
+        guard let id = text.isEmpty ? 0 : Int64(text) else { throw Self.notQueued(text) }
+        var urls = try await asking { () async throws(DeliveryStore.Failure) in
+            try await queue.store.list(after: id, limit: QueueInterface.pageSize)
+        }
         for index in urls.indices where Int64(urls[index].id).map(queue.isOnItsWay) == true {
             urls[index].state = .delivering
             urls[index].next = nil
@@ -151,13 +205,11 @@ extension URLRouter {
         let (queue, id) = try queued(text)
         // What is on its way is being tried already.
         if queue.isOnItsWay(id) { return }
-        let now = Self.milliseconds
         let handler = try await asking { () async throws(DeliveryStore.Failure) in
-            try await queue.store.retry(id, at: now)
+            try await queue.store.retry(id, at: Self.milliseconds)
         }
         guard let handler else { throw Self.notQueued(text) }
-        queue.remove(id)
-        queue.add(DeliveryStore.Waiting(id: id, handler: handler, due: now))
+        queue.add(id, for: handler)
         deliverQueued()
     }
 

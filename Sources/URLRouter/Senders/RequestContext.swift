@@ -51,8 +51,15 @@ extension URLRouter {
         accepted context: OpenContext,
         for session: HandlerSession
     ) throws(OpenURLError) -> OpenContext {
-        let sender = context.sourceApplication.flatMap { registry.handler(named: $0) }
-        try checkSource(sender?.id, mayOpen: session.handler)
+        var sender: BundleIdentifier?
+        if let text = context.sourceApplication {
+            do throws(BundleIdentifier.ParseError) {
+                sender = try BundleIdentifier(text)
+            } catch {
+                throw OpenURLError(.notAllowed, "who sent it is unknown: \(error)")
+            }
+        }
+        try checkSource(sender, mayOpen: session.handler)
         return complete(context, request)
     }
 

@@ -7,7 +7,7 @@ enum QueueObject {
         ExportedInterface(
             QueueInterface.name,
             [
-                .method(QueueInterface.list) { _, _ in try await router.queuedURLs() },
+                .method(QueueInterface.list) { _, id in try await router.queuedURLs(after: id) },
                 .method(QueueInterface.retry) { _, id in
                     try await router.retryQueued(id)
                     return Empty()

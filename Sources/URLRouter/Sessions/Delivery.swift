@@ -93,6 +93,7 @@ extension URLRouter {
         do throws(CallError) {
             switch request.purpose {
             case .open(let url):
+                request.handover?.isDone = true
                 context.inBackground = inBackground
                 context.notifications = notifications
                 return .success(try await bus.open(url, context, with: session.id, at: owner, timeout: left))

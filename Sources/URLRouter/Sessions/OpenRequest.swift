@@ -32,6 +32,8 @@ final class OpenRequest {
     var trace: [TracePhase] = []
 
     var turn = Turn.waiting
+    /// Where somebody wants to know whether a process had it.
+    var handover: Handover?
     var timer: TimerID?
 
     enum Purpose {
@@ -46,7 +48,7 @@ final class OpenRequest {
         /// Who sent it, as the bus knows the connection; nil on a connection without a bus.
         case caller(BusName?)
         /// It was accepted before, and this is what was found out of its sender.
-        case queue(OpenContext)
+        case queue(OpenContext, Handover)
     }
 
     enum Turn {
@@ -80,4 +82,11 @@ final class OpenRequest {
     func addPhase(_ name: String) {
         trace.append(TracePhase(name, since: accepted))
     }
+}
+
+/// Whether a process has been handed a URL, so that it may have acted on it.
+///
+/// All of it belongs to the router's actor.
+final class Handover {
+    var isDone = false
 }

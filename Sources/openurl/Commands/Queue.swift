@@ -21,7 +21,7 @@ struct QueueList: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
-        let urls = try Router().call(QueueInterface.list, Empty())
+        let urls = try Router().queuedURLs()
         if outputOptions.json {
             for url in urls { output.print(url.json.text) }
         } else {
@@ -87,11 +87,29 @@ struct QueuedURLArguments: ParsableArguments {
         _ output: StandardOutput
     ) throws(Failure) -> Int32 {
         let router = Router()
-        let ids = all ? try router.call(QueueInterface.list, Empty()).map(\.id) : ids
+        let ids = all ? try router.queuedURLs().map(\.id) : ids
         let batch = Batch(key: "id", printsJSON: options.json, output: output)
         return batch.perform(ids, name: \.self) { (id) throws(Failure) in
-            _ = try router.call(method, id)
+            do throws(Failure) {
+                _ = try router.call(method, id)
+            } catch {
+                // Of all, some may have been delivered meanwhile.
+                guard all, error.name == .invalidArguments else { throw error }
+                return
+            }
             if options.json { output.print(JSON.object([("id", .string(id))]).text) }
+        }
+    }
+}
+
+extension Router {
+    /// Every URL in the queue.
+    fileprivate func queuedURLs() throws(Failure) -> [QueuedURL] {
+        var urls: [QueuedURL] = []
+        while true {
+            let page = try call(QueueInterface.list, urls.last?.id ?? "")
+            if page.isEmpty { return urls }
+            urls += page
         }
     }
 }
