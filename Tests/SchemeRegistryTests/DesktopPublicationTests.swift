@@ -171,11 +171,14 @@ struct DesktopPublicationTests {
         #expect(try cached().sorted() == rest)
     }
 
-    @Test func aCacheThatALossOfPowerDamagedIsMadeAnewAtTheStart() throws {
+    @Test func whatALossOfPowerTookAwayIsMadeAnewAtTheStart() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         #expect(publish(handler) == [])
-        try root.write("\0\0\0", to: cache)
+        let names = ["\(applications)/com.acme.app.desktop", "\(services)/com.acme.app.service", cache]
+        let written = try names.map { try root.read($0) }
+        for name in names { try root.write("\0\0\0", to: name) }
         #expect(publish(handler) == [])
+        #expect(try names.map { try root.read($0) } == written)
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 

@@ -69,8 +69,15 @@ public struct DesktopEntryFile: Sendable, Hashable {
 
     /// Writes the entry into a directory of entries, in one step. The directory's cache does not know of it yet:
     /// ``MimeInfoCache/add(_:mimeTypes:)``.
-    public func write(as id: DesktopFileID, in directory: String) throws(DesktopWriteError) {
-        try replaceFile("\(directory)/\(id)", with: Array(text.utf8))
+    ///
+    /// - Parameter isDurable: whether it is on the disk when this returns.
+    public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(DesktopWriteError) {
+        try replaceFile("\(directory)/\(id)", with: Array(text.utf8), isDurable: isDurable)
+    }
+
+    /// Whether an entry was written and not waited for, and lost to a loss of power.
+    public static func isLost(_ id: DesktopFileID, in directory: String) -> Bool {
+        isLostToPower("\(directory)/\(id)")
     }
 
     /// Whether anything stands in the place of an entry in a directory.
@@ -115,8 +122,15 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 
     /// Writes the file into a directory of services, in one step, under the name that it has to have there.
-    public func write(in directory: String) throws(DesktopWriteError) {
-        try replaceFile("\(directory)/\(name).service", with: Array(text.utf8))
+    ///
+    /// - Parameter isDurable: whether it is on the disk when this returns.
+    public func write(in directory: String, isDurable: Bool = true) throws(DesktopWriteError) {
+        try replaceFile("\(directory)/\(name).service", with: Array(text.utf8), isDurable: isDurable)
+    }
+
+    /// Whether the file of a bus name was written and not waited for, and lost to a loss of power.
+    public static func isLost(_ name: String, in directory: String) -> Bool {
+        isLostToPower("\(directory)/\(name).service")
     }
 
     /// Whether a directory has a file for a bus name.

@@ -23,20 +23,33 @@ public struct DesktopWriteError: Error, Hashable, CustomStringConvertible {
 /// The mode of the old file is kept. A link is followed, as GLib does it, and stays: configuration that lives elsewhere
 /// goes on living there. A file that holds these contents already is not touched. Missing directories are made, with
 /// the mode that the XDG Base Directory Specification gives them.
-func replaceFile(_ path: String, with bytes: [UInt8]) throws(DesktopWriteError) {
+///
+/// - Parameter isDurable: whether it is on the disk when this returns. What can be made anew need not be: a machine that loses
+///   its power within seconds may then be left with a file that ``isLostToPower(_:)``.
+func replaceFile(_ path: String, with bytes: [UInt8], isDurable: Bool = true) throws(DesktopWriteError) {
     let (target, old) = try replacedFile(path)
     if let old, old.st_size == bytes.count, isUnchanged(target, bytes) { return }
-    try replaceFile(target, old, with: [bytes[...]], isDurable: true)
+    try replaceFile(target, old, with: [bytes[...]], isDurable: isDurable)
 }
 
-/// Puts a file that can be made anew in the place of an old one, as ``replaceFile(_:with:)`` does, except that a machine which
-/// loses its power within seconds may be left with a file of zeros: whoever waits for megabytes to be on the disk waits
-/// longer than for all the rest.
+/// Puts a file of megabytes that can be made anew, and differs for sure, in the place of an old one, as
+/// ``replaceFile(_:with:isDurable:)`` does; it is not waited for.
 ///
 /// - Parameter pieces: what the contents are made of, in order.
 func replaceDerivedFile(_ path: String, with pieces: [ArraySlice<UInt8>]) throws(DesktopWriteError) {
     let (target, old) = try replacedFile(path)
     try replaceFile(target, old, with: pieces, isDurable: false)
+}
+
+/// Whether a file has zeros in it, as a loss of power leaves one that was not waited for, whose blocks are reserved before it is
+/// written; not if there is none, or it cannot be read.
+func isLostToPower(_ path: String) -> Bool {
+    do throws(FileError) {
+        let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
+        return bytes.contains(0)
+    } catch {
+        return false
+    }
 }
 
 private func replaceFile(

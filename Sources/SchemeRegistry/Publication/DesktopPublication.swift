@@ -5,7 +5,8 @@ public import Desktop
 /// bus has the router start or wake the handler when somebody calls its name.
 ///
 /// Only files that bear the mark of this system are ever replaced or removed. Where another program has an entry or a
-/// service of the same name, that one stays in force. Blocks on files.
+/// service of the same name, that one stays in force. Blocks on files, and not on the disk: what a loss of power takes away is
+/// made anew at the next start.
 public struct DesktopPublication: Sendable {
     private let applicationDirectory: String
     private let serviceDirectory: String
@@ -96,7 +97,7 @@ public struct DesktopPublication: Sendable {
             entry.mimeTypes = handler.schemes.map(\.mimeType)
             entry.isHiddenFromMenus = true
             entry.handler = handler.id.rawValue
-            try entry.write(as: id, in: applicationDirectory)
+            try entry.write(as: id, in: applicationDirectory, isDurable: false)
             changes.claims[id] = entry.mimeTypes
         } catch {
             changes.add("\(applicationDirectory)/\(id)", error)
@@ -112,8 +113,9 @@ public struct DesktopPublication: Sendable {
         changes.attempt("\(serviceDirectory)/\(name).service") { () throws(DesktopWriteError) in
             guard !otherServiceDirectories.contains(where: { DBusServiceFile.exists(name, in: $0) }),
                 try DBusServiceFile.isMarked(name, in: serviceDirectory) ?? true
+                    || DBusServiceFile.isLost(name, in: serviceDirectory)
             else { return }
-            try service.write(in: serviceDirectory)
+            try service.write(in: serviceDirectory, isDurable: false)
         }
     }
 
@@ -135,6 +137,7 @@ public struct DesktopPublication: Sendable {
     /// Whether nothing stands in the user's directory in the place of an entry, or one that was written for the handler.
     private func isFree(_ id: DesktopFileID, _ handler: Handler) -> Bool {
         !DesktopEntryFile.exists(id, in: applicationDirectory) || isOwn(id, handler)
+            || DesktopEntryFile.isLost(id, in: applicationDirectory)
     }
 
     private func isOwn(_ id: DesktopFileID, _ handler: Handler) -> Bool {
