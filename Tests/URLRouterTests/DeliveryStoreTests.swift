@@ -207,6 +207,16 @@ import Testing
         #expect(try await store.retry(id, at: 0) == nil)
     }
 
+    @Test func whatEndsEachRouterIsADeadLetterInTheEnd() async throws {
+        let store = try store()
+        let id = try await store.accept(delivery("app:1"), at: 0)
+        for _ in 1...DeliverySchedule.attempts { #expect(try await store.begin(id) != nil) }
+        #expect(try await store.begin(id) == nil)
+        let entry = try #require(try await store.list(after: 0, limit: 1).first)
+        #expect(entry.state == .dead)
+        #expect(entry.error?.message == "the router ended in each of 8 attempts")
+    }
+
     @Test func whatIsDamagedInTheFileIsADeadLetter() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)

@@ -7,6 +7,8 @@ struct ApplicationRequest {
     let url: String
     let application: DesktopEntry
     let options: OpenOptions
+    /// Where somebody wants to know whether the application had it.
+    var handover: Handover?
     /// How many openings led to this one.
     var hops: UInt32 = 0
     /// When the router accepted it, in microseconds of ``TracePhase/now``.

@@ -66,6 +66,7 @@ extension URLRouter {
         let platformData = FreedesktopApplication.platformData(request.options)
         try checkTime(of: request)
         do throws(CallError) {
+            request.handover?.isDone = true
             try await bus.openApplication(request.url, platformData, with: name, at: owner, timeout: request.left)
         } catch {
             if let failure = failure(error, request) { throw failure }

@@ -1,4 +1,5 @@
 internal import HeapModule
+internal import OpenURLBus
 internal import Reactor
 
 /// Which deliveries wait until when, and which are on their way.
@@ -16,6 +17,21 @@ final class DeliveryQueue {
     /// How many are being stored.
     private var accepting = 0
     private var timer: TimerID?
+    /// What became of deliveries, as long as the store does not know it.
+    var outcomes: [Int64: Outcome] = [:]
+
+    enum Outcome {
+        case delivered
+        /// With no delay it is not tried again; one that does not count was no attempt.
+        case failed(OpenURLError, delay: Duration?, counts: Bool)
+
+        var attempt: URLRouter.DeliveryAttempt {
+            switch self {
+            case .delivered: .delivered
+            case .failed(_, let delay, _): delay.map(URLRouter.DeliveryAttempt.again) ?? .dead
+            }
+        }
+    }
 
     private enum State {
         /// The router does not own its name yet.

@@ -30,7 +30,7 @@ public actor DeliveryStore {
         var bytes = 256 << 20
         /// Dead letters; beyond them the oldest go.
         var deadLetters = 1000
-        /// What is kept of an error's text, in characters.
+        /// What is kept of an error's text, in Unicode scalars.
         var messageLength = 1024
     }
 
@@ -202,6 +202,16 @@ public actor DeliveryStore {
             }
         }
         guard let found else { return nil }
+        guard found.attempt <= DeliverySchedule.attempts else {
+            // No attempt has ended: it may be this URL that ends routers.
+            let problem = OpenURLError(
+                .handlerCrashed,
+                "the router ended in each of \(DeliverySchedule.attempts) attempts"
+            )
+            log.error("queued URL \(id): \(problem)")
+            _ = try fail(id, problem, due: nil)
+            return nil
+        }
         do throws(MessageDecodingError) {
             let request: Arguments<OpenOptions, OpenContext> = try MessageArchive.body(from: found.request)
             let (options, context) = request.values
@@ -234,7 +244,10 @@ public actor DeliveryStore {
                 """
             )
             try update.bind(1, error.code.errorName.rawValue)
-            try update.bind(2, String(error.message.prefix(limits.messageLength)))
+            try update.bind(
+                2,
+                String(String.UnicodeScalarView(error.message.unicodeScalars.prefix(limits.messageLength)))
+            )
             if let due { try update.bind(3, due) }
             try update.bind(4, counts ? 0 : 1)
             try update.bind(5, id)

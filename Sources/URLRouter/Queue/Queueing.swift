@@ -97,7 +97,7 @@ extension URLRouter {
     }
 
     /// What became of an attempt.
-    private enum Attempt {
+    enum DeliveryAttempt {
         case delivered
         case again(Duration)
         case dead
@@ -115,18 +115,26 @@ extension URLRouter {
     }
 
     /// Tries one delivery, and notes what became of it.
-    private func deliver(_ id: Int64, _ queue: DeliveryQueue) async -> Attempt {
+    private func deliver(_ id: Int64, _ queue: DeliveryQueue) async -> DeliveryAttempt {
         do throws(DeliveryStore.Failure) {
-            guard let (delivery, attempt) = try await queue.store.begin(id) else { return .gone }
-            bus.announce(.delivering, ofQueued: id)
-            let handover = Handover()
-            do throws(OpenURLError) {
-                try await open(delivery, id, handover)
-            } catch {
-                return try await note(error, of: id, delivery, attempt, handover, queue)
+            if queue.outcomes[id] == nil {
+                guard let (delivery, attempt) = try await queue.store.begin(id) else { return .gone }
+                bus.announce(.delivering, ofQueued: id)
+                queue.outcomes[id] = await outcome(of: delivery, id, attempt)
             }
-            try await queue.store.succeed(id)
-            return .delivered
+            // What a handler has had is not handed over again because the disk was full for a while.
+            guard let outcome = queue.outcomes[id] else { return .gone }
+            switch outcome {
+            case .delivered: try await queue.store.succeed(id)
+            case .failed(let error, let delay, let counts):
+                let due = delay.map { Self.milliseconds + Int64($0 / .milliseconds(1)) }
+                guard try await queue.store.fail(id, error, due: due, counts: counts) else {
+                    queue.outcomes[id] = nil
+                    return .gone
+                }
+            }
+            queue.outcomes[id] = nil
+            return outcome.attempt
         } catch {
             // It is in the file, as far as there is one.
             log.error("queued URL \(id): \(error)")
@@ -134,27 +142,24 @@ extension URLRouter {
         }
     }
 
-    private func note(
-        _ error: OpenURLError,
-        of id: Int64,
-        _ delivery: Delivery,
-        _ attempt: Int,
-        _ handover: Handover,
-        _ queue: DeliveryQueue
-    ) async throws(DeliveryStore.Failure) -> Attempt {
-        // Whoever crashes too often is not started at all for a while, which is no attempt.
-        let quarantine = error.code == .launchFailed ? quarantine(of: delivery.handler) : nil
-        // What has taken too long may be done all the same.
-        let isLate = error.code == .timedOut && handover.isDone
-        let delay = quarantine ?? (isLate ? nil : DeliverySchedule.delay(after: attempt, error.code))
-        let due = delay.map { Self.milliseconds + Int64($0 / .milliseconds(1)) }
-        let next = delay.map { "in \($0)" } ?? "never"
-        log.warning(
-            "a queued URL was not delivered: \(error.message)",
-            metadata: ["id": "\(id)", "attempt": "\(attempt)", "next": "\(next)"]
-        )
-        guard try await queue.store.fail(id, error, due: due, counts: quarantine == nil) else { return .gone }
-        return delay.map(Attempt.again) ?? .dead
+    private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> DeliveryQueue.Outcome {
+        let handover = Handover()
+        do throws(OpenURLError) {
+            try await open(delivery, id, handover)
+            return .delivered
+        } catch {
+            // Whoever crashes too often is not started at all for a while, which is no attempt.
+            let quarantine = error.code == .launchFailed ? quarantine(of: delivery.handler) : nil
+            // What has taken too long may be done all the same.
+            let isLate = error.code == .timedOut && handover.isDone
+            let delay = quarantine ?? (isLate ? nil : DeliverySchedule.delay(after: attempt, error.code))
+            let next = delay.map { "in \($0)" } ?? "never"
+            log.warning(
+                "a queued URL was not delivered: \(error.message)",
+                metadata: ["id": "\(id)", "attempt": "\(attempt)", "next": "\(next)"]
+            )
+            return .failed(error, delay: delay, counts: quarantine == nil)
+        }
     }
 
     private func quarantine(of handler: String) -> Duration? {
@@ -180,7 +185,7 @@ extension URLRouter {
         case .application(let application):
             var request = ApplicationRequest(delivery.url, application, options, timeout: options.timeout ?? usual)
             request.hops = delivery.context.hops
-            handover.isDone = true
+            request.handover = handover
             _ = try await open(request)
         }
     }

@@ -18,6 +18,7 @@ extension URLRouter {
                 let isUndelivered = Self.isUndelivered(error)
                 guard isUndelivered else { throw failure(error, request, session, owner) }
                 // That process has not seen it, so it goes to the next one.
+                request.handover?.isDone = false
                 if session.owner == owner { handle(.refusesMore, session) }
                 session.enqueue(request)
             }
