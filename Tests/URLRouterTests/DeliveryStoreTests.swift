@@ -15,7 +15,7 @@ import Testing
     private let log = RecordedLog()
 
     private func store() throws -> DeliveryStore {
-        DeliveryStore(path: directory.queue, on: try EventLoop(), log: log.logger)
+        DeliveryStore(path: directory.queue, on: directory.loop, log: log.logger)
     }
 
     private func delivery(_ url: String) -> Delivery {
@@ -92,7 +92,7 @@ import Testing
     private func limited(_ change: (inout DeliveryStore.Limits) -> Void) throws -> DeliveryStore {
         var limits = DeliveryStore.Limits()
         change(&limits)
-        return DeliveryStore(path: directory.queue, limits: limits, on: try EventLoop(), log: log.logger)
+        return DeliveryStore(path: directory.queue, limits: limits, on: directory.loop, log: log.logger)
     }
 
     @Test func aFullStoreSaysSoUntilThereIsRoom() async throws {
@@ -274,7 +274,7 @@ import Testing
     @Test func whatCannotBeWrittenIsNotAccepted() async throws {
         // A file in the place of the directory.
         try directory.write("x", to: "openurl")
-        let store = DeliveryStore(path: directory.path + "/openurl/queue.sqlite", on: try EventLoop(), log: log.logger)
+        let store = DeliveryStore(path: directory.path + "/openurl/queue.sqlite", on: directory.loop, log: log.logger)
         await #expect(throws: DeliveryStore.Failure.self) { try await store.accept(delivery("app:1"), at: 0) }
         // Nor is what means nothing in a file.
         var options = OpenOptions()
@@ -285,8 +285,7 @@ import Testing
     }
 
     @Test func theEnvironmentSaysWhereItIs() async throws {
-        let loop = try EventLoop()
-        defer { loop.stop() }
+        let loop = directory.loop
         for variable in ["XDG_STATE_HOME", "HOME"] {
             let place = variable == "HOME" ? "\(directory.path)/.local/state" : directory.path
             let found = DeliveryStore(environment: [variable: directory.path], on: loop, log: log.logger)
@@ -303,8 +302,19 @@ import Testing
 final class TemporaryState: Sendable {
     let path = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)").path
     var queue: String { "\(path)/state/queue.sqlite" }
+    /// Stops with the test: descriptors of more than a thousand loops are more than Foundation's processes can wait for.
+    let loop: EventLoop
+
+    init() {
+        do {
+            loop = try EventLoop()
+        } catch {
+            fatalError("no descriptor is left: \(error)")
+        }
+    }
 
     deinit {
+        loop.stop()
         guard FileManager.default.fileExists(atPath: path) else { return }
         do {
             try FileManager.default.removeItem(atPath: path)

@@ -62,6 +62,10 @@ final class FakeHandlers: HandlerBus {
         }
     }
 
+    deinit {
+        loop.stop()
+    }
+
     // MARK: The test's side
 
     /// Makes questions about a name wait for ``release(_:)``.

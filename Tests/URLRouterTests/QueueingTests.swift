@@ -26,7 +26,7 @@ import Testing
         limits: URLRouter.Limits = .init(),
         stored: DeliveryStore.Limits = .init()
     ) throws -> URLRouter {
-        let store = DeliveryStore(path: directory.queue, limits: stored, on: try EventLoop(), log: log.logger)
+        let store = DeliveryStore(path: directory.queue, limits: stored, on: directory.loop, log: log.logger)
         let handlers = try handlers ?? [.test("com.example.app")]
         return URLRouter(handlers, on: bus, limits: limits, deliveries: store, log: log.logger)
     }
