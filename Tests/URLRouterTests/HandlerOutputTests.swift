@@ -193,10 +193,9 @@ private struct Journal {
         try #require(isBound && (!isListening || listen(socket, backlog) == 0))
     }
 
-    /// All of the first stream that is there, whose other end is closed; none of it is waited for.
+    /// All of the first stream that is there, until its other end is closed: a process that starts meanwhile may have it too.
     func nextStream() throws -> String {
         let stream = FileDescriptor(rawValue: accept(socket, nil, nil))
-        try #require(fcntl(stream.rawValue, F_SETFL, O_NONBLOCK) == 0)
         return try stream.closeAfter {
             var text: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 4096)
