@@ -104,9 +104,14 @@ private func run(
     process.arguments = arguments
     process.environment = environment
     process.currentDirectoryURL = directory
-    process.standardInput = try FileHandle(forReadingFrom: inputFile)
-    process.standardOutput = try FileHandle(forWritingTo: outputFile)
-    process.standardError = try FileHandle(forWritingTo: errorFile)
+    let handles = (
+        input: try FileHandle(forReadingFrom: inputFile),
+        output: try FileHandle(forWritingTo: outputFile),
+        errors: try FileHandle(forWritingTo: errorFile)
+    )
+    process.standardInput = handles.input
+    process.standardOutput = handles.output
+    process.standardError = handles.errors
     let status = try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Int32, any Error>) in
         process.terminationHandler = { ended.resume(returning: $0.terminationStatus) }
         do {
@@ -116,6 +121,8 @@ private func run(
             ended.resume(throwing: error)
         }
     }
+    // Foundation's process keeps them otherwise.
+    for handle in [handles.input, handles.output, handles.errors] { try handle.close() }
     return CommandRun(
         status: status,
         output: output == nil ? String(decoding: try Data(contentsOf: outputFile), as: UTF8.self) : "",

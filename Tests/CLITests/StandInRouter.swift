@@ -65,7 +65,7 @@ actor StandInRouter {
 
     init() async throws {
         bus = try await PrivateBus()
-        connection = try await Connection.open(.address(bus.address), on: try EventLoop())
+        connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         await connection.export([router, registry, lifecycle, queue], at: RouterService.path)
         _ = try await connection.requestName(RouterService.name)
     }

@@ -131,7 +131,7 @@ import Testing
             }
             for call in calls { try await call.value }
             #expect(answers.withLock { $0 } == Array(0..<300))
-            let preferring = Task(executorPreference: try EventLoop()) { () async throws -> Void in
+            let preferring = Task(executorPreference: try pair.bus.makeLoop()) { () async throws -> Void in
                 for _ in 0..<100 { #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a") }
             }
             try await preferring.value
@@ -172,7 +172,7 @@ import Testing
 
     @Test func closingFailsWhatIsInFlightAndWritesWhatWasSent() async throws {
         try await withPair { (pair: Pair) async throws in
-            let other = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
             let signals = try await pair.client.signals(Echo.played)
             let hanging = Task { try await other.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
             #expect(try await other.call(Echo.string, on: Echo.object, "") == "")

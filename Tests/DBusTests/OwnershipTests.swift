@@ -55,7 +55,7 @@ import Testing
             let name: BusName = "com.example.Moving"
             let rule = MatchRule(sender: name)
             #expect(try await pair.service.requestName(name) == .owned)
-            let other = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
             // The bus has both rules already, so the next subscriber asks for the owner and nothing else.
             let first = try await pair.client.signals(Echo.played, matching: rule)
             let (events, log) = AsyncStream.makeStream(of: Void.self)

@@ -145,7 +145,7 @@ import Testing
         limits.callsPerSender = 3
         limits.calls = 5
         try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
-            let other = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
             let full = CallError.remote(RemoteError(.limitsExceeded, "too many calls are waiting for an answer"))
             func hang(_ connection: Connection, _ count: UInt32) async -> [Task<Empty, any Error>] {
                 await Caller(connection).inOrder(0..<count) { _ in

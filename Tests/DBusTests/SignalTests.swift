@@ -143,7 +143,7 @@ import Testing
             let name: BusName = "com.example.Moving"
             let all = try await pair.client.signals(Echo.played)
             let signals = try await pair.client.signals(Echo.played, matching: MatchRule(sender: name))
-            let other = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
             try await pair.service.emit(Echo.played, from: "/", Arguments("nobody", 0))
             #expect(try await pair.service.requestName(name) == .owned)
             try await pair.service.emit(Echo.played, from: "/", Arguments("service", 0))
@@ -167,7 +167,7 @@ import Testing
         try await withPair { (pair: Pair) async throws in
             for round in 0..<20 {
                 let name: BusName = "com.example.Leaving"
-                let service = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+                let service = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
                 await service.export([Echo.exported()], at: Echo.path)
                 #expect(try await service.requestName(name) == .owned)
                 let owner = try #require(service.uniqueName)

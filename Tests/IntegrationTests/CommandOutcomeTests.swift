@@ -200,8 +200,9 @@ extension CommandRun {
         process.arguments = arguments
         process.environment = environment
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try FileHandle(forWritingTo: files[0])
-        process.standardError = try FileHandle(forWritingTo: files[1])
+        let handles = try files.map { try FileHandle(forWritingTo: $0) }
+        process.standardOutput = handles[0]
+        process.standardError = handles[1]
         let status = try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Int32, any Error>) in
             process.terminationHandler = { ended.resume(returning: $0.terminationStatus) }
             do {
@@ -211,6 +212,8 @@ extension CommandRun {
                 ended.resume(throwing: error)
             }
         }
+        // Foundation's process keeps them otherwise.
+        for handle in handles { try handle.close() }
         self.init(
             status: status,
             output: String(decoding: try Data(contentsOf: files[0]), as: UTF8.self),

@@ -31,7 +31,7 @@ final class Router: Sendable {
             for (id, arguments) in handlers { try Self.write(id, arguments, in: directory) }
             try prepare(directory)
         }
-        let connection = try await Connection.open(.address(bus.address), on: try EventLoop())
+        let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         self.connection = connection
         process = Process()
         let command = wrapper + [Self.products.appending(path: "openurld").path]
@@ -41,9 +41,11 @@ final class Router: Sendable {
         // Handlers inherit it, and none may keep the test's own output open.
         let log = bus.directory.appending(path: "openurld.log")
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
-        process.standardError = try FileHandle(forWritingTo: log)
+        let errors = try FileHandle(forWritingTo: log)
+        process.standardError = errors
         process.standardOutput = FileHandle.nullDevice
         try await Self.waitForOwner(of: RouterService.name, on: connection) { [process] in try process.run() }
+        try errors.close()
     }
 
     private static let schemes = URL(filePath: #filePath).deletingLastPathComponent()

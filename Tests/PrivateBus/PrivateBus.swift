@@ -1,5 +1,5 @@
 public import Foundation
-import Reactor
+public import Reactor
 import Synchronization
 
 /// A session bus of a test's own: a real `dbus-daemon` with directories of its own, never the user's.
@@ -15,6 +15,7 @@ public final class PrivateBus: Sendable {
     public let directory: URL
     private let process: Process
     private let place: Place
+    private let loops = Lock<[EventLoop]>([])
 
     /// The environment for what runs on this bus: the test's own, with the bus and directories of this object.
     public var environment: [String: String] {
@@ -65,13 +66,22 @@ public final class PrivateBus: Sendable {
             guard !data.isEmpty else { throw CocoaError(.fileReadUnknown) }
             text += String(decoding: data, as: UTF8.self)
         }
+        try output.fileHandleForReading.close()
         let lines = text.split(separator: "\n")
         address = String(lines[0])
         pid = Int32(lines[1]) ?? 0
     }
 
-    /// Ends the bus and removes the directory.
+    /// Makes a loop that ends with the bus, for a connection of a test's own.
+    public func makeLoop() throws -> EventLoop {
+        let loop = try EventLoop()
+        loops.withLock { $0.append(loop) }
+        return loop
+    }
+
+    /// Ends the bus and the loops that were made for it, and removes the directory.
     public func stop() {
+        for loop in loops.withLock({ $0 }) { loop.stop() }
         kill(pid, SIGKILL)
         // Foundation's object keeps itself alive until somebody has waited.
         process.waitUntilExit()

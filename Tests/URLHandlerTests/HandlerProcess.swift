@@ -29,7 +29,7 @@ final class HandlerProcess: Sendable {
 
     init(on bus: PrivateBus, _ behaviour: [String]) async throws {
         self.bus = bus
-        let connection = try await Connection.open(.address(bus.address), on: try EventLoop())
+        let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         router = connection
         _ = try await connection.requestName(RouterService.name)
         let (owners, continuation) = AsyncStream<BusName?>.makeStream()

@@ -85,7 +85,7 @@ import Testing
         let handler = try await HandlerProcess()
         defer { handler.stop() }
         try await handler.enterBackground()
-        let stranger = try await Connection.open(.address(handler.bus.address), on: try EventLoop())
+        let stranger = try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
         let error = OpenURLError(.notAllowed, "com.example.app is suspended by the router alone")
         await #expect(throws: CallError.remote(error.dbusError)) {
             try await stranger.call(HandlerInterface.suspend, on: handler.byName, Empty())

@@ -25,11 +25,11 @@ import Testing
         let bus = try await PrivateBus()
         defer { bus.stop() }
         let (calls, continuation) = AsyncStream<Call>.makeStream()
-        let program = try await Connection.open(.address(bus.address), on: try EventLoop())
+        let program = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         let members = members { continuation.yield($0) }
         await program.export([ExportedInterface(FreedesktopApplication.name, members)], at: "/org/example/My_App")
         let owner = try #require(program.uniqueName)
-        let router = try await Connection.open(.address(bus.address), on: try EventLoop())
+        let router = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         try await body(ConnectedHandlers(connection: router), owner, calls)
         continuation.finish()
     }

@@ -149,7 +149,7 @@ private struct Session {
 
     init(prepare: (URL) throws -> Void = { _ in }) async throws {
         bus = try await PrivateBus(prepare: prepare)
-        connection = try await Connection.open(.address(bus.address), on: try EventLoop())
+        connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
     }
 
     /// Plays systemd's manager.
