@@ -17,6 +17,8 @@ TEST_PACKAGES = $(BUILD_PACKAGES) desktop-file-utils libglib2.0-bin python3-dbus
 # Packages from elsewhere are built with their own settings: SwiftPM keeps this flag from them.
 ifeq ($(CI),true)
 STRICT = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+# Failures and the summary: what passes would hide them.
+BRIEF = --quiet
 endif
 
 # Everything that is installed, below PREFIX.
@@ -50,7 +52,7 @@ demo:
 
 test:
 	@Packaging/require $(TEST_PACKAGES)
-	swift test --disable-xctest $(STRICT)
+	swift test --disable-xctest $(BRIEF) $(STRICT)
 
 lint:
 	swift format lint --strict --recursive $(SWIFT_FILES)

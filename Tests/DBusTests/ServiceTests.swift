@@ -230,7 +230,8 @@ func run(_ command: [String], on bus: PrivateBus) throws -> String {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = command
-    process.environment = bus.environment
+    // Whatever the machine's language is, GLib's tools take and print UTF-8.
+    process.environment = bus.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
     let output = Foundation.Pipe()
     process.standardOutput = output
     try process.run()
