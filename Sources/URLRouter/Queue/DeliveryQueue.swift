@@ -137,9 +137,18 @@ final class DeliveryQueue {
     func stop() async {
         guard mayStart else { return }
         state = .stopping
-        if !onTheirWay.isEmpty { await withCheckedContinuation { idleWaiter = $0 } }
+        await idle()
         state = .closed
-        if accepting > 0 { await withCheckedContinuation { idleWaiter = $0 } }
+        await idle()
+    }
+
+    /// Returns when nothing is left of what the state has an end of.
+    private func idle() async {
+        // It is looked at when the task waits: it may be suspended on its way to there.
+        await withCheckedContinuation { continuation in
+            idleWaiter = continuation
+            resumeIfIdle()
+        }
     }
 
     private func resumeIfIdle() {

@@ -27,17 +27,23 @@ extension URLRouter {
 
     /// Waits until the handler is ready and everything that came before has been handed over.
     func turn(of request: OpenRequest, _ session: HandlerSession) async throws(OpenURLError) -> BusName {
-        switch request.turn {
-        case .granted(let owner): return owner
-        case .refused(let error): throw error
-        case .waiting, .suspended: break
+        var isSuspended = false
+        let result: Result<BusName, OpenURLError> = await withCheckedContinuation { continuation in
+            // Its turn may have come on the way to here, which leads through the loop for a task of somebody else's.
+            switch request.turn {
+            case .granted(let owner): return continuation.resume(returning: .success(owner))
+            case .refused(let error): return continuation.resume(returning: .failure(error))
+            case .waiting, .suspended: break
+            }
+            isSuspended = true
+            request.turn = .suspended(continuation)
+            let isInCircle = session.closesCircle(request)
+            let limit = isInCircle ? min(request.deadline, .now + limits.circleTimeout) : request.deadline
+            request.timer = loop.schedule(at: limit) { self.expire(request, session) }
         }
-        let isInCircle = session.closesCircle(request)
-        let limit = isInCircle ? min(request.deadline, .now + limits.circleTimeout) : request.deadline
-        request.timer = loop.schedule(at: limit) { self.expire(request, session) }
-        let result = await withCheckedContinuation { request.turn = .suspended($0) }
         if let timer = request.timer { loop.cancelTimer(timer) }
         let owner = try result.get()
+        guard isSuspended else { return owner }
         session.onTheirWay -= 1
         // Those that came meanwhile follow by way of the loop's jobs; this one is handed over before that.
         if session.onTheirWay == 0 { perform(.deliver, session) }

@@ -33,8 +33,10 @@ extension URLRouter {
 
     /// Returns when a handler's machine is in a state that fits; everything it waits for has a watchdog.
     func wait(for session: HandlerSession, until isReached: @escaping (HandlerMachine.State) -> Bool) async {
-        guard !isReached(session.machine.state) else { return }
-        await withCheckedContinuation { session.waiters.append((isReached, $0)) }
+        await withCheckedContinuation { continuation in
+            if isReached(session.machine.state) { return continuation.resume() }
+            session.waiters.append((isReached, continuation))
+        }
     }
 
     func perform(_ effect: HandlerMachine.Effect, _ session: HandlerSession) {
