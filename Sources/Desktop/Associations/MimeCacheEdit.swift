@@ -138,12 +138,12 @@ struct MimeCacheEdit {
 
     /// Whether a value has the ID in it, as an element or as a part of one.
     private func mayHoldElement(_ value: UnsafePointer<UInt8>, _ count: Int) -> Bool {
-        // Nearly every value is one ID with a separator, and of another length.
         if count <= element.count { return false }
-        if count > element.count + 2, value[count - 2] == Self.separator,
-            memchr(value, Int32(Self.separator), count) == UnsafeMutableRawPointer(mutating: value + count - 2)
+        // Nearly every value is one ID with a separator.
+        if let separator = memchr(value, Int32(Self.separator), count),
+            UnsafeRawPointer(separator) == UnsafeRawPointer(value + count - 2)
         {
-            return false
+            return count - 2 == element.count && memcmp(value, element, element.count) == 0
         }
         return memmem(value, count, element, element.count) != nil
     }

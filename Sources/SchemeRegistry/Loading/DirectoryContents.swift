@@ -59,29 +59,51 @@ struct DirectoryContents: Sendable, Hashable {
     }
 
     /// Looks again at some names, and at whatever else declares a handler with an id.
+    ///
+    /// - Returns: whether something is other than before.
     mutating func look(
         again names: Set<String>,
         orFor id: BundleIdentifier,
         in place: DirectoryPlace,
         files: inout ManifestFiles,
         now: Int64
-    ) {
-        let names = names.union(entries.filter { $0.handler?.id == id }.map(\.name))
-        entries.removeAll { names.contains($0.name) }
+    ) -> Bool {
+        let names = names.union(entries.lazy.filter { $0.handler?.id == id }.map(\.name))
+        var (old, new): ([Entry], [Entry]) = ([], [])
+        for name in names {
+            let position = position(of: name)
+            guard position < entries.endIndex, entries[position].name == name else { continue }
+            old.append(entries.remove(at: position))
+        }
         let resolved: ResolvedDirectory
         do throws(FileError) {
             resolved = try ResolvedDirectory(place.path)
         } catch {
             // It went away meanwhile, and the whole of it is looked at for that.
-            return
+            return !old.isEmpty
         }
         for name in names where faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
             guard let entry = Self.entry(name, in: place, resolved, before: nil, files: &files, now: now) else {
                 continue
             }
-            let position = entries.firstIndex { name.utf8.lexicographicallyPrecedes($0.name.utf8) } ?? entries.endIndex
-            entries.insert(entry, at: position)
+            entries.insert(entry, at: position(of: name))
+            new.append(entry)
         }
+        return old != new
+    }
+
+    /// Where an entry of a name is, or belongs.
+    private func position(of name: String) -> Int {
+        var (low, high) = (entries.startIndex, entries.endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].name.utf8.lexicographicallyPrecedes(name.utf8) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low
     }
 
     /// What an entry declares; nil for files that are nothing to the registry.

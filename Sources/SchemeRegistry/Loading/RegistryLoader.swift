@@ -55,7 +55,9 @@ public struct RegistryLoader: Sendable {
             next.append(DirectoryContents(of: place, before: found[precedence], files: &files, now: now))
         }
         files.forgetUnused()
-        return take(next)
+        guard next != found else { return false }
+        found = next
+        return takeFound()
     }
 
     /// Looks at what a registration of the user's may have changed, and at nothing else: for its own use right away. Other
@@ -69,14 +71,15 @@ public struct RegistryLoader: Sendable {
         guard let user = directories.user else { return update() }
         let place = DirectoryPlace(path: user, scope: .user, precedence: 0)
         let names = [name, HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
-        var next = found
-        next[0].look(again: Set(names.compactMap { $0 }), orFor: id, in: place, files: &files, now: currentTime())
-        return take(next)
+        let looked = Set(names.compactMap { $0 })
+        guard found[0].look(again: looked, orFor: id, in: place, files: &files, now: currentTime()) else {
+            return false
+        }
+        return takeFound()
     }
 
-    private mutating func take(_ next: [DirectoryContents]) -> Bool {
-        guard next != found else { return false }
-        found = next
+    /// Makes the registry that of what was found, where that is other than before.
+    private mutating func takeFound() -> Bool {
         paths = Set(directories.all.map(\.path) + found.flatMap(\.dependencies))
         let (handlers, diagnostics) = (found.flatMap(\.handlers), found.flatMap(\.diagnostics))
         guard handlers != loaded.handlers || diagnostics != loaded.diagnostics else { return false }
