@@ -95,8 +95,8 @@ struct HandlerIndex: Sendable {
     private func handler(_ slot: Slot) -> Handler? { slots[Int(slot)] }
 }
 
-/// What one list in the registry's order has and another has not.
-private func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler], added: [Handler]) {
+/// What one list in the registry's order has and another has not; a handler that changed is in both.
+func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler], added: [Handler]) {
     var removed: [Handler] = []
     var added: [Handler] = []
     var (old, new) = (old[...], new[...])

@@ -58,10 +58,11 @@ public struct DesktopPublication: Sendable {
     /// - Returns: as ``publish(_:)`` does, for these.
     public func publish(_ registry: Registry, insteadOf old: Registry) -> [Diagnostic] {
         var changes = Changes()
-        for handler in registry.handlers where handler.isPublished && old[handler.id] != handler {
+        let (removed, added) = differences(from: old.handlers, to: registry.handlers)
+        for handler in added where handler.isPublished {
             publish(handler, registry.applications, &changes)
         }
-        for handler in old.handlers where handler.isPublished && registry[handler.id] != handler {
+        for handler in removed where handler.isPublished {
             let new = registry[handler.id].flatMap { $0.isPublished ? $0 : nil }
             if let id = handler.desktopFileID, new?.desktopFileID == nil, isOwn(id, handler) {
                 withdrawEntry(id, &changes)

@@ -136,8 +136,9 @@ public actor RegistryStore {
             ]
             log.info("registry read", metadata: counts.mapValues { "\($0)" })
         }
-        // Nobody's answer waits for it; what has changed by then is read again.
-        loop.execute { self.assumeIsolated { $0.followPaths() } }
+        // Nobody's answer waits for it; what has changed by then is read again. A registration is a change of a directory that
+        // is followed already, so it comes by here once more.
+        if looking != .atNone { loop.execute { self.assumeIsolated { $0.followPaths() } } }
         let diagnostics = registry.diagnostics + registry.applications.diagnostics + publicationProblems
         warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
         return (handlersChanged, applicationsChanged)
