@@ -11,7 +11,8 @@ public import SystemPackage
 ///
 /// It is a task executor too, for `Task(executorPreference:)`: a continuation that is resumed in Swift 6.3 goes by way of
 /// the global executor back to its actor, which costs a change of threads twice and loses the order in which several were
-/// resumed. A task that prefers the loop comes straight back.
+/// resumed. A task that prefers the loop comes straight back. One that does not goes through the loop's jobs at each `await` of
+/// an actor's own methods, also where nothing waits: what decides whether it waits is looked at where its continuation is made.
 ///
 /// The thread starts with the first job and ends only after ``stop()``, when no job is left: a program has one loop or a few
 /// and shares them. A system that gives no thread ends the process, as nothing that waits on the loop could ever go on.

@@ -179,8 +179,9 @@ import Testing
                 ),
                 (
                     ["to:do", "two.desktop"], 64,
-                    "the scheme to:do holds ':'; a scheme is made of letters, digits, '+', '-' and '.'"
+                    "the scheme 'to:do' holds ':'; a scheme is made of letters, digits, '+', '-' and '.'"
                 ),
+                (["", "two.desktop"], 64, "the scheme '' is empty"),
             ] as [([String], Int32, String)] {
                 let run = try await openurl(["default"] + arguments, environment: environment)
                 #expect(run.status == status)

@@ -18,7 +18,7 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     /// What is wrong and what to do.
     public var description: String {
         switch self {
-        case .badScheme(let text, let error): "the scheme \(printable(text)) \(error)"
+        case .badScheme(let text, let error): "the scheme '\(printable(text))' \(error)"
         case .unknown(let id):
             "nothing is called \(printable(id)); `openurl list` shows handlers and applications"
         case .notClaimed(let id, let scheme): "\(id) does not claim \(scheme):; its manifest has to"
