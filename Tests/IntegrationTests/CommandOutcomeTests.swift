@@ -5,7 +5,7 @@ import PrivateBus
 import Testing
 
 /// What `openurl` prints and how it ends, with a real router and real handlers.
-@Suite(.timeLimit(.minutes(2))) struct CommandOutcomeTests {
+@Suite(.timeLimit(.minutes(10))) struct CommandOutcomeTests {
     @Test func aURLThatIsOpenedIsASuccessAndSaysNothing() async throws {
         let router = try await Router(["com.example.good": []])
         defer { router.stop() }

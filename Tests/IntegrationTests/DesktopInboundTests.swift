@@ -5,7 +5,7 @@ import PrivateBus
 import Testing
 
 /// Programs that know nothing of this system reach its handlers: through desktop entries, through the bus.
-@Suite(.timeLimit(.minutes(2))) struct DesktopInboundTests {
+@Suite(.timeLimit(.minutes(10))) struct DesktopInboundTests {
     private let url = "todo://www.acme.com?Quarterly%20Report#200806231300"
     private let id = "com.example.todo"
 

@@ -5,7 +5,7 @@ import PrivateBus
 import Testing
 
 /// The desktop's applications as handlers: over the bus, or as commands.
-@Suite(.timeLimit(.minutes(2))) struct DesktopOutboundTests {
+@Suite(.timeLimit(.minutes(10))) struct DesktopOutboundTests {
     /// Writes an application that is a shell script, and whose scheme is its name.
     private func script(_ name: String, _ body: String, in directory: URL, _ keys: String = "") throws {
         let file = directory.appending(path: "\(name).sh")

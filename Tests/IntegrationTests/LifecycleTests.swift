@@ -6,7 +6,7 @@ import PrivateBus
 import Testing
 
 /// What becomes of handlers between their URLs, with real processes.
-@Suite(.timeLimit(.minutes(2))) struct LifecycleTests {
+@Suite(.timeLimit(.minutes(10))) struct LifecycleTests {
     private static let first = "com.example.first"
     private static let second = "com.example.second"
 

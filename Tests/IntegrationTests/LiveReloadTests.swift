@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// What changes in the handlers' directories while the router runs.
-@Suite(.timeLimit(.minutes(2))) struct LiveReloadTests {
+@Suite(.timeLimit(.minutes(10))) struct LiveReloadTests {
     /// Writes a manifest where no router looks for it, and returns its path.
     private func stage(_ id: String, _ router: Router, extra: [String: Any] = [:]) throws -> URL {
         let directory = router.bus.directory.appending(path: "staging")

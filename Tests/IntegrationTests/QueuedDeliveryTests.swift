@@ -6,7 +6,7 @@ import PrivateBus
 import Testing
 
 /// URLs that are accepted now and delivered later, with real processes.
-@Suite(.timeLimit(.minutes(2))) struct QueuedDeliveryTests {
+@Suite(.timeLimit(.minutes(10))) struct QueuedDeliveryTests {
     private static let app = "com.example.app"
 
     private var queued: OpenOptions {

@@ -5,7 +5,7 @@ import PrivateBus
 import Testing
 
 /// Registering and unregistering over the bus while the router runs.
-@Suite(.timeLimit(.minutes(2))) struct RegistrationTests {
+@Suite(.timeLimit(.minutes(10))) struct RegistrationTests {
     /// Writes a manifest where no router looks for it, and returns its path.
     private func manifest(
         _ id: String,

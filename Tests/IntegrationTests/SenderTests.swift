@@ -4,7 +4,7 @@ import OpenURLBus
 import Testing
 
 /// Handlers that open each other's URLs, and what each is told of who sent them.
-@Suite(.timeLimit(.minutes(2))) struct SenderTests {
+@Suite(.timeLimit(.minutes(10))) struct SenderTests {
     @Test func aHandlerThatOpensAURLIsItsSource() async throws {
         let router = try await Router(["com.example.first": ["forward=second:x"], "com.example.second": []])
         defer { router.stop() }

@@ -1,7 +1,7 @@
 import Reactor
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DebouncerTests {
+@Suite(.timeLimit(.minutes(10))) struct DebouncerTests {
     @Test func aBurstIsOneAction() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }

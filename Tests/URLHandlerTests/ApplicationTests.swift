@@ -6,7 +6,7 @@ import Testing
 @testable import URLHandler
 
 /// The sequences of the delegate's methods, each with the state in which they are called.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct ApplicationTests {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct ApplicationTests {
     private let delegate = RecordingDelegate()
     private let url: GenericURL
     private let context: OpenContext

@@ -6,7 +6,7 @@ import Testing
 @testable import URLHandler
 
 /// Background tasks, with a router and without.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct BackgroundTaskTests {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct BackgroundTaskTests {
     private let progress = Progress()
     private let router = StandInTimekeeper()
 

@@ -7,7 +7,7 @@ import Testing
 /// One event at a time, in the order of arrival, until the last.
 ///
 /// The tests are on the main actor, so no event runs before a test waits for one.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct EventQueueTests {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct EventQueueTests {
     private let queue = EventQueue()
 
     /// Adds an event without waiting for its turn; it is in the queue when this returns.

@@ -7,7 +7,7 @@ import URLHandlerTesting
 @testable import URLHandler
 
 /// The driver takes a delegate through every sequence as the bus would.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct HandlerDriverTests {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct HandlerDriverTests {
     private let delegate = RecordingDelegate()
 
     @Test func eachEventReturnsItsStepsAndTheState() async throws {

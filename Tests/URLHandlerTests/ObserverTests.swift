@@ -5,7 +5,7 @@ import Testing
 @testable import URLHandler
 
 /// Who besides the delegate is told, and when.
-@MainActor @Suite(.timeLimit(.minutes(1))) struct ObserverTests {
+@MainActor @Suite(.timeLimit(.minutes(10))) struct ObserverTests {
     private let delegate = RecordingDelegate()
     private var application: Application { delegate.application }
 

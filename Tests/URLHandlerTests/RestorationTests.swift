@@ -7,7 +7,7 @@ import Testing
 @testable import URLHandler
 
 /// State that one process of a handler saves and the next one restores.
-@MainActor @Suite(.timeLimit(.minutes(1))) final class RestorationTests {
+@MainActor @Suite(.timeLimit(.minutes(10))) final class RestorationTests {
     private let directory: String
     private let path: String
     private var warnings: [String] = []

@@ -6,7 +6,7 @@ import Reactor
 import Testing
 
 /// What a handler's process does around the time in which it executes nothing.
-@Suite(.timeLimit(.minutes(1))) struct SuspensionTests {
+@Suite(.timeLimit(.minutes(10))) struct SuspensionTests {
     @Test func anIdleHandlerInTheBackgroundGivesItsNameUntilItGoesOn() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }

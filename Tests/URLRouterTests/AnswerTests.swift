@@ -5,7 +5,7 @@ import Testing
 @testable import URLRouter
 
 /// What the sender is told, for each answer of a handler.
-@Suite(.timeLimit(.minutes(1))) struct AnswerTests {
+@Suite(.timeLimit(.minutes(10))) struct AnswerTests {
     private static let handler: BusName = "com.example.app"
 
     private func answer(_ answer: Result<OpenAnswer, CallError>) async throws -> Result<OpenResult, OpenURLError> {

@@ -6,7 +6,7 @@ import Testing
 @testable import URLRouter
 
 /// Applications that are given URLs by `org.freedesktop.Application.Open`.
-@Suite(.timeLimit(.minutes(1))) struct BusApplicationTests {
+@Suite(.timeLimit(.minutes(10))) struct BusApplicationTests {
     private static let name: BusName = "org.example.App"
     private static let id = "org.example.App.desktop"
 

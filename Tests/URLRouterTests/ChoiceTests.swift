@@ -6,7 +6,7 @@ import Testing
 @testable import URLRouter
 
 /// Which handler gets a URL, and what the sender is told where none does.
-@Suite(.timeLimit(.minutes(1))) struct ChoiceTests {
+@Suite(.timeLimit(.minutes(10))) struct ChoiceTests {
     private let owner: BusName = ":1.1"
 
     /// Opens a URL, with a handler that says yes to everything.

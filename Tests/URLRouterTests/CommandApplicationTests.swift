@@ -9,7 +9,7 @@ import Testing
 @testable import URLRouter
 
 /// Applications that are commands, with real processes: what becomes of a URL when one is started.
-@Suite(.timeLimit(.minutes(1))) struct CommandApplicationTests {
+@Suite(.timeLimit(.minutes(10))) struct CommandApplicationTests {
     private let desktop: DesktopFixture
 
     init() throws {

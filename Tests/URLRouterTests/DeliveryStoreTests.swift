@@ -10,7 +10,7 @@ import Testing
 @testable import URLRouter
 
 /// Deliveries on disk.
-@Suite(.timeLimit(.minutes(1))) struct DeliveryStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct DeliveryStoreTests {
     private let directory = TemporaryState()
     private let log = RecordedLog()
 

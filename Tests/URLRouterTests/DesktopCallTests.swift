@@ -7,7 +7,7 @@ import Testing
 @testable import URLRouter
 
 /// What the router says to programs with `org.freedesktop.Application`, on a real bus.
-@Suite(.timeLimit(.minutes(1))) struct DesktopCallTests {
+@Suite(.timeLimit(.minutes(10))) struct DesktopCallTests {
     private static let name: BusName = "org.example.My-App"
 
     /// What a program was told: the method, the URLs, the platform data.

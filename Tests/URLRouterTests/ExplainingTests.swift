@@ -6,7 +6,7 @@ import Testing
 @testable import URLRouter
 
 /// What is said of a URL that is not opened.
-@Suite(.timeLimit(.minutes(1))) struct ExplainingTests {
+@Suite(.timeLimit(.minutes(10))) struct ExplainingTests {
     private let bus: FakeHandlers
     private let router: URLRouter
 

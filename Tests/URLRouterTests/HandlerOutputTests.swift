@@ -9,7 +9,7 @@ import Testing
 @testable import URLRouter
 
 /// Where the words of what the router starts go.
-@Suite(.timeLimit(.minutes(1))) struct HandlerOutputTests {
+@Suite(.timeLimit(.minutes(10))) struct HandlerOutputTests {
     private let log = RecordedLog()
     private let loop: EventLoop
 

@@ -10,7 +10,7 @@ import Testing
 @testable import URLRouter
 
 /// The scopes of the processes that the router starts, with a manager that the test plays on a bus of its own.
-@Suite(.timeLimit(.minutes(2))) struct ProcessScopeTests {
+@Suite(.timeLimit(.minutes(10))) struct ProcessScopeTests {
     @Test func aScopeIsNamedAfterItsApplicationByTheRuleOfUnitNames() {
         func name(_ id: String) -> String { TransientScope.name(id, 0xab) }
         #expect(name("com.acme.todolist") == "app-openurl-com.acme.todolist-ab.scope")

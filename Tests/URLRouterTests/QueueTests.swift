@@ -7,7 +7,7 @@ import Testing
 @testable import URLRouter
 
 /// Limits, order and deadlines of the requests for one handler.
-@Suite(.timeLimit(.minutes(1))) struct QueueTests {
+@Suite(.timeLimit(.minutes(10))) struct QueueTests {
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
 

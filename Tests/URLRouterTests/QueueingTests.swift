@@ -8,7 +8,7 @@ import Testing
 @testable import URLRouter
 
 /// URLs that are accepted now and delivered later.
-@Suite(.timeLimit(.minutes(1))) struct QueueingTests {
+@Suite(.timeLimit(.minutes(10))) struct QueueingTests {
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
     private let directory = TemporaryState()

@@ -7,7 +7,7 @@ import Testing
 @testable import URLRouter
 
 /// Who sends, and what follows from it.
-@Suite(.timeLimit(.minutes(1))) struct SenderTests {
+@Suite(.timeLimit(.minutes(10))) struct SenderTests {
     /// A connection of this process, which the tests make a handler's.
     private static let sender: BusName = ":1.50"
     private static let stranger: BusName = ":1.99"

@@ -5,7 +5,7 @@ import PrivateBus
 import Testing
 
 /// Hundreds of files that are broken, half-written or meant to do harm, all at once before a real router.
-@Suite(.timeLimit(.minutes(2))) struct HostileFilesTests {
+@Suite(.timeLimit(.minutes(10))) struct HostileFilesTests {
     @Test func eachHasItsDiagnosticOrIsIgnoredAndTheRestIsServed() async throws {
         var files: [String: HostileFile] = [:]
         let router = try await Router(["com.example.good": []]) { directory in
