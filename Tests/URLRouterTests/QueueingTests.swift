@@ -191,6 +191,22 @@ import Testing
         #expect(try await router.queuedURLs().map(\.state) == [.waiting])
     }
 
+    /// The end of the last delivery must not be missed between the look at it and the wait for it. Each time the two meet at
+    /// another moment.
+    @Test func endingWhileTheLastDeliveryEndsReturns() async throws {
+        for round in 0..<200 {
+            let bus = try FakeHandlers([handler: owner])
+            let router = try router(on: bus)
+            await router.startDeliveries()
+            _ = try await router.open("app:1", queued, caller: nil)
+            await bus.wait(for: .opened("app:1", at: owner))
+            bus.answer("app:1")
+            for _ in 0..<round % 40 { await bus.loop.run {} }
+            await router.stopDeliveries()
+            #expect(try await router.queuedURLs() == [])
+        }
+    }
+
     @Test func retryingTwiceDeliversOnce() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
