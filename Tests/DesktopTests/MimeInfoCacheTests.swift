@@ -3,9 +3,9 @@ import Testing
 
 @testable import Desktop
 
-@Suite struct MimeInfoCacheTests {
+final class MimeInfoCacheTests {
     private let tree: TemporaryTree
-    private let cache: MimeInfoCache
+    private var cache: MimeInfoCache
     private let file = "home/applications/mimeinfo.cache"
 
     init() throws {
@@ -21,7 +21,7 @@ import Testing
         try tree.writeEntry("home/applications/sub/a.desktop", claiming: "x-scheme-handler/foo;")
         try tree.writeEntry("home/applications/hidden.desktop", claiming: "x-scheme-handler/foo;", "Hidden=true")
         try tree.writeEntry("home/applications/try.desktop", claiming: "x-scheme-handler/foo;", "TryExec=/none")
-        try cache.add(id("new"), mimeTypes: ["x-scheme-handler/FOO", "bad"])
+        try cache.update(id("new"), claims: ["x-scheme-handler/FOO", "bad"], insteadOf: [])
         #expect(
             try tree.read(file) == """
                 [MIME Cache]
@@ -31,17 +31,29 @@ import Testing
                 """
         )
         // The same as by the program that everybody uses, which knows nothing of the entry that is to come.
-        try cache.remove(id("new"))
+        try cache.update(id("new"), claims: [], insteadOf: ["x-scheme-handler/foo", "bad"])
         let ours = try tree.read(file)
         _ = try run(["update-desktop-database", cache.directory])
         #expect(try tree.read(file) == ours)
     }
 
-    @Test(arguments: ["", "junk", "[Other]\na/b=c.desktop;\n", "a/b=x.desktop;\n"])
-    func somethingThatIsNoCacheIsMadeAnew(_ text: String) throws {
+    private static let unusual =
+        [
+            "", "junk", "[MIME Cache]", "[MIME Cache]\r\na/b=c.desktop;\r\n", "[Other]\na/b=c.desktop;\n",
+            "a/b=x.desktop;\n",
+        ]
+        + [
+            // Out of order, twice, without a key, a sign or an end, with a comment or another group.
+            "b/b=a.desktop;\na/b=c.desktop;\n", "a/b=c.desktop;\na/b=d.desktop;\n", "=c.desktop;\n", "junk\n",
+            "a/b=c.desktop;",
+            "# a=b\na/b=c.desktop;\n", "\na/b=c.desktop;\n", "a/b=c.desktop;\n[x=y]\nb/b=c.desktop\n", "a/b=c.desk\0\0",
+        ].map { "[MIME Cache]\n" + $0 }
+
+    @Test(arguments: unusual)
+    func whatNobodyWouldHaveWrittenIsMadeAnew(_ text: String) throws {
         try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x")
         try tree.write(text, to: file)
-        try cache.remove(id("none"))
+        try cache.update(id("none"), claims: [], insteadOf: [])
         #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;\n")
     }
 
@@ -62,26 +74,24 @@ import Testing
         #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/y=gone.desktop;\n")
     }
 
-    private static let changes: [(String, [String], String)] = [
-        // In order: a new line, an element, at the start, in the middle and at the end.
-        ("a/a=a;\nc/c=x;\n", ["b/b"], "a/a=a;\nb/b=m;\nc/c=x;\n"),
-        ("b/b=a;\n", ["a/a", "c/c"], "a/a=m;\nb/b=a;\nc/c=m;\n"),
-        ("b/b=a;z;\n", ["b/b"], "b/b=a;m;z;\n"), ("b/b=z;\n", ["b/b"], "b/b=m;z;\n"),
-        ("b/b=a", ["b/b"], "b/b=a;m;\n"),
-        ("b/b=m;\n", ["b/b"], "b/b=m;\n"), ("b/b=m;a", ["b/b"], "b/b=m;a"),
-        // It is taken from what it does not claim; a part of another name is none of it.
-        ("a/a=m;\nb/b=am;m;mm;\nc/c=mm;\n", [], "b/b=am;mm;\nc/c=mm;\n"),
-        ("a/a=a;m;\nb/b=m;\n", ["b/b", "c/c"], "a/a=a;\nb/b=m;\nc/c=m;\n"),
-        // Out of order, twice, with comments and groups around it.
-        ("c/c=a;\na/a=a;\n", ["a/a", "b/b"], "b/b=m;\nc/c=a;\na/a=a;m;\n"),
-        ("a/a=a;\na/a=b;\n", ["a/a"], "a/a=a;m;\na/a=b;m;\n"),
-        ("# m\na/a=a;\n\n[X]\na/a=m;\nb/b=m;\n", ["b/b"], "# m\na/a=a;\nb/b=m;\n\n[X]\na/a=m;\nb/b=m;\n"),
-        ("", ["b/b", "a/a"], "a/a=m;\nb/b=m;\n"),
-        ("junk\na/a=a;;b;\n", ["a/a"], "junk\na/a=a;b;m;\n"),
+    private static let changes: [(String, from: [String], to: [String], String)] = [
+        // A new line, an element, at the start, in the middle and at the end.
+        ("a/a=a;\nc/c=x;\n", [], ["b/b"], "a/a=a;\nb/b=m;\nc/c=x;\n"),
+        ("b/b=a;\n", [], ["a/a", "c/c", "c/d"], "a/a=m;\nb/b=a;\nc/c=m;\nc/d=m;\n"),
+        ("b/b=a;z;\n", [], ["b/b"], "b/b=a;m;z;\n"), ("b/b=z;\n", [], ["b/b"], "b/b=m;z;\n"),
+        ("b/b=a\n", [], ["b/b"], "b/b=a;m;\n"), ("b/b=a;;c;\n", [], ["b/b"], "b/b=a;c;m;\n"),
+        ("", [], ["b/b", "a/a"], "a/a=m;\nb/b=m;\n"),
+        // What is like that already.
+        ("b/b=m;\n", [], ["b/b"], "b/b=m;\n"), ("b/b=m;a\n", ["b/b", "c/c"], ["b/b"], "b/b=m;a\n"),
+        // It is taken from what it does not claim any more; a part of another name is none of it.
+        ("a/a=m;\nb/b=am;m;mm;\nc/c=mm;\n", ["a/a", "b/b", "c/c"], [], "b/b=am;mm;\nc/c=mm;\n"),
+        ("a/a=a;m;\nb/b=m;\n", ["a/a", "b/b"], ["b/b", "c/c"], "a/a=a;\nb/b=m;\nc/c=m;\n"),
+        // A type that is the start of another one, and what sorts around the sign.
+        ("a/a=a;\na/a+x=b;\n", [], ["a/a+w", "a/aa"], "a/a=a;\na/a+w=m;\na/a+x=b;\na/aa=m;\n"),
     ]
 
     @Test(arguments: changes)
-    func edits(_ before: String, _ types: [String], _ after: String) throws {
+    func edits(_ before: String, from: [String], to types: [String], _ after: String) throws {
         func lines(_ text: String) -> String {
             // Short names stand for IDs.
             text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -91,43 +101,62 @@ import Testing
             }.joined(separator: "\n")
         }
         try tree.write("[MIME Cache]\n" + lines(before), to: file)
-        try cache.add(id("m"), mimeTypes: types)
+        try cache.update(id("m"), claims: types, insteadOf: from)
         #expect(try tree.read(file) == "[MIME Cache]\n" + lines(after))
     }
 
-    @Test func linesOfOtherSystems() throws {
-        try tree.write("[MIME Cache]\r\na/a=m.desktop\r\nb/b=m.desktop;x.desktop\r\n", to: file)
-        try cache.add(id("m"), mimeTypes: ["a/a"])
-        #expect(try tree.read(file) == "[MIME Cache]\r\na/a=m.desktop\r\nb/b=x.desktop;\n")
-    }
-
-    /// 300 random changes, each compared with a table that is changed alike.
+    /// 300 random changes, some of them by others, each compared with a table that is changed alike.
     @Test func manyChangesInARow() throws {
         var generator = SeededGenerator(seed: 0xCAC4E)
         let types = (0..<40).map { "x-scheme-handler/s\($0)" }
         let ids = try ["a", "aa", "b", "b.b", "org.x.Y", "z;z"].map(id)
-        var model: [String: Set<DesktopFileID>] = [:]
+        var model: [DesktopFileID: Set<String>] = [:]
         try tree.write("[MIME Cache]\n", to: file)
         for _ in 0..<300 {
             let changed = ids.randomElement(using: &generator)!
-            let claims = types.filter { _ in generator.chance(15) }
+            let claims = Set(generator.chance(20) ? [] : types.filter { _ in generator.chance(15) })
             if generator.chance(20) {
-                try cache.remove(changed)
-                for type in types { model[type]?.remove(changed) }
+                // As another program does it.
+                model[changed] = claims
+                try tree.write(text(of: model), to: file)
             } else {
-                try cache.add(changed, mimeTypes: claims)
-                for type in types {
-                    if claims.contains(type) {
-                        model[type, default: []].insert(changed)
-                    } else {
-                        model[type]?.remove(changed)
-                    }
-                }
+                try cache.update(changed, claims: claims, insteadOf: model[changed] ?? [])
+                model[changed] = claims
             }
-            let expected = model.filter { !$0.value.isEmpty }
-                .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-                .map { "\($0.key)=\(KeyFileText.strings($0.value.sorted().map(\.rawValue)))\n" }.joined()
-            #expect(try tree.read(file) == "[MIME Cache]\n" + expected)
+            #expect(try tree.read(file) == text(of: model))
+        }
+    }
+
+    private func text(of claims: [DesktopFileID: Set<String>]) -> String {
+        let lines = Set(claims.values.joined()).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { type in
+            "\(type)=\(KeyFileText.strings(claims.filter { $0.value.contains(type) }.keys.sorted().map(\.rawValue)))\n"
+        }
+        return "[MIME Cache]\n" + lines.joined()
+    }
+
+    @Test func whatAnotherProgramHasPutInItsPlaceIsLookedAt() throws {
+        try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x")
+        try cache.update(id("a"), claims: ["x-scheme-handler/x"], insteadOf: [])
+        try tree.write("[MIME Cache]\nx-scheme-handler/y=b.desktop;\nx-scheme-handler/x=b.desktop;\n", to: file)
+        try cache.update(id("c"), claims: ["x-scheme-handler/x"], insteadOf: [])
+        #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;c.desktop;\n")
+    }
+
+    /// Whatever the bytes are: what is not concerned stays, and what should be in it is in it.
+    @Test func anyBytesCanBeLookedAt() throws {
+        var generator = SeededGenerator(seed: 0xB17E5)
+        let alphabet = Array("ab/=;\n\\\r#[\0\u{E9}".utf8)
+        for _ in 0..<2000 {
+            let bytes = (0..<Int.random(in: 0...60, using: &generator)).map { _ in
+                alphabet.randomElement(using: &generator)!
+            }
+            let contents = MimeCacheContents(generator.chance(50) ? Array("[MIME Cache]\n".utf8) + bytes : bytes)
+            let pieces = contents.changing(try id("a"), claims: ["a/a", "b/b"], insteadOf: ["a/b"])
+            let changed = MimeCacheContents(pieces.map { Array($0.joined()) } ?? contents.bytes)
+            if contents.isOrdered {
+                #expect(changed.isOrdered)
+                #expect(changed.changing(try id("a"), claims: ["a/a", "b/b"], insteadOf: ["a/b"]) == nil)
+            }
         }
     }
 
@@ -139,7 +168,7 @@ import Testing
             "home/applications/new.desktop",
             claiming: "x-scheme-handler/scheme5x;x-scheme-handler/scheme7"
         )
-        try cache.add(id("new"), mimeTypes: ["x-scheme-handler/scheme5x", "x-scheme-handler/scheme7"])
+        try cache.update(id("new"), claims: ["x-scheme-handler/scheme5x", "x-scheme-handler/scheme7"], insteadOf: [])
         #expect(
             try tree.read(file).contains("\nx-scheme-handler/scheme5=other.desktop;\nx-scheme-handler/scheme50=other")
         )
@@ -158,7 +187,9 @@ import Testing
     @Test func whatCannotBeReadIsNotReplaced() throws {
         let place = "\(tree.path)/\(file)"
         #expect(mkfifo(place, 0o600) == 0)
-        #expect(throws: DesktopWriteError(place, "is a FIFO, not a file")) { try cache.remove(id("a")) }
+        #expect(throws: DesktopWriteError(place, "is a FIFO, not a file")) {
+            try cache.update(id("a"), claims: [], insteadOf: [])
+        }
         #expect(throws: DesktopWriteError(place, "is a FIFO, not a file")) { try cache.rebuild() }
     }
 }

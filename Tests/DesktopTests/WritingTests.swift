@@ -157,7 +157,8 @@ import Testing
     @Test func theDesktopSeesTheDefaultAndWeSeeTheDesktops() throws {
         try tree.writeEntry("home/applications/a.desktop")
         try tree.writeEntry("home/applications/b.desktop", claiming: type)
-        try MimeInfoCache(directory: "\(tree.path)/home/applications").rebuild()
+        var cache = MimeInfoCache(directory: "\(tree.path)/home/applications")
+        try cache.rebuild()
         try file.setDefault(a, for: type)
         let gio = try run(["gio", "mime", type], environment: tree.environment)
         #expect(gio.split(separator: "\n").first?.hasSuffix(": a.desktop") == true, "\(gio)")

@@ -5,9 +5,9 @@ import Testing
 @testable import SchemeRegistry
 
 /// Which files are written and removed for the desktop and the bus, and which are nobody's business.
-struct DesktopPublicationTests {
+final class DesktopPublicationTests {
     private let root: TemporaryDirectory
-    private let publication: DesktopPublication
+    private var publication: DesktopPublication
     private let command: String
 
     init() throws {
@@ -150,8 +150,8 @@ struct DesktopPublicationTests {
         let handler = try Handler.test("com.acme.app")
         #expect(publish(handler) == [])
         let moved = try root.writeProgram("opt/openurl")
-        let publication = try #require(DesktopPublication(in: root.desktop(), command: moved))
-        #expect(publication.publish(registry([handler])) == [])
+        var other = try #require(DesktopPublication(in: root.desktop(), command: moved))
+        #expect(other.publish(registry([handler])) == [])
         #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(moved) -- %u\n") == true)
         #expect(try root.read("\(services)/com.acme.app.service")?.contains("Exec=\(moved) activate") == true)
         // So is the one whose command is gone, which the desktop does not list any more.
@@ -169,6 +169,40 @@ struct DesktopPublicationTests {
         #expect(publish(Array(handlers[..<28]), insteadOf: handlers) == [])
         let rest = (0..<28).map { "x-scheme-handler/s\($0)=com.acme.h\($0).desktop;" }.sorted()
         #expect(try cached().sorted() == rest)
+    }
+
+    /// What the desktop was found to have is from before all that.
+    @Test func aHandlerThatComesBackAtOnceIsPublishedAgain() throws {
+        let handler = try Handler.test("com.acme.app", opening: ["old"])
+        #expect(publish(handler) == [])
+        let written = try files().map { try root.read($0) }
+        let (all, none) = (registry([handler]), Registry(handlers: [], applications: registry([]).applications))
+        #expect(publication.publish(none, insteadOf: all) == [])
+        #expect(try files() == [cache])
+        #expect(publication.publish(all, insteadOf: none) == [])
+        #expect(try files().map { try root.read($0) } == written)
+
+        let changed = Registry(
+            handlers: [try .test("com.acme.app", opening: ["new"])],
+            applications: all.applications
+        )
+        #expect(publication.publish(changed, insteadOf: all) == [])
+        #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
+        #expect(publication.publish(all, insteadOf: changed) == [])
+        #expect(try files().map { try root.read($0) } == written)
+    }
+
+    /// What such an entry claimed is not known, so the cache is made anew.
+    @Test(arguments: [false, true]) func anEntryThatWasLeftIsTakenUp(isIncremental: Bool) throws {
+        let handler = try Handler.test("com.acme.app", opening: ["todo"])
+        try root.write(
+            "[Desktop Entry]\nType=Application\nName=a\nExec=\(command) -- %u\nMimeType=x-scheme-handler/left;\n"
+                + "X-OpenURL-Handler=com.acme.app\n",
+            to: "\(applications)/com.acme.app.desktop"
+        )
+        try root.write("[MIME Cache]\nx-scheme-handler/left=com.acme.app.desktop;\n", to: cache)
+        #expect((isIncremental ? publish([handler], insteadOf: []) : publish(handler)) == [])
+        #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
     @Test func whatALossOfPowerTookAwayIsMadeAnewAtTheStart() throws {

@@ -1,3 +1,4 @@
+import Desktop
 import FoundationEssentials
 import Glibc
 import SQLite

@@ -1,3 +1,4 @@
+import Desktop
 import Testing
 
 @testable import SchemeRegistry

@@ -68,7 +68,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
     }
 
     /// Writes the entry into a directory of entries, in one step. The directory's cache does not know of it yet:
-    /// ``MimeInfoCache/add(_:mimeTypes:)``.
+    /// ``MimeInfoCache/update(_:claims:insteadOf:)``.
     ///
     /// - Parameter isDurable: whether it is on the disk when this returns.
     public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(DesktopWriteError) {

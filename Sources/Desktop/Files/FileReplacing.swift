@@ -29,16 +29,20 @@ public struct DesktopWriteError: Error, Hashable, CustomStringConvertible {
 func replaceFile(_ path: String, with bytes: [UInt8], isDurable: Bool = true) throws(DesktopWriteError) {
     let (target, old) = try replacedFile(path)
     if let old, old.st_size == bytes.count, isUnchanged(target, bytes) { return }
-    try replaceFile(target, old, with: [bytes[...]], isDurable: isDurable)
+    _ = try replaceFile(target, old, with: [bytes[...]], isDurable: isDurable)
 }
 
 /// Puts a file of megabytes that can be made anew, and differs for sure, in the place of an old one, as
 /// ``replaceFile(_:with:isDurable:)`` does; it is not waited for.
 ///
 /// - Parameter pieces: what the contents are made of, in order.
-func replaceDerivedFile(_ path: String, with pieces: [ArraySlice<UInt8>]) throws(DesktopWriteError) {
+/// - Returns: the file as it is now.
+func replaceDerivedFile(
+    _ path: String,
+    with pieces: [ArraySlice<UInt8>]
+) throws(DesktopWriteError) -> FileVersion {
     let (target, old) = try replacedFile(path)
-    try replaceFile(target, old, with: pieces, isDurable: false)
+    return try replaceFile(target, old, with: pieces, isDurable: false)
 }
 
 /// Whether a file has zeros in it, as a loss of power leaves one that was not waited for, whose blocks are reserved before it is
@@ -57,14 +61,14 @@ private func replaceFile(
     _ old: stat?,
     with pieces: [ArraySlice<UInt8>],
     isDurable: Bool
-) throws(DesktopWriteError) {
+) throws(DesktopWriteError) -> FileVersion {
     let directory = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
     let name = target.dropFirst(directory.count + 1)
     try makeDirectory(directory)
 
     let (temporary, descriptor) = try temporaryFile(in: directory, for: name)
+    defer { close(descriptor) }
     do throws(FileError) {
-        defer { close(descriptor) }
         if let old, fchmod(descriptor, old.st_mode & 0o7777) != 0 { throw FileError(code: errno) }
         if isDurable {
             for piece in pieces { try write(piece, to: descriptor) }
@@ -84,6 +88,10 @@ private func replaceFile(
         unlink(temporary)
         throw DesktopWriteError(target, "cannot be replaced: \(error.reason)")
     }
+    // Taking its name was a change of it.
+    var status = stat()
+    fstat(descriptor, &status)
+    return FileVersion(status)
 }
 
 /// Removes a file or a link, if there is one.

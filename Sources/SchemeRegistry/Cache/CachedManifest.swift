@@ -1,3 +1,5 @@
+import Desktop
+
 /// What is known about a manifest's file: what it says, and in which version.
 struct CachedManifest: Sendable, Hashable {
     let version: FileVersion

@@ -1,3 +1,4 @@
+import Desktop
 import Glibc
 
 /// When a handler was registered: the time of its entry in the directory, in nanoseconds since 1970.
@@ -11,7 +12,7 @@ public struct RegistrationDate: Sendable, Hashable, Comparable {
     }
 
     init(modificationOf status: stat) {
-        nanoseconds = SchemeRegistry.nanoseconds(status.st_mtim)
+        nanoseconds = Desktop.nanoseconds(status.st_mtim)
     }
 
     /// Whether the left date is the earlier one.

@@ -12,7 +12,7 @@ public struct DesktopPublication: Sendable {
     private let serviceDirectory: String
     /// The other directories in which the bus finds services.
     private let otherServiceDirectories: [String]
-    private let cache: MimeInfoCache
+    private var cache: MimeInfoCache
     /// The absolute path of the command.
     private let command: String
 
@@ -33,15 +33,29 @@ public struct DesktopPublication: Sendable {
 
     /// Brings all that is published into line with a registry, and removes what is left of handlers that are gone.
     ///
+    /// - Parameter registry: with the desktop's applications as they are now.
     /// - Returns: what could not be written, and which handlers others stand before.
-    public func publish(_ registry: Registry) -> [Diagnostic] {
+    public mutating func publish(_ registry: Registry) -> [Diagnostic] {
         var changes = Changes()
+        let entries = registry.applications.entries.entries
         let handlers = registry.publishedHandlers
-        for handler in handlers { publish(handler, registry.applications, &changes) }
+        for handler in handlers {
+            publishService(handler, &changes)
+            guard let id = handler.desktopFileID else { continue }
+            let entry = entries[id]
+            guard
+                entry?.handler != handler.id.rawValue || entry?.command?.program != command
+                    || entry?.name != handler.name
+                    || entry?.urlSchemes.sorted() != handler.schemes.map(\.rawValue).sorted()
+            else { continue }
+            publishEntry(of: handler, id, insteadOf: entry?.mimeTypes, beside: entry, &changes)
+        }
         let ids = Set(handlers.map(\.id.rawValue))
         let withEntry = Set(handlers.filter { $0.desktopFileID != nil }.map(\.id.rawValue))
-        for entry in registry.applications.entries.entries.values where entry.isIn(applicationDirectory) {
-            if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry.id, &changes) }
+        for entry in entries.values where entry.isIn(applicationDirectory) {
+            if let id = entry.handler, !withEntry.contains(id) {
+                withdrawEntry(entry.id, claiming: entry.mimeTypes, &changes)
+            }
         }
         changes.attempt(serviceDirectory) { () throws(DesktopWriteError) in
             for name in try DBusServiceFile.marked(in: serviceDirectory) where !ids.contains(name) {
@@ -55,17 +69,27 @@ public struct DesktopPublication: Sendable {
 
     /// Brings what is published into line after a change of the registry, looking only at the handlers that differ.
     ///
+    /// - Parameter registry: its applications may be those of before the last changes that were published.
     /// - Returns: as ``publish(_:)`` does, for these.
-    public func publish(_ registry: Registry, insteadOf old: Registry) -> [Diagnostic] {
+    public mutating func publish(_ registry: Registry, insteadOf old: Registry) -> [Diagnostic] {
         var changes = Changes()
         let (removed, added) = differences(from: old.handlers, to: registry.handlers)
         for handler in added where handler.isPublished {
-            publish(handler, registry.applications, &changes)
+            publishService(handler, &changes)
+            guard let id = handler.desktopFileID else { continue }
+            let before = old[handler.id]?.mimeTypes
+            publishEntry(
+                of: handler,
+                id,
+                insteadOf: before,
+                beside: registry.applications.entries.entries[id],
+                &changes
+            )
         }
         for handler in removed where handler.isPublished {
             let new = registry[handler.id].flatMap { $0.isPublished ? $0 : nil }
             if let id = handler.desktopFileID, new?.desktopFileID == nil, isOwn(id, handler) {
-                withdrawEntry(id, &changes)
+                withdrawEntry(id, claiming: handler.mimeTypes, &changes)
             }
             if new == nil { withdrawService(handler, &changes) }
         }
@@ -73,35 +97,39 @@ public struct DesktopPublication: Sendable {
         return changes.diagnostics
     }
 
-    private func publish(_ handler: Handler, _ applications: Applications, _ changes: inout Changes) {
-        publishService(handler, &changes)
-        guard let id = handler.desktopFileID else { return }
-        let existing = applications.entries.entries[id]
+    /// Writes a handler's entry.
+    ///
+    /// - Parameters:
+    ///   - types: what the one before claimed, if that is known.
+    ///   - existing: what the desktop took for it when it was looked at last.
+    private func publishEntry(
+        of handler: Handler,
+        _ id: DesktopFileID,
+        insteadOf types: [String]?,
+        beside existing: DesktopEntry?,
+        _ changes: inout Changes
+    ) {
         if let existing, existing.handler != handler.id.rawValue {
             // An entry of a package that leads to the command is as good as one that is written here.
             guard !existing.isOwn else { return }
             let reason = "is another program's entry, which the desktop takes instead of \(handler.id)"
             return changes.diagnostics.append(Diagnostic(severity: .warning, file: existing.file, reason: reason))
         }
-        if let existing, existing.command?.program == command, existing.name == handler.name,
-            existing.urlSchemes.sorted() == handler.schemes.map(\.rawValue).sorted()
-        {
-            return
-        }
-        if existing == nil, !isFree(id, handler) {
-            let file = "\(applicationDirectory)/\(id)"
+        let file = "\(applicationDirectory)/\(id)"
+        let isThere = DesktopEntryFile.exists(id, in: applicationDirectory)
+        guard !isThere || isOwn(id, handler) || DesktopEntryFile.isLost(id, in: applicationDirectory) else {
             let reason = "is in the place of the entry for \(handler.id), and was not written for it"
             return changes.diagnostics.append(Diagnostic(severity: .warning, file: file, reason: reason))
         }
         do {
             var entry = try DesktopEntryFile(name: handler.name, command: [command, "--"], urls: .one)
-            entry.mimeTypes = handler.schemes.map(\.mimeType)
+            entry.mimeTypes = handler.mimeTypes
             entry.isHiddenFromMenus = true
             entry.handler = handler.id.rawValue
             try entry.write(as: id, in: applicationDirectory, isDurable: false)
-            changes.claims[id] = entry.mimeTypes
+            changes.claims[id] = (entry.mimeTypes, types ?? (isThere ? nil : []))
         } catch {
-            changes.add("\(applicationDirectory)/\(id)", error)
+            changes.add(file, error)
         }
     }
 
@@ -120,11 +148,11 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    private func withdrawEntry(_ id: DesktopFileID, _ changes: inout Changes) {
+    private func withdrawEntry(_ id: DesktopFileID, claiming types: [String], _ changes: inout Changes) {
         changes.attempt("\(applicationDirectory)/\(id)") { () throws(DesktopWriteError) in
             try DesktopEntryFile.remove(id, in: applicationDirectory)
         }
-        changes.claims[id] = []
+        changes.claims[id] = ([], types)
     }
 
     private func withdrawService(_ handler: Handler, _ changes: inout Changes) {
@@ -135,32 +163,27 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    /// Whether nothing stands in the user's directory in the place of an entry, or one that was written for the handler.
-    private func isFree(_ id: DesktopFileID, _ handler: Handler) -> Bool {
-        !DesktopEntryFile.exists(id, in: applicationDirectory) || isOwn(id, handler)
-            || DesktopEntryFile.isLost(id, in: applicationDirectory)
-    }
-
     private func isOwn(_ id: DesktopFileID, _ handler: Handler) -> Bool {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
         guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { return false }
         return entry.handler == handler.id.rawValue
     }
 
-    private func updateCache(_ changes: inout Changes) {
+    private mutating func updateCache(_ changes: inout Changes) {
         let claims = changes.claims
         guard !claims.isEmpty else { return }
         changes.attempt(cache.path) { () throws(DesktopWriteError) in
-            guard claims.count <= Self.editLimit else { return try cache.rebuild() }
-            for (id, types) in claims { try cache.add(id, mimeTypes: types) }
+            let isKnown = claims.values.allSatisfy { $0.before != nil }
+            guard isKnown, claims.count <= Self.editLimit else { return try cache.rebuild() }
+            for (id, types) in claims { try cache.update(id, claims: types.now, insteadOf: types.before ?? []) }
         }
     }
 
     /// What was changed, and what went wrong.
     private struct Changes {
         var diagnostics: [Diagnostic] = []
-        /// The MIME types that entries claim now.
-        var claims: [DesktopFileID: [String]] = [:]
+        /// The MIME types that entries claim now, and those that they claimed before if that is known.
+        var claims: [DesktopFileID: (now: [String], before: [String]?)] = [:]
 
         mutating func add(_ file: String, _ error: any Error) {
             let problem = error as? DesktopWriteError
@@ -186,6 +209,9 @@ extension Registry {
 extension Handler {
     /// Whether the desktop is told of it: a handler of the system's is the desktop's own already.
     fileprivate var isPublished: Bool { program != nil && !isFixed }
+
+    /// The types of what it opens.
+    fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) }
 
     /// What the desktop knows the handler by; `nil` where it opens nothing.
     var desktopFileID: DesktopFileID? {

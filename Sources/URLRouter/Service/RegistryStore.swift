@@ -23,7 +23,7 @@ public actor RegistryStore {
     private let directories: RegistryDirectories
     private let desktop: DesktopDirectories
     private let cache: ManifestCache?
-    private let publication: DesktopPublication?
+    private var publication: DesktopPublication?
     private let loop: EventLoop
     private let log: Logger
     private var loader: RegistryLoader

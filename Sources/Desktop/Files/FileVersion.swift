@@ -1,16 +1,16 @@
-import Glibc
+package import Glibc
 
 /// Which file it is and in which state: two reads of the same version give the same bytes.
-struct FileVersion: Sendable, Hashable {
-    let device: UInt64
-    let inode: UInt64
-    let size: Int64
+package struct FileVersion: Sendable, Hashable {
+    package let device: UInt64
+    package let inode: UInt64
+    package let size: Int64
     /// When its contents changed, in nanoseconds since 1970.
-    let modified: Int64
+    package let modified: Int64
     /// When anything about it changed, which no program can set.
-    let changed: Int64
+    package let changed: Int64
 
-    init(_ status: stat) {
+    package init(_ status: stat) {
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         size = Int64(status.st_size)
@@ -18,7 +18,7 @@ struct FileVersion: Sendable, Hashable {
         changed = nanoseconds(status.st_ctim)
     }
 
-    init(device: UInt64, inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
+    package init(device: UInt64, inode: UInt64, size: Int64, modified: Int64, changed: Int64) {
         self.device = device
         self.inode = inode
         self.size = size
@@ -30,18 +30,18 @@ struct FileVersion: Sendable, Hashable {
     ///
     /// File systems take the time from a clock that ticks only every few milliseconds, so of two changes within one tick
     /// the second leaves no mark.
-    func isSettled(at now: Int64) -> Bool { now - changed > 100_000_000 }
+    package func isSettled(at now: Int64) -> Bool { now - changed > 100_000_000 }
 }
 
 /// A time in nanoseconds since 1970; the last that there is for one beyond the year 2262.
-func nanoseconds(_ time: timespec) -> Int64 {
+package func nanoseconds(_ time: timespec) -> Int64 {
     let (seconds, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
     let (sum, carried) = seconds.addingReportingOverflow(Int64(time.tv_nsec))
     return overflow || carried ? .max : sum
 }
 
 /// The time of day in nanoseconds since 1970.
-func currentTime() -> Int64 {
+package func currentTime() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return nanoseconds(time)
