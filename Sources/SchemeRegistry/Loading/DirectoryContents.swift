@@ -60,14 +60,14 @@ struct DirectoryContents: Sendable, Hashable {
 
     /// Looks again at some names, and at whatever else declares a handler with an id.
     ///
-    /// - Returns: whether something is other than before.
+    /// - Returns: the handlers that were declared by what is other than before, and those that are now; `nil` if all is as it was.
     mutating func look(
         again names: Set<String>,
         orFor id: BundleIdentifier,
         in place: DirectoryPlace,
         files: inout ManifestFiles,
         now: Int64
-    ) -> Bool {
+    ) -> (removed: [Handler], added: [Handler])? {
         let names = names.union(entries.lazy.filter { $0.handler?.id == id }.map(\.name))
         var (old, new): ([Entry], [Entry]) = ([], [])
         for name in names {
@@ -80,7 +80,7 @@ struct DirectoryContents: Sendable, Hashable {
             resolved = try ResolvedDirectory(place.path)
         } catch {
             // It went away meanwhile, and the whole of it is looked at for that.
-            return !old.isEmpty
+            return old.isEmpty ? nil : (old.compactMap(\.handler), [])
         }
         for name in names where faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
             guard let entry = Self.entry(name, in: place, resolved, before: nil, files: &files, now: now) else {
@@ -89,7 +89,7 @@ struct DirectoryContents: Sendable, Hashable {
             entries.insert(entry, at: position(of: name))
             new.append(entry)
         }
-        return old != new
+        return old == new ? nil : (old.compactMap(\.handler), new.compactMap(\.handler))
     }
 
     /// Where an entry of a name is, or belongs.

@@ -40,16 +40,21 @@ struct RegistryEntry {
 
     /// Reads the handler that the entry declares, with warnings about what it asks for and does not get.
     ///
-    /// A bare manifest in a registry's directory has to be called by its id; `name` is what it is called there.
+    /// A bare manifest in a registry's directory has to be called by its id; `name` is what it is called there. What the property
+    /// list says is read, unless it is known.
     func handler(
         scope: RegistryDirectories.Scope,
         precedence: Int,
         named name: String? = nil,
+        saying known: HandlerManifest? = nil,
         from files: inout ManifestFiles,
         now: Int64 = currentTime()
     ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
         let (resolved, date, isLink) = try locate()
-        let manifest = try manifest(resolved: resolved, isLink: isLink, from: &files, now: now)
+        let manifest =
+            if let known { known } else {
+                try manifest(resolved: resolved, isLink: isLink, from: &files, now: now)
+            }
         if let name, form == .manifest, name != form.entryName(of: manifest.identifier) {
             throw invalid(
                 key: "CFBundleIdentifier",

@@ -12,6 +12,7 @@ public struct RegistryLoader: Sendable {
     private var files = ManifestFiles()
     /// What was found in each directory.
     private var found: [DirectoryContents]
+    /// All of it, with the handlers in the registry's order, which is next to nothing to sort.
     private var loaded: (handlers: [Handler], diagnostics: [Diagnostic]) = ([], [])
     private var changedHandlers: [Handler] = []
 
@@ -72,16 +73,27 @@ public struct RegistryLoader: Sendable {
         let place = DirectoryPlace(path: user, scope: .user, precedence: 0)
         let names = [name, HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
         let looked = Set(names.compactMap { $0 })
-        guard found[0].look(again: looked, orFor: id, in: place, files: &files, now: currentTime()) else {
-            return false
+        guard
+            let (removed, added) = found[0].look(again: looked, orFor: id, in: place, files: &files, now: currentTime())
+        else { return false }
+        var handlers = loaded.handlers
+        handlers.removeAll { removed.contains($0) }
+        for new in added {
+            handlers.insert(new, at: handlers.firstIndex { Handler.precedes(new, $0) } ?? handlers.endIndex)
         }
-        return takeFound()
+        return take(handlers)
+    }
+
+    private mutating func takeFound() -> Bool {
+        take(found.flatMap(\.handlers).sorted(by: Handler.precedes))
     }
 
     /// Makes the registry that of what was found, where that is other than before.
-    private mutating func takeFound() -> Bool {
+    ///
+    /// - Parameter handlers: those that were found, in the registry's order.
+    private mutating func take(_ handlers: [Handler]) -> Bool {
         paths = Set(directories.all.map(\.path) + found.flatMap(\.dependencies))
-        let (handlers, diagnostics) = (found.flatMap(\.handlers), found.flatMap(\.diagnostics))
+        let diagnostics = found.flatMap(\.diagnostics)
         guard handlers != loaded.handlers || diagnostics != loaded.diagnostics else { return false }
         loaded = (handlers, diagnostics)
         changedHandlers = registry.update(handlers: handlers, diagnostics: diagnostics)

@@ -34,25 +34,36 @@ public struct Registry: Sendable {
     /// - Returns: the handlers that came or went; one that changed did both.
     mutating func update(handlers loaded: [Handler], diagnostics: [Diagnostic]) -> [Handler] {
         self.diagnostics = diagnostics
-        var handlers: [Handler] = []
-        var positions: [BundleIdentifier: Int] = [:]
+        let sorted = loaded.sorted(by: Handler.precedes)
         let fixedBefore = fixed
-        fixed = [:]
-        for var handler in loaded.sorted(by: Handler.precedes) {
-            if let first = positions[handler.id] {
-                self.diagnostics += handlers[first].diagnosticOfDuplicate(handler)
-                continue
-            }
-            if handler.isFixed {
-                for claim in handler.claims where claim.hosts == nil {
-                    for scheme in claim.schemes where fixed[scheme] == nil { fixed[scheme] = handler.id }
+        fixed = sorted.fixedSchemes
+        let keepsFixed = fixed == fixedBefore
+
+        var handlers: [Handler] = []
+        handlers.reserveCapacity(sorted.count)
+        var newcomers: [BundleIdentifier: Handler] = [:]
+        // Those of before that are yet to be come by, and those that were come by and are there no more.
+        var known = index.handlers[...]
+        var gone: Set<BundleIdentifier> = []
+        for var handler in sorted {
+            while let first = known.first, Handler.precedes(first, handler) { gone.insert(known.removeFirst().id) }
+            // A handler that kept all of its claims before keeps them among the same fixed schemes.
+            if known.first == handler, handler.isFixed || keepsFixed {
+                known.removeFirst()
+                if let first = newcomers[handler.id] {
+                    self.diagnostics += first.diagnosticOfDuplicate(handler)
+                    continue
                 }
-            } else if fixed != fixedBefore || index[handler.id] != handler {
-                // Fixed handlers come first in the order, so all of their schemes are known by now. A handler that kept all
-                // of its claims before keeps them.
-                self.diagnostics += handler.withdrawClaims { fixed[$0] }
+            } else {
+                let old = index[handler.id]
+                let kept = old.flatMap { Handler.precedes($0, handler) && !gone.contains($0.id) ? $0 : nil }
+                if let first = newcomers[handler.id] ?? kept {
+                    self.diagnostics += first.diagnosticOfDuplicate(handler)
+                    continue
+                }
+                if !handler.isFixed { self.diagnostics += handler.withdrawClaims { fixed[$0] } }
+                newcomers[handler.id] = handler
             }
-            positions[handler.id] = handlers.count
             handlers.append(handler)
         }
         return index.update(handlers)
@@ -108,6 +119,20 @@ public struct Registry: Sendable {
 
     /// The schemes that more than one handler claims for the same URLs, in byte order.
     public var conflicts: [Conflict] { index.conflicts }
+}
+
+extension [Handler] {
+    /// The schemes that belong to one of these handlers whatever the host, if they are in the registry's order.
+    fileprivate var fixedSchemes: [Scheme: BundleIdentifier] {
+        var schemes: [Scheme: BundleIdentifier] = [:]
+        var seen: Set<BundleIdentifier> = []
+        for handler in prefix(while: \.isFixed) where seen.insert(handler.id).inserted {
+            for claim in handler.claims where claim.hosts == nil {
+                for scheme in claim.schemes where schemes[scheme] == nil { schemes[scheme] = handler.id }
+            }
+        }
+        return schemes
+    }
 }
 
 extension Handler {

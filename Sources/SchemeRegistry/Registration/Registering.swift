@@ -20,7 +20,8 @@ extension RegistryDirectories {
         guard let user else { throw .noUserDirectory }
 
         let target = RegistryEntry(path: path, form: form)
-        let id = try read(target).handler.id
+        let manifest = try read(target).handler.manifest
+        let id = manifest.identifier
         let previous = registry[id]
         if let previous, previous.isFixed { throw .fixedHandler(id) }
         let directory = LinkDirectory(path: user)
@@ -36,7 +37,7 @@ extension RegistryDirectories {
             try directory.link(name, to: path, replacing: links.keys.filter { $0 != name })
             return (links.values.first ?? previous?.path).map { .replaced(path: $0) } ?? .added
         }
-        let (handler, warnings) = try read(RegistryEntry(path: "\(user)/\(name)", form: form))
+        let (handler, warnings) = try read(RegistryEntry(path: "\(user)/\(name)", form: form), saying: manifest)
         return registration(of: handler, change: change, warnings: warnings, in: registry)
     }
 
@@ -79,11 +80,12 @@ extension RegistryDirectories {
 
     private func read(
         _ entry: RegistryEntry,
-        named name: String? = nil
+        named name: String? = nil,
+        saying manifest: HandlerManifest? = nil
     ) throws(RegistrationError) -> (handler: Handler, warnings: [Diagnostic]) {
         do {
             var files = ManifestFiles()
-            return try entry.handler(scope: .user, precedence: 0, named: name, from: &files)
+            return try entry.handler(scope: .user, precedence: 0, named: name, saying: manifest, from: &files)
         } catch {
             throw .invalid(error.diagnostics)
         }
