@@ -142,22 +142,60 @@ final class MimeInfoCacheTests {
         #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;c.desktop;\n")
     }
 
-    /// Whatever the bytes are: what is not concerned stays, and what should be in it is in it.
-    @Test func anyBytesCanBeLookedAt() throws {
+    /// Whatever is in a file: it can be looked at, what is in order stays so, and what was noted needs no noting again.
+    @Test func anyFileCanBeLookedAt() throws {
         var generator = SeededGenerator(seed: 0xB17E5)
         let alphabet = Array("ab/=;\n\\\r#[\0\u{E9}".utf8)
-        for _ in 0..<2000 {
-            let bytes = (0..<Int.random(in: 0...60, using: &generator)).map { _ in
+        for _ in 0..<1000 {
+            var bytes = (0..<Int.random(in: 0...60, using: &generator)).map { _ in
                 alphabet.randomElement(using: &generator)!
             }
-            let contents = MimeCacheContents(generator.chance(50) ? Array("[MIME Cache]\n".utf8) + bytes : bytes)
-            let pieces = contents.changing(try id("a"), claims: ["a/a", "b/b"], insteadOf: ["a/b"])
-            let changed = MimeCacheContents(pieces.map { Array($0.joined()) } ?? contents.bytes)
-            if contents.isOrdered {
-                #expect(changed.isOrdered)
-                #expect(changed.changing(try id("a"), claims: ["a/a", "b/b"], insteadOf: ["a/b"]) == nil)
-            }
+            if generator.chance(50) { bytes = MimeCacheFile.heading + bytes }
+            let changed = try noted(in: bytes)
+            guard MimeCacheFile.areOrdered(bytes) else { continue }
+            #expect(MimeCacheFile.areOrdered(changed))
+            #expect(try noted(in: changed) == changed)
         }
+    }
+
+    /// What becomes of some contents when an entry comes to claim other types.
+    private func noted(in bytes: [UInt8]) throws -> [UInt8] {
+        try tree.write(bytes, to: file)
+        let old = try MimeCacheFile(cache.path, limit: 1 << 20)
+        let edits = try old.edits(noting: id("a"), claims: ["a/a", "b/b"], insteadOf: ["a/b"])
+        let version = try replaceDerivedFile(cache.path, size: old.size(with: edits)) { (output) throws(FileError) in
+            try old.copy(to: output, with: edits)
+        }
+        let new = try MimeCacheFile(cache.path, limit: 1 << 20)
+        #expect(new.version == version)
+        return try new.contents()
+    }
+
+    /// A line that is longer than what is looked at first, and a file that is longer than a piece.
+    @Test func longLinesAndFiles() throws {
+        let ids = (0..<50_000).map { "app\(100_000 + $0).desktop" }
+        let line = "a/b=\(ids.joined(separator: ";"));\n"
+        try tree.write("[MIME Cache]\na/a=a.desktop;\n\(line)c/c=a.desktop;\n", to: file)
+        try cache.update(id("app100000x"), claims: ["a/b", "a/c"], insteadOf: [])
+        let after = line.replacing("app100001.", with: "app100000x.desktop;app100001.")
+        #expect(
+            try tree.read(file)
+                == "[MIME Cache]\na/a=a.desktop;\n\(after)a/c=app100000x.desktop;\nc/c=a.desktop;\n"
+        )
+    }
+
+    @Test func aFileThatIsCutOffWhileItIsReadIsReported() throws {
+        try tree.write(String(repeating: "a", count: 1000), to: file)
+        let open = try MimeCacheFile(cache.path, limit: 1 << 20)
+        #expect(truncate(cache.path, 10) == 0)
+        #expect(throws: FileError("was cut off while it was read")) { try open.contents() }
+    }
+
+    @Test func aFileThatIsTooLargeIsReported() throws {
+        try tree.write("", to: file)
+        #expect(truncate(cache.path, off_t(MimeInfoCache.limit) + 1) == 0)
+        let problem = DesktopWriteError(cache.path, "is larger than \(MimeInfoCache.limit) bytes")
+        #expect(throws: problem) { try cache.update(id("a"), claims: ["a/a"], insteadOf: []) }
     }
 
     /// GLib finds an application that was added to a cache of 100,000 schemes.

@@ -1,3 +1,5 @@
+import Glibc
+
 /// `mimeinfo.cache` of one directory of entries: what GLib looks up instead of reading the entries.
 ///
 /// An entry claims nothing as far as GLib is concerned until it is in here. A change looks at the lines concerned only, so that
@@ -12,10 +14,8 @@ public struct MimeInfoCache: Sendable, Hashable {
     /// The largest cache that is changed, in bytes.
     public static let limit = 64 << 20
 
-    static let groupName = "MIME Cache"
-
-    /// What was written last, whose lines need not be looked at to know that they are in order.
-    private var written: FileVersion?
+    /// The file that is known to be in order, so that its lines can be found by halves.
+    private var ordered: FileVersion?
 
     /// The cache of a directory of entries.
     public init(directory: String) {
@@ -32,47 +32,77 @@ public struct MimeInfoCache: Sendable, Hashable {
     ) throws(DesktopWriteError) {
         let types = Set(types.compactMap(validMimeType))
         let before = Set(before.compactMap(validMimeType))
-        let old = MimeCacheContents(try contents(ofChangedFile: path, limit: Self.limit) ?? [])
-        // As it is after it was read, so that what has been put in its place meanwhile is not taken for what is known.
-        let isKnown = written != nil && written == currentVersion
-        if isKnown || old.isOrdered {
-            guard let pieces = old.changing(id, claims: types, insteadOf: before) else { return }
-            written = try replaceDerivedFile(path, with: pieces)
-        } else {
+        guard let file = try orderedFile() else {
             // The entry may not have been written yet, or not be deleted.
-            let made = madeFromEntries()
-            let pieces = made.changing(id, claims: types, insteadOf: before) ?? [made.bytes[...]]
-            written = try replaceDerivedFile(path, with: pieces)
+            return try rebuild(with: [id: Array(types)])
+        }
+        let edits = try attempt { () throws(FileError) in
+            try file.edits(noting: id, claims: types, insteadOf: before)
+        }
+        guard !edits.isEmpty else { return }
+        ordered = try replaceDerivedFile(path, size: file.size(with: edits)) { (output) throws(FileError) in
+            try file.copy(to: output, with: edits)
         }
     }
 
     /// Makes the cache anew from the entries in the directory.
     public mutating func rebuild() throws(DesktopWriteError) {
-        written = try replaceDerivedFile(path, with: [madeFromEntries().bytes[...]])
+        try rebuild(with: [:])
     }
 
     /// Makes the cache anew if a loss of power has left nothing or zeros of it.
     public mutating func repair() throws(DesktopWriteError) {
-        guard let bytes = try contents(ofChangedFile: path, limit: Self.limit) else { return }
-        if bytes.isEmpty || bytes.contains(0) { try rebuild() }
+        guard let file = try openFile() else { return }
+        let contents = try attempt { () throws(FileError) in try file.contents() }
+        if contents.isEmpty || contents.contains(0) { return try rebuild() }
+        if MimeCacheFile.areOrdered(contents) { ordered = file.version }
     }
 
-    private var currentVersion: FileVersion? {
+    /// The file that there is, if it is in order.
+    private func orderedFile() throws(DesktopWriteError) -> MimeCacheFile? {
+        guard let file = try openFile() else { return nil }
+        if file.version == ordered { return file }
+        let contents = try attempt { () throws(FileError) in try file.contents() }
+        return MimeCacheFile.areOrdered(contents) ? file : nil
+    }
+
+    private func openFile() throws(DesktopWriteError) -> MimeCacheFile? {
         do throws(FileError) {
-            return FileVersion(try status(of: path, followingLinks: true))
+            return try MimeCacheFile(path, limit: Self.limit)
         } catch {
-            return nil
+            if error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) { return nil }
+            throw DesktopWriteError(path, error.reason)
         }
     }
 
-    private func madeFromEntries() -> MimeCacheContents {
+    private func attempt<Result>(_ body: () throws(FileError) -> Result) throws(DesktopWriteError) -> Result {
+        do throws(FileError) {
+            return try body()
+        } catch {
+            throw DesktopWriteError(path, error.reason)
+        }
+    }
+
+    /// Makes the cache anew of what the entries in the directory claim, and of what some claim instead of that.
+    private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(DesktopWriteError) {
         var listing = DesktopFileListing(precedence: 0)
         listing.list(directory)
-        var claims: [String: [DesktopFileID]] = [:]
+        var claims: [DesktopFileID: [String]] = [:]
         for location in listing.locations.values {
             guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { continue }
-            for type in entry.mimeTypes { claims[type, default: []].append(entry.id) }
+            claims[entry.id] = entry.mimeTypes
         }
-        return MimeCacheContents(claims)
+        claims.merge(changes) { $1 }
+        var ids: [String: [DesktopFileID]] = [:]
+        for (id, types) in claims {
+            for type in types { ids[type, default: []].append(id) }
+        }
+        var contents = MimeCacheFile.heading
+        for (type, ids) in ids.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+            contents += Array("\(type)=\(KeyFileText.strings(ids.sorted().map(\.rawValue)))\n".utf8)
+        }
+        ordered = try replaceDerivedFile(path, size: contents.count) { (output) throws(FileError) in
+            try write(contents[...], to: output)
+        }
     }
 }

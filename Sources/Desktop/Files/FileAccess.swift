@@ -59,6 +59,24 @@ package func isBelow(_ path: String, _ directory: String) -> Bool {
 /// Opened without blocking, so that a FIFO that takes the file's place between two calls holds nobody up; the type and
 /// the size are those of the open file. Unless links are followed, the path has to be a resolved one: a link is refused.
 package func contents(ofFile path: String, limit: Int, followingLinks: Bool = false) throws(FileError) -> [UInt8] {
+    let (descriptor, status) = try openFile(path, limit: limit, followingLinks: followingLinks)
+    defer { close(descriptor) }
+    // One byte more than the size, so that the end of the file is seen; a file that grows is read on up to the limit.
+    var bytes: [UInt8] = []
+    while true {
+        let chunk = try read(from: descriptor, atMost: max(Int(status.st_size) - bytes.count, 0) + 1)
+        if chunk.isEmpty { return bytes }
+        if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+        guard bytes.count <= limit else { throw tooLarge(limit) }
+    }
+}
+
+/// Opens what ``contents(ofFile:limit:followingLinks:)`` reads; whoever calls it closes it.
+func openFile(
+    _ path: String,
+    limit: Int,
+    followingLinks: Bool
+) throws(FileError) -> (descriptor: Int32, status: stat) {
     let links = followingLinks ? 0 : O_NOFOLLOW
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | links)
     guard descriptor >= 0 else {
@@ -67,24 +85,21 @@ package func contents(ofFile path: String, limit: Int, followingLinks: Bool = fa
         let status = try Desktop.status(of: path, followingLinks: followingLinks)
         throw FileError("is \(fileTypeName(status)), not a file")
     }
-    defer { close(descriptor) }
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-        throw FileError("is \(fileTypeName(status)), not a file")
+    do throws(FileError) {
+        guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw FileError("is \(fileTypeName(status)), not a file")
+        }
+        guard status.st_size <= limit else { throw tooLarge(limit) }
+    } catch {
+        close(descriptor)
+        throw error
     }
-    let tooLarge = FileError("is larger than \(limit) bytes")
-    guard status.st_size <= limit else { throw tooLarge }
-
-    // One byte more than the size, so that the end of the file is seen; a file that grows is read on up to the limit.
-    var bytes: [UInt8] = []
-    while true {
-        let chunk = try read(from: descriptor, atMost: max(Int(status.st_size) - bytes.count, 0) + 1)
-        if chunk.isEmpty { return bytes }
-        if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
-        guard bytes.count <= limit else { throw tooLarge }
-    }
+    return (descriptor, status)
 }
+
+private func tooLarge(_ limit: Int) -> FileError { FileError("is larger than \(limit) bytes") }
 
 private func read(from descriptor: Int32, atMost count: Int) throws(FileError) -> [UInt8] {
     var failure: Int32 = 0

@@ -29,20 +29,25 @@ public struct DesktopWriteError: Error, Hashable, CustomStringConvertible {
 func replaceFile(_ path: String, with bytes: [UInt8], isDurable: Bool = true) throws(DesktopWriteError) {
     let (target, old) = try replacedFile(path)
     if let old, old.st_size == bytes.count, isUnchanged(target, bytes) { return }
-    _ = try replaceFile(target, old, with: [bytes[...]], isDurable: isDurable)
+    _ = try replaceFile(target, old, size: bytes.count, isDurable: isDurable) { (file) throws(FileError) in
+        try write(bytes[...], to: file)
+    }
 }
 
 /// Puts a file of megabytes that can be made anew, and differs for sure, in the place of an old one, as
 /// ``replaceFile(_:with:isDurable:)`` does; it is not waited for.
 ///
-/// - Parameter pieces: what the contents are made of, in order.
+/// - Parameters:
+///   - size: how much it will hold.
+///   - write: writes that to an open file.
 /// - Returns: the file as it is now.
 func replaceDerivedFile(
     _ path: String,
-    with pieces: [ArraySlice<UInt8>]
+    size: Int,
+    _ write: (Int32) throws(FileError) -> Void
 ) throws(DesktopWriteError) -> FileVersion {
     let (target, old) = try replacedFile(path)
-    return try replaceFile(target, old, with: pieces, isDurable: false)
+    return try replaceFile(target, old, size: size, isDurable: false, write)
 }
 
 /// Whether a file has zeros in it, as a loss of power leaves one that was not waited for, whose blocks are reserved before it is
@@ -59,8 +64,9 @@ func isLostToPower(_ path: String) -> Bool {
 private func replaceFile(
     _ target: String,
     _ old: stat?,
-    with pieces: [ArraySlice<UInt8>],
-    isDurable: Bool
+    size: Int,
+    isDurable: Bool,
+    _ write: (Int32) throws(FileError) -> Void
 ) throws(DesktopWriteError) -> FileVersion {
     let directory = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
     let name = target.dropFirst(directory.count + 1)
@@ -71,13 +77,13 @@ private func replaceFile(
     do throws(FileError) {
         if let old, fchmod(descriptor, old.st_mode & 0o7777) != 0 { throw FileError(code: errno) }
         if isDurable {
-            for piece in pieces { try write(piece, to: descriptor) }
+            try write(descriptor)
             guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
         } else {
             // Of blocks that are to be found yet, ext4 would write the contents out when the file takes its name. A file
             // system that cannot reserve them does without.
-            _ = fallocate(descriptor, 0, 0, off_t(pieces.reduce(0) { $0 + $1.count }))
-            for piece in pieces { try write(piece, to: descriptor) }
+            _ = fallocate(descriptor, 0, 0, off_t(size))
+            try write(descriptor)
         }
     } catch {
         unlink(temporary)
@@ -166,7 +172,8 @@ private func temporaryFile(
     }
 }
 
-private func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(FileError) {
+/// Writes all of some bytes to an open file.
+func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(FileError) {
     var rest = bytes
     while !rest.isEmpty {
         let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

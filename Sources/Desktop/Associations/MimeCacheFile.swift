@@ -1,0 +1,194 @@
+import Glibc
+
+/// An open `mimeinfo.cache`, to be copied with some lines changed.
+///
+/// What `update-desktop-database` writes is a heading, and under it one line for each type in the order of their bytes. A type's
+/// line is found in that by halves, and the rest is copied in pieces: of megabytes with 100,000 types a few kilobytes are looked
+/// at, and no more are in memory than a piece. Any file may be looked at like that, but of another than such a one it may be told
+/// that a type has no line where it has one.
+final class MimeCacheFile {
+    /// Which file it is, and in which state.
+    let version: FileVersion
+
+    /// A line in the place of another, of nothing, or nothing in the place of one.
+    struct Edit {
+        let range: Range<Int>
+        let line: [UInt8]
+    }
+
+    static let heading = Array("[MIME Cache]\n".utf8)
+
+    private let descriptor: Int32
+    private var size: Int { Int(version.size) }
+
+    private static let newline = UInt8(ascii: "\n")
+    private static let sign = UInt8(ascii: "=")
+    private static let separator = UInt8(ascii: ";")
+    /// As much as stays in a processor's cache between reading and writing it.
+    private static let pieceSize = 256 << 10
+
+    /// Opens a file that is no larger than that.
+    init(_ path: String, limit: Int) throws(FileError) {
+        let (descriptor, status) = try openFile(path, limit: limit, followingLinks: true)
+        self.descriptor = descriptor
+        version = FileVersion(status)
+    }
+
+    deinit { close(descriptor) }
+
+    /// All of it.
+    func contents() throws(FileError) -> [UInt8] { try read(0..<size) }
+
+    /// Whether contents are what `update-desktop-database` would have written, to the last line.
+    static func areOrdered(_ contents: [UInt8]) -> Bool {
+        guard contents.starts(with: heading) else { return false }
+        return contents.withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return false }
+            func index(of byte: UInt8, in range: Range<Int>) -> Int? {
+                memchr(base + range.lowerBound, Int32(byte), range.count).map { UnsafeRawPointer($0) - base }
+            }
+            var start = heading.count
+            var last = start..<start
+            while start < bytes.count {
+                guard let end = index(of: newline, in: start..<bytes.count),
+                    let sign = index(of: sign, in: start..<end),
+                    bytes[start] != UInt8(ascii: "["), bytes[start] != UInt8(ascii: "#")
+                else { return false }
+                let order = memcmp(base + last.lowerBound, base + start, min(last.count, sign - start))
+                guard order < 0 || order == 0 && last.count < sign - start else { return false }
+                last = start..<sign
+                start = end + 1
+            }
+            return true
+        }
+    }
+
+    /// What is to be changed when an entry has come to claim other types than before, in order.
+    func edits(
+        noting id: DesktopFileID,
+        claims types: Set<String>,
+        insteadOf before: Set<String>
+    ) throws(FileError) -> [Edit] {
+        // With the separator after it.
+        let element = Array(KeyFileText.strings([id.rawValue]).utf8).dropLast()
+        var edits: [Edit] = []
+        for type in types.union(before).sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
+            let key = Array(type.utf8)
+            let (range, line) = try line(of: key)
+            var elements = elements(of: line)
+            let index = elements.firstIndex { $0.elementsEqual(element) }
+            guard types.contains(type) == (index == nil) else { continue }
+            if let index {
+                elements.remove(at: index)
+            } else {
+                let index = elements.firstIndex { element.lexicographicallyPrecedes($0) } ?? elements.endIndex
+                elements.insert(element, at: index)
+            }
+            let value = elements.flatMap { $0 + [Self.separator] }
+            edits.append(Edit(range: range, line: elements.isEmpty ? [] : key + [Self.sign] + value + [Self.newline]))
+        }
+        return edits
+    }
+
+    /// How large it is with some changes.
+    func size(with edits: [Edit]) -> Int { edits.reduce(size) { $0 - $1.range.count + $1.line.count } }
+
+    /// Writes it with some changes to another file.
+    func copy(to output: Int32, with edits: [Edit]) throws(FileError) {
+        var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
+        var position = 0
+        for edit in edits {
+            try copy(position..<edit.range.lowerBound, to: output, &buffer)
+            try write(edit.line[...], to: output)
+            position = edit.range.upperBound
+        }
+        try copy(position..<size, to: output, &buffer)
+    }
+
+    private func copy(_ range: Range<Int>, to output: Int32, _ buffer: inout [UInt8]) throws(FileError) {
+        var rest = range
+        while !rest.isEmpty {
+            let piece = rest.prefix(buffer.count)
+            try read(piece, into: &buffer)
+            try write(buffer[..<piece.count], to: output)
+            rest = rest.dropFirst(piece.count)
+        }
+    }
+
+    /// The line of a type, or no bytes where it would be.
+    private func line(of type: [UInt8]) throws(FileError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>) {
+        var bounds = min(Self.heading.count, size)..<size
+        while !bounds.isEmpty {
+            let (range, bytes) = try line(at: (bounds.lowerBound + bounds.upperBound) / 2, in: bounds)
+            let key = bytes.prefix { $0 != Self.sign }
+            if type.elementsEqual(key) { return (range, bytes) }
+            bounds =
+                type.lexicographicallyPrecedes(key)
+                ? bounds.lowerBound..<range.lowerBound : range.upperBound..<bounds.upperBound
+        }
+        return (bounds, [])
+    }
+
+    /// The line that holds a byte, of those between some bounds.
+    private func line(
+        at position: Int,
+        in bounds: Range<Int>
+    ) throws(FileError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>) {
+        var reach = 256
+        while true {
+            let window = (position - reach..<position + reach).clamped(to: bounds)
+            let bytes = try read(window)
+            let middle = position - window.lowerBound
+            let last = bytes[..<middle].lastIndex(of: Self.newline)
+            let next = bytes[middle...].firstIndex(of: Self.newline)
+            if last != nil || window.lowerBound == bounds.lowerBound,
+                next != nil || window.upperBound == bounds.upperBound
+            {
+                let line = bytes[(last.map { $0 + 1 } ?? 0)..<(next.map { $0 + 1 } ?? bytes.endIndex)]
+                return (window.lowerBound + line.startIndex..<window.lowerBound + line.endIndex, line)
+            }
+            reach *= 8
+        }
+    }
+
+    /// The IDs in a line, as they are written.
+    private func elements(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+        var elements: [ArraySlice<UInt8>] = []
+        var start = line.firstIndex(of: Self.sign).map { $0 + 1 } ?? line.endIndex
+        var isEscaped = false
+        for position in start..<line.endIndex {
+            let byte = line[position]
+            if byte == Self.newline || byte == Self.separator && !isEscaped {
+                if start < position { elements.append(line[start..<position]) }
+                start = position + 1
+            }
+            isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+        }
+        return elements
+    }
+
+    private func read(_ range: Range<Int>) throws(FileError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: range.count)
+        try read(range, into: &bytes)
+        return bytes
+    }
+
+    /// Reads a part of the file to the start of a buffer that is large enough.
+    private func read(_ range: Range<Int>, into buffer: inout [UInt8]) throws(FileError) {
+        var done = 0
+        while done < range.count {
+            let count = buffer.withUnsafeMutableBytes { buffer in
+                pread(
+                    descriptor,
+                    buffer.baseAddress.map { $0 + done },
+                    range.count - done,
+                    off_t(range.lowerBound + done)
+                )
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw FileError(code: errno) }
+            guard count > 0 else { throw FileError("was cut off while it was read") }
+            done += count
+        }
+    }
+}
