@@ -24,8 +24,6 @@ final class MimeCacheFile {
     private static let newline = UInt8(ascii: "\n")
     private static let sign = UInt8(ascii: "=")
     private static let separator = UInt8(ascii: ";")
-    /// As much as stays in a processor's cache between reading and writing it.
-    private static let pieceSize = 256 << 10
 
     /// Opens a file that is no larger than that.
     init(_ path: String, limit: Int) throws(FileError) {
@@ -95,23 +93,57 @@ final class MimeCacheFile {
 
     /// Writes it with some changes to another file.
     func copy(to output: Int32, with edits: [Edit]) throws(FileError) {
-        var buffer = [UInt8](repeating: 0, count: Self.pieceSize)
+        var pieces = Pieces(output: output)
         var position = 0
         for edit in edits {
-            try copy(position..<edit.range.lowerBound, to: output, &buffer)
-            try write(edit.line[...], to: output)
+            try pieces.append(position..<edit.range.lowerBound, of: self)
+            try pieces.append(edit.line)
             position = edit.range.upperBound
         }
-        try copy(position..<size, to: output, &buffer)
+        try pieces.append(position..<size, of: self)
+        try pieces.write()
     }
 
-    private func copy(_ range: Range<Int>, to output: Int32, _ buffer: inout [UInt8]) throws(FileError) {
-        var rest = range
-        while !rest.isEmpty {
-            let piece = rest.prefix(buffer.count)
-            try read(piece, into: &buffer)
-            try write(buffer[..<piece.count], to: output)
-            rest = rest.dropFirst(piece.count)
+    /// What is to be written, in pieces that start and end at multiples of their size: the page cache keeps such a piece as one.
+    private struct Pieces {
+        let output: Int32
+        /// As large as stays in a processor's cache between reading and writing it.
+        private var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        private var count = 0
+
+        init(output: Int32) {
+            self.output = output
+        }
+
+        mutating func append(_ range: Range<Int>, of file: MimeCacheFile) throws(FileError) {
+            var rest = range
+            while !rest.isEmpty {
+                let part = rest.prefix(buffer.count - count)
+                try file.read(part, into: &buffer, at: count)
+                try take(part.count)
+                rest = rest.dropFirst(part.count)
+            }
+        }
+
+        mutating func append(_ bytes: [UInt8]) throws(FileError) {
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let part = rest.prefix(buffer.count - count)
+                buffer.replaceSubrange(count..<count + part.count, with: part)
+                try take(part.count)
+                rest = rest.dropFirst(part.count)
+            }
+        }
+
+        private mutating func take(_ added: Int) throws(FileError) {
+            count += added
+            if count == buffer.count { try write() }
+        }
+
+        /// Writes what there is.
+        mutating func write() throws(FileError) {
+            try Desktop.write(buffer[..<count], to: output)
+            count = 0
         }
     }
 
@@ -169,21 +201,17 @@ final class MimeCacheFile {
 
     private func read(_ range: Range<Int>) throws(FileError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: range.count)
-        try read(range, into: &bytes)
+        try read(range, into: &bytes, at: 0)
         return bytes
     }
 
-    /// Reads a part of the file to the start of a buffer that is large enough.
-    private func read(_ range: Range<Int>, into buffer: inout [UInt8]) throws(FileError) {
+    /// Reads a part of the file to a place in a buffer that is large enough.
+    private func read(_ range: Range<Int>, into buffer: inout [UInt8], at place: Int) throws(FileError) {
         var done = 0
         while done < range.count {
             let count = buffer.withUnsafeMutableBytes { buffer in
-                pread(
-                    descriptor,
-                    buffer.baseAddress.map { $0 + done },
-                    range.count - done,
-                    off_t(range.lowerBound + done)
-                )
+                let start = buffer.baseAddress.map { $0 + place + done }
+                return pread(descriptor, start, range.count - done, off_t(range.lowerBound + done))
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw FileError(code: errno) }
