@@ -58,14 +58,14 @@ struct ApplicationsTests {
         let applications = load()
         #expect(try claiming("web", in: applications) == ["c", "d", "z", "b"].map { "\($0).desktop" })
         #expect(try applications.desktopChoice(for: Scheme("web"))?.id.rawValue == "c.desktop")
-        #expect(try applications.defaults(for: Scheme("web")).map(\.id.rawValue) == ["c.desktop"])
+        #expect(try applications.defaults(for: Scheme("web")) == ["c.desktop", "gone"])
         #expect(try claiming("other", in: applications) == [])
     }
 
     /// What the registry wrote, what stands for the router, and any entry that starts its command leads back to it.
     @Test(
         arguments: [
-            ("com.acme.app.desktop", "true %u", "X-OpenURL-Handler=com.acme.app"),
+            ("com.acme.app.desktop", "true %u", "X-OpenURL-Handler=com.acme.handler"),
             ("org.openurl.Router1.desktop", "true %u", "DBusActivatable=true"),
             ("mine.desktop", "openurl %u", "NoDisplay=true"), ("mine.desktop", "bin/openurl -- %u", "NoDisplay=true"),
         ]
@@ -82,7 +82,7 @@ struct ApplicationsTests {
         #expect(applications[try desktopFile(file)] == nil)
         // As a default it counts, for the handler that it stands for.
         let scheme = try Scheme("web")
-        #expect(applications.defaults(for: scheme).map(\.id.rawValue) == [file])
+        #expect(applications.defaults(for: scheme) == [line.contains("com.acme.handler") ? "com.acme.handler" : file])
         #expect(applications.desktopChoice(for: scheme)?.isOwn == true)
     }
 
@@ -94,8 +94,12 @@ struct ApplicationsTests {
         #expect(Array(load().schemes) == [])
     }
 
-    @Test func aDefaultThatIsNotInstalledConcernsNothing() throws {
+    /// It may be that of a handler that is being registered.
+    @Test func aDefaultThatIsNotInstalledConcernsItsScheme() throws {
         try root.write(associations(defaults: ["web": "gone.desktop"]), to: "config/mimeapps.list")
+        #expect(load().concernedSchemes == [try Scheme("web")])
+        #expect(Array(load().schemes) == [])
+        try root.write("[Desktop Entry]\nHidden=true\n", to: "home/applications/gone.desktop")
         #expect(load().concernedSchemes == [])
     }
 

@@ -98,7 +98,7 @@ struct WinnerPropertyTests {
     /// The reason that is given for each loss is true of the two.
     private func expectRules(_ candidates: [Candidate], _ registry: Registry, _ scheme: Scheme) throws {
         guard let winner = candidates.first else { return }
-        let defaults = registry.applications.defaults(for: scheme).map { $0.handler ?? $0.id.rawValue }
+        let defaults = registry.applications.defaults(for: scheme)
         for loser in candidates.dropFirst() {
             guard case .lost(_, let rule) = loser.outcome else { continue }
             let (first, second) = (winner.claimant, loser.claimant)

@@ -160,6 +160,19 @@ struct WinnerTests {
         )
     }
 
+    /// Its entry is written when it is registered, and read a moment later.
+    @Test func aHandlerIsTheDefaultBeforeItsEntryIsRead() throws {
+        try choose("h.late.desktop")
+        let handlers = [try handler("h.early"), try handler("h.late", precedence: 3, date: 9)]
+        let chosen = ["h.late+userDefault", "h.early-userDefault"]
+        #expect(order(registry(handlers[0], handlers[1])) == chosen)
+        try writeEntry("h.late", "X-OpenURL-Handler=h.late")
+        #expect(order(registry(handlers[0], handlers[1])) == chosen)
+        // A file that is somebody else's, and of no use, is not the handler's.
+        try writeEntry("h.late", "Hidden=true")
+        #expect(order(registry(handlers[0], handlers[1])) == ["h.early+directory", "h.late-directory"])
+    }
+
     @Test func aDefaultThatIsNotThereDecidesNothing() throws {
         try writeEntry("a")
         // Of a handler that is gone, and of none.

@@ -83,6 +83,9 @@ public struct DesktopEntries: Sendable, Hashable {
     /// The claims on a MIME type in lower case, in order.
     func claims(of type: String) -> [Claim] { claims[type, default: []] }
 
+    /// Whether there is a file of an ID, of use or not.
+    package func hasFile(of id: DesktopFileID) -> Bool { firstDirectory[id] != nil }
+
     /// Whether a file of the same ID in an earlier directory hides what is said of it in this one.
     func isShadowed(_ id: DesktopFileID, in precedence: Int) -> Bool {
         firstDirectory[id].map { $0 < precedence } ?? false

@@ -10,7 +10,7 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
     /// The largest ID, in bytes.
     public static let limit = 1024
 
-    static let suffix = ".desktop"
+    package static let suffix = ".desktop"
 
     /// An ID; `nil` unless it ends in `.desktop`, says something before it, and holds neither `/` nor control characters.
     public init?(rawValue: String) {

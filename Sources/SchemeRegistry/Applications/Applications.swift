@@ -13,7 +13,7 @@ public struct Applications: Sendable {
     private let associations: MimeAssociations
     private let positions: [DesktopFileID: Int]
     private let byScheme: [Scheme: [Int]]
-    private let defaults: [Scheme: [DesktopEntry]]
+    private let defaults: [Scheme: [String]]
 
     /// No applications, as where there is no desktop.
     public init() {
@@ -37,11 +37,11 @@ public struct Applications: Sendable {
 
         let claimed = all.flatMap(\.urlSchemes) + associations.urlSchemes
         var byScheme: [Scheme: [Int]] = [:]
-        var defaults: [Scheme: [DesktopEntry]] = [:]
+        var defaults: [Scheme: [String]] = [:]
         for scheme in Set(claimed.compactMap(Scheme.init(ofDesktop:))) {
             let candidates = associations.candidates(for: scheme.mimeType, in: entries).compactMap { positions[$0.id] }
             if !candidates.isEmpty { byScheme[scheme] = candidates }
-            let chosen = associations.defaults(for: scheme.mimeType).compactMap { entries.entries[$0] }
+            let chosen = associations.defaults(for: scheme.mimeType).compactMap(entries.claimant)
             if !chosen.isEmpty { defaults[scheme] = chosen }
         }
         self.byScheme = byScheme
@@ -65,9 +65,9 @@ public struct Applications: Sendable {
         return byScheme.compactMap { $1.contains(position) ? $0 : nil }.sorted()
     }
 
-    /// What the user or the system chose for a scheme and is installed, in the precedence of the desktop's files; entries of
-    /// the registry's own among them.
-    func defaults(for scheme: Scheme) -> [DesktopEntry] { defaults[scheme, default: []] }
+    /// The ids of what the user or the system chose for a scheme, in the precedence of the desktop's files: of a handler, where
+    /// that is its entry. There need be nothing of that id.
+    func defaults(for scheme: Scheme) -> [String] { defaults[scheme, default: []] }
 
     /// The schemes in which the desktop has a say.
     public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(defaults.keys) }
@@ -78,6 +78,15 @@ public struct Applications: Sendable {
     /// What the desktop itself would open a scheme with, which may be an entry of the registry's own.
     func desktopChoice(for scheme: Scheme) -> DesktopEntry? {
         associations.defaultApplication(for: scheme.mimeType, in: entries)
+    }
+}
+
+extension DesktopEntries {
+    /// The id of what a desktop file stands for; `nil` if there is such a file and it is of no use.
+    fileprivate func claimant(_ id: DesktopFileID) -> String? {
+        if let entry = entries[id] { return entry.handler ?? id.rawValue }
+        // A handler's entry is read a moment after it was written, and yet the handler is the default at once.
+        return hasFile(of: id) ? nil : String(id.rawValue.dropLast(DesktopFileID.suffix.count))
     }
 }
 

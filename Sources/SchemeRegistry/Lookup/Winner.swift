@@ -70,8 +70,7 @@ extension Registry {
 
     /// The first of the desktop's defaults that may have the URL.
     private func userDefault(for scheme: Scheme, among claims: ArraySlice<Claim>) -> Claim? {
-        for entry in applications.defaults(for: scheme) {
-            let id = entry.handler ?? entry.id.rawValue
+        for id in applications.defaults(for: scheme) {
             if let claim = claims.first(where: { $0.claimant.id == id }) { return claim }
         }
         return nil
