@@ -80,8 +80,11 @@ import Testing
         let id = try BundleIdentifier("com.acme.app")
 
         /// What the loader makes of a change is what a look at everything makes of it.
-        func expectTakenUp(_ isAnother: Bool, _ schemes: [String], named name: String? = nil) {
-            let changed = loader.update(registrationOf: id, named: name)
+        func expectTakenUp(_ isAnother: Bool, _ schemes: [String], _ registered: Registration? = nil) {
+            let changed =
+                if let registered { loader.update(registrationOf: registered.handler) } else {
+                    loader.update(unregistrationOf: id)
+                }
             #expect(changed == isAnother)
             #expect(self.schemes(loader) == schemes)
             let paths = loader.paths
@@ -93,16 +96,17 @@ import Testing
             #expect(loader.paths == paths)
         }
         expectTakenUp(false, ["other", "present"])
-        _ = try directories.register("\(root.path)/opt/one.plist", in: loader.registry)
-        expectTakenUp(true, ["one", "other", "present"])
-        expectTakenUp(false, ["one", "other", "present"])
-        _ = try directories.register("\(root.path)/opt/Two.app", in: loader.registry)
-        expectTakenUp(true, ["other", "present", "two"])
+        let one = try directories.register("\(root.path)/opt/one.plist", in: loader.registry)
+        expectTakenUp(true, ["one", "other", "present"], one)
+        expectTakenUp(false, ["one", "other", "present"], one)
+        let two = try directories.register("\(root.path)/opt/Two.app", in: loader.registry)
+        expectTakenUp(true, ["other", "present", "two"], two)
         try directories.unregister(id, from: loader.registry)
         expectTakenUp(true, ["other", "present"])
         // Under a name of its own, and gone again.
         try root.link("user/A.app", to: "../opt/Two.app")
-        expectTakenUp(true, ["other", "present", "two"], named: "A.app")
+        let link = try directories.register("\(root.path)/user/A.app", in: loader.registry)
+        expectTakenUp(true, ["other", "present", "two"], link)
         try #require(unlink("\(root.path)/user/A.app") == 0)
         expectTakenUp(true, ["other", "present"])
         try root.link("user/com.acme.app.plist", to: "../opt/nothing.plist")
@@ -110,7 +114,7 @@ import Testing
 
         // What else has changed is left for the next look at everything.
         try write("com.acme.present", schemes: ["more"])
-        let changed = loader.update(registrationOf: id)
+        let changed = loader.update(unregistrationOf: id)
         #expect(!changed)
         let changedOtherwise = update(&loader, now: later)
         #expect(changedOtherwise)

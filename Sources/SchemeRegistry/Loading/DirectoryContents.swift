@@ -58,17 +58,20 @@ struct DirectoryContents: Sendable, Hashable {
         }
     }
 
-    /// Looks again at some names, and at whatever else declares a handler with an id.
+    /// Looks again at whatever declares a handler with an id.
     ///
+    /// - Parameter manifests: what some entries say, which is not read again.
     /// - Returns: the handlers that were declared by what is other than before, and those that are now; `nil` if all is as it was.
     mutating func look(
-        again names: Set<String>,
-        orFor id: BundleIdentifier,
+        again id: BundleIdentifier,
+        saying manifests: [String: HandlerManifest],
         in place: DirectoryPlace,
         files: inout ManifestFiles,
         now: Int64
     ) -> (removed: [Handler], added: [Handler])? {
-        let names = names.union(entries.lazy.filter { $0.handler?.id == id }.map(\.name))
+        var names: Set<String> = [HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
+        names.formUnion(manifests.keys)
+        names.formUnion(entries.lazy.filter { $0.handler?.id == id }.map(\.name))
         var (old, new): ([Entry], [Entry]) = ([], [])
         for name in names {
             let position = position(of: name)
@@ -83,7 +86,8 @@ struct DirectoryContents: Sendable, Hashable {
             return old.isEmpty ? nil : (old.compactMap(\.handler), [])
         }
         for name in names where faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
-            guard let entry = Self.entry(name, in: place, resolved, before: nil, files: &files, now: now) else {
+            let manifest = manifests[name]
+            guard let entry = Self.entry(name, in: place, resolved, saying: manifest, files: &files, now: now) else {
                 continue
             }
             entries.insert(entry, at: position(of: name))
@@ -111,7 +115,8 @@ struct DirectoryContents: Sendable, Hashable {
         _ name: String,
         in place: DirectoryPlace,
         _ directory: ResolvedDirectory,
-        before: Entry?,
+        before: Entry? = nil,
+        saying manifest: HandlerManifest? = nil,
         files: inout ManifestFiles,
         now: Int64
     ) -> Entry? {
@@ -128,13 +133,15 @@ struct DirectoryContents: Sendable, Hashable {
                 scope: place.scope,
                 precedence: place.precedence,
                 named: name,
+                saying: manifest,
                 from: &files,
                 now: now
             )
             entry.handler = handler
             entry.diagnostics = warnings
-            // A program beside the manifest is looked for each time, as links may have come to lead elsewhere.
-            if let version = ownFile?.version, version.isSettled(at: now),
+            // A program beside the manifest is looked for each time, as links may have come to lead elsewhere. What a manifest
+            // said before this version was asked for may be another one's.
+            if manifest == nil, let version = ownFile?.version, version.isSettled(at: now),
                 handler.manifest.executable?.isRelative != true
             {
                 entry.ownFile = version

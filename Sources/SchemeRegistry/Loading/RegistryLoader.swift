@@ -61,21 +61,29 @@ public struct RegistryLoader: Sendable {
         return takeFound()
     }
 
-    /// Looks at what a registration of the user's may have changed, and at nothing else: for its own use right away. Other
-    /// changes are for ``update()``.
+    /// Looks at what a registration of the user's has changed, and at nothing else: for its own use right away. Other changes
+    /// are for ``update()``.
     ///
-    /// - Parameters:
-    ///   - id: the handler that was registered or unregistered.
-    ///   - name: what its entry is called, if not by the id.
+    /// - Parameter handler: what was registered, whose manifest is not read again.
     /// - Returns: whether the registry is another one now.
-    public mutating func update(registrationOf id: BundleIdentifier, named name: String? = nil) -> Bool {
+    public mutating func update(registrationOf handler: Handler) -> Bool {
+        let name = handler.entry.split(separator: "/").last.map(String.init) ?? ""
+        return update(registrationOf: handler.id, saying: [name: handler.manifest])
+    }
+
+    /// Looks at what taking back a registration has changed, as ``update(registrationOf:)`` does.
+    public mutating func update(unregistrationOf id: BundleIdentifier) -> Bool {
+        update(registrationOf: id, saying: [:])
+    }
+
+    private mutating func update(
+        registrationOf id: BundleIdentifier,
+        saying manifests: [String: HandlerManifest]
+    ) -> Bool {
         guard let user = directories.user else { return update() }
         let place = DirectoryPlace(path: user, scope: .user, precedence: 0)
-        let names = [name, HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
-        let looked = Set(names.compactMap { $0 })
-        guard
-            let (removed, added) = found[0].look(again: looked, orFor: id, in: place, files: &files, now: currentTime())
-        else { return false }
+        let changes = found[0].look(again: id, saying: manifests, in: place, files: &files, now: currentTime())
+        guard let (removed, added) = changes else { return false }
         var handlers = loaded.handlers
         handlers.removeAll { removed.contains($0) }
         for new in added {

@@ -149,9 +149,7 @@ public actor RegistryStore {
         var registration = try directories.register(path, in: registry)
         let handler = registration.handler
         // The entry that is written for it is seen like any other change, after the answer.
-        let snapshot = reload(looking: .atNone) {
-            $0.update(registrationOf: handler.id, named: handler.entry.split(separator: "/").last.map(String.init))
-        }
+        let snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
         registration.warnings += publicationProblems
         return (registration, snapshot)
     }
@@ -169,7 +167,7 @@ public actor RegistryStore {
     /// Takes a registration back and reads what that has changed.
     func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
         try directories.unregister(id, from: registry)
-        return reload(looking: .atNone) { $0.update(registrationOf: id) }
+        return reload(looking: .atNone) { $0.update(unregistrationOf: id) }
     }
 
     /// What the bundles hold for people to see, by their handlers.
