@@ -42,7 +42,7 @@ public struct Handler: Sendable, Hashable {
     /// When it was registered.
     public var registrationDate: RegistrationDate { declaration.registrationDate }
     /// What it claims, without fixed schemes of others.
-    public internal(set) var claims: [URLType]
+    public var claims: [URLType] { declaration.claims }
     private let declaration: Declaration
 
     /// A handler that an entry of a directory declares.
@@ -62,9 +62,23 @@ public struct Handler: Sendable, Hashable {
             program: program,
             scope: scope,
             precedence: precedence,
-            registrationDate: registrationDate
+            registrationDate: registrationDate,
+            claims: manifest.urlTypes
         )
-        claims = manifest.urlTypes
+    }
+
+    /// A handler that claims less than it declares.
+    init(_ handler: Handler, claiming claims: [URLType]) {
+        declaration = Declaration(
+            manifest: handler.manifest,
+            path: handler.path,
+            entry: handler.entry,
+            program: handler.program,
+            scope: handler.scope,
+            precedence: handler.precedence,
+            registrationDate: handler.registrationDate,
+            claims: claims
+        )
     }
 
     /// The id, which is the bus name as well.
@@ -93,7 +107,7 @@ public struct Handler: Sendable, Hashable {
     public var kind: Kind { program == nil ? .freedesktop : .native }
 }
 
-/// Nearly all of a handler behind one reference, as each change of the registry copies and compares all handlers, and a
+/// All of a handler behind one reference, as each change of the registry copies and compares all handlers, and a
 /// manifest has two dozen fields.
 private final class Declaration: Sendable, Hashable {
     let manifest: HandlerManifest
@@ -103,6 +117,7 @@ private final class Declaration: Sendable, Hashable {
     let scope: RegistryDirectories.Scope
     let precedence: Int
     let registrationDate: RegistrationDate
+    let claims: [URLType]
 
     init(
         manifest: HandlerManifest,
@@ -111,7 +126,8 @@ private final class Declaration: Sendable, Hashable {
         program: Handler.Program?,
         scope: RegistryDirectories.Scope,
         precedence: Int,
-        registrationDate: RegistrationDate
+        registrationDate: RegistrationDate,
+        claims: [URLType]
     ) {
         self.manifest = manifest
         self.path = path
@@ -120,6 +136,7 @@ private final class Declaration: Sendable, Hashable {
         self.scope = scope
         self.precedence = precedence
         self.registrationDate = registrationDate
+        self.claims = claims
     }
 
     static func == (left: Declaration, right: Declaration) -> Bool {
@@ -127,6 +144,7 @@ private final class Declaration: Sendable, Hashable {
             || left.entry == right.entry && left.path == right.path && left.program == right.program
                 && left.scope == right.scope && left.precedence == right.precedence
                 && left.registrationDate == right.registrationDate && left.manifest == right.manifest
+                && left.claims == right.claims
     }
 
     func hash(into hasher: inout Hasher) {

@@ -139,10 +139,11 @@ extension Handler {
     /// Takes schemes off the claims that belong to another handler whatever the host, with a warning for each.
     fileprivate mutating func withdrawClaims(of owner: (Scheme) -> BundleIdentifier?) -> [Diagnostic] {
         var diagnostics: [Diagnostic] = []
+        var rest = claims
         for (type, claim) in claims.enumerated() {
             for (position, scheme) in claim.schemes.enumerated() {
                 guard let owner = owner(scheme) else { continue }
-                claims[type].schemes.removeAll { $0 == scheme }
+                rest[type].schemes.removeAll { $0 == scheme }
                 diagnostics.append(
                     Diagnostic(
                         severity: .warning,
@@ -153,7 +154,8 @@ extension Handler {
                 )
             }
         }
-        claims.removeAll(where: \.schemes.isEmpty)
+        rest.removeAll(where: \.schemes.isEmpty)
+        if rest != claims { self = Handler(self, claiming: rest) }
         return diagnostics
     }
 
