@@ -103,6 +103,7 @@ struct WinnerPropertyTests {
             guard case .lost(_, let rule) = loser.outcome else { continue }
             let (first, second) = (winner.claimant, loser.claimant)
             switch rule {
+            case .request: Issue.record("nothing was asked for")
             case .fixedScheme: #expect(first.isFixed && !second.isFixed)
             case .userDefault: #expect(defaults.contains(first.id))
             case .host: #expect(winner.host != nil && winner.host != loser.host)

@@ -63,6 +63,7 @@ struct WinnerTests {
     /// The case and not the sentence.
     private func name(_ rule: WinningRule) -> String {
         switch rule {
+        case .request: "request"
         case .fixedScheme: "fixedScheme"
         case .userDefault: "userDefault"
         case .host: "host"
@@ -255,7 +256,8 @@ struct WinnerTests {
 
     @Test func everyRuleSaysWhy() {
         let rules: [WinningRule] = [
-            .fixedScheme, .userDefault, .host, .directory, .kind, .association, .registrationDate, .identifier,
+            .request, .fixedScheme, .userDefault, .host, .directory, .kind, .association, .registrationDate,
+            .identifier,
         ]
         #expect(Set(rules.map(\.description)).count == rules.count)
     }

@@ -104,10 +104,15 @@ import Testing
     @Test func oneHandlerCanBeAskedFor() async throws {
         var options = OpenOptions()
         options.handler = "com.example.app"
-        #expect(try await explain("app://a.example.com/", options).handler == "com.example.app")
+        let asked = try await explain("app://a.example.com/", options)
+        #expect(asked.handler == "com.example.app")
+        #expect(asked.candidates.map(\.id) == ["com.example.app", "com.example.hosts", "org.example.App.desktop"])
+        #expect(asked.candidates.map(\.wins) == [true, false, false])
+        #expect(Set(asked.candidates.map(\.reason)) == ["the one that is asked for comes first"])
         options.handler = "com.example.private"
         let other = try await explain("app:x", options)
         #expect(other.handler == nil)
+        #expect(other.candidates.map(\.wins) == [false, false])
         #expect(errorCode(of: other) == .noHandler)
     }
 

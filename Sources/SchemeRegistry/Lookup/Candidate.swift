@@ -1,6 +1,8 @@
 /// A rule that decides between two handlers that claim the same URL.
 public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
-    /// The handler of a fixed scheme comes before every other.
+    /// What whoever opens the URL asks for comes before every other.
+    case request
+    /// The handler of a fixed scheme before every other.
     case fixedScheme
     /// What the user chose for the scheme (`mimeapps.list`, `[Default Applications]`).
     case userDefault
@@ -21,6 +23,7 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     /// The rule as a sentence says it.
     public var description: String {
         switch self {
+        case .request: "the one that is asked for comes first"
         case .fixedScheme: "a fixed scheme's handler comes first"
         case .userDefault: "the user's default comes first"
         case .host: "the longest matching host comes first"

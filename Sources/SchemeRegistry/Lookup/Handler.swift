@@ -171,7 +171,7 @@ extension Handler {
         case .registrationDate: left.registrationDate < right.registrationDate
         case .identifier: left.id < right.id
         // Two entries of one directory with one id, made in the same nanosecond.
-        case .userDefault, .host, .kind, .association, nil: left.entry < right.entry
+        case .request, .userDefault, .host, .kind, .association, nil: left.entry < right.entry
         }
     }
 }

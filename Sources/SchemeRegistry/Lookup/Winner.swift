@@ -15,8 +15,20 @@ extension Registry {
     ///
     /// A handler that asks for hosts which do not match is no candidate. One that claims the URL twice is there once, by
     /// its longest host.
-    public func candidates(for scheme: Scheme, host: String?) -> [Candidate] {
-        let claims = claims(for: scheme, host: host)
+    ///
+    /// - Parameter id: the one that whoever opens the URL asks for, if any: no other gets it, even if that one does not claim it.
+    public func candidates(for scheme: Scheme, host: String?, asking id: String? = nil) -> [Candidate] {
+        var claims = claims(for: scheme, host: host)
+        if let id {
+            guard let position = claims.firstIndex(where: { $0.claimant.id == id }) else {
+                return claims.map {
+                    Candidate(claimant: $0.claimant, host: $0.host, outcome: .lost(to: id, by: .request))
+                }
+            }
+            var asked = claims.remove(at: position)
+            asked.isRequested = true
+            claims.insert(asked, at: 0)
+        }
         guard let winner = claims.first else { return [] }
         return claims.indices.map { position in
             let outcome: Candidate.Outcome =
@@ -103,9 +115,12 @@ private struct Claim {
     /// The pattern by which a handler claims it; `nil` for any host.
     let host: HostPattern?
     var isUserDefault = false
+    /// Whether it is the one that is asked for.
+    var isRequested = false
 
     /// The rule that put the first of two claims before the second.
     static func decidingRule(_ first: Claim, _ second: Claim) -> WinningRule {
+        if first.isRequested != second.isRequested { return .request }
         if first.claimant.isFixed != second.claimant.isFixed { return .fixedScheme }
         if first.isUserDefault != second.isUserDefault { return .userDefault }
         if case .application = first.claimant, case .application = second.claimant { return .association }

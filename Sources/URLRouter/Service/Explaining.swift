@@ -16,7 +16,8 @@ extension URLRouter {
         do throws(OpenURLError) {
             let scheme = try scheme(of: url)
             let host = url.host.map(String.init)
-            explanation.candidates = registry.candidates(for: scheme, host: host).map(Explanation.Candidate.init)
+            explanation.candidates = registry.candidates(for: scheme, host: host, asking: options.handler)
+                .map(Explanation.Candidate.init)
             let claimant = try claimant(for: scheme, host: host, options)
             explanation.handler = claimant.id
             explanation.transport = claimant.kind.rawValue
