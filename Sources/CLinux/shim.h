@@ -1,19 +1,15 @@
 // Linux interfaces that Swift's Glibc module leaves out.
 #include <pthread.h>
 #include <spawn.h>
-#include <stddef.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
-#include <sys/types.h>
 
-// <fcntl.h>, <pthread.h>, <spawn.h>, <string.h> and <unistd.h> declare these for _GNU_SOURCE only, which that module is built without.
+// <pthread.h>, <spawn.h> and <unistd.h> declare these for _GNU_SOURCE only, which that module is built without.
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
-extern int fallocate(int file, int mode, off_t offset, off_t length);
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
-extern void *memmem(const void *text, size_t length, const void *part, size_t part_length);
 enum { SPAWN_SETSID = 0x80 };  // POSIX_SPAWN_SETSID
 
 // Swift cannot call a function with a variable number of arguments.

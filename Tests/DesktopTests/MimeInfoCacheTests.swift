@@ -82,7 +82,8 @@ final class MimeInfoCacheTests {
         ("b/b=a\n", [], ["b/b"], "b/b=a;m;\n"), ("b/b=a;;c;\n", [], ["b/b"], "b/b=a;c;m;\n"),
         ("", [], ["b/b", "a/a"], "a/a=m;\nb/b=m;\n"),
         // What is like that already.
-        ("b/b=m;\n", [], ["b/b"], "b/b=m;\n"), ("b/b=m;a\n", ["b/b", "c/c"], ["b/b"], "b/b=m;a\n"),
+        ("b/b=m;\n", [], ["b/b"], "b/b=m;\n"), ("b/b=m;a;m;\n", ["b/b"], [], "b/b=a;\n"),
+        ("b/b=m;a\n", ["b/b", "c/c"], ["b/b"], "b/b=m;a\n"),
         // It is taken from what it does not claim any more; a part of another name is none of it.
         ("a/a=m;\nb/b=am;m;mm;\nc/c=mm;\n", ["a/a", "b/b", "c/c"], [], "b/b=am;mm;\nc/c=mm;\n"),
         ("a/a=a;m;\nb/b=m;\n", ["a/a", "b/b"], ["b/b", "c/c"], "a/a=a;\nb/b=m;\nc/c=m;\n"),
@@ -184,11 +185,34 @@ final class MimeInfoCacheTests {
         )
     }
 
-    @Test func aFileThatIsCutOffWhileItIsReadIsReported() throws {
+    /// By a program that does not replace it.
+    @Test(arguments: [10, 990, 1010]) func aFileThatIsChangedWhileItIsReadIsReported(_ size: Int) throws {
         try tree.write(String(repeating: "a", count: 1000), to: file)
         let open = try MimeCacheFile(cache.path, limit: 1 << 20)
-        #expect(truncate(cache.path, 10) == 0)
-        #expect(throws: FileError("was cut off while it was read")) { try open.contents() }
+        try tree.write(String(repeating: "b", count: size), to: file)
+        let changed = FileError("was changed while it was read")
+        let null = Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
+        defer { close(null) }
+        #expect(throws: changed) { try open.contents() }
+        #expect(throws: changed) { try open.copy(to: null, with: []) }
+        let lines = [MimeCacheFile.Edit(range: 5..<6, line: []), MimeCacheFile.Edit(range: 3..<4, line: [])]
+        #expect(throws: changed) { try open.copy(to: null, with: lines) }
+    }
+
+    @Test func whatCannotBeWrittenLeavesTheFileAsItIs() throws {
+        let before = "[MIME Cache]\na/a=a.desktop;\n"
+        try tree.write(before, to: file)
+        let open = try MimeCacheFile(cache.path, limit: 1 << 20)
+        let problem = DesktopWriteError(cache.path, "cannot be written: No space left on device")
+        #expect(throws: problem) {
+            try replaceDerivedFile(cache.path, size: 100) { (_) throws(FileError) in
+                let full = Glibc.open("/dev/full", O_WRONLY | O_CLOEXEC)
+                defer { close(full) }
+                try open.copy(to: full, with: [])
+            }
+        }
+        #expect(try tree.read(file) == before)
+        #expect(try names(inDirectory: cache.directory)?.count == 1)
     }
 
     @Test func aFileThatIsTooLargeIsReported() throws {

@@ -58,7 +58,11 @@ struct ApplicationsTests {
         let applications = load()
         #expect(try claiming("web", in: applications) == ["c", "d", "z", "b"].map { "\($0).desktop" })
         #expect(try applications.desktopChoice(for: Scheme("web"))?.id.rawValue == "c.desktop")
-        #expect(try applications.defaults(for: Scheme("web")) == ["c.desktop", "gone"])
+        #expect(
+            try applications.defaults(for: Scheme("web")) == [
+                .application(desktopFile("c.desktop")), .handler("gone"),
+            ]
+        )
         #expect(try claiming("other", in: applications) == [])
     }
 
@@ -82,7 +86,9 @@ struct ApplicationsTests {
         #expect(applications[try desktopFile(file)] == nil)
         // As a default it counts, for the handler that it stands for.
         let scheme = try Scheme("web")
-        #expect(applications.defaults(for: scheme) == [line.contains("com.acme.handler") ? "com.acme.handler" : file])
+        let isHandlers = line.contains("com.acme.handler")
+        let choice = isHandlers ? Default.handler("com.acme.handler") : .application(try desktopFile(file))
+        #expect(applications.defaults(for: scheme) == [choice])
         #expect(applications.desktopChoice(for: scheme)?.isOwn == true)
     }
 

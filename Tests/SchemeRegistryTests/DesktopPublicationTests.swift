@@ -205,6 +205,36 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
+    /// What there is says what has to go, and not what the registry said before: writing it may have failed.
+    @Test func nothingIsLeftOfAnEntryWhoseSuccessorCouldNotBeWritten() throws {
+        #expect(publish(try .test("com.acme.app", opening: ["old"])) == [])
+        let failed = try Handler.test("com.acme.app", opening: ["failed"])
+        #expect(publish([try .test("com.acme.app", opening: ["new"])], insteadOf: [failed]) == [])
+        #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
+    }
+
+    /// Of a router that ended after it had written the entry.
+    @Test func aCacheThatDoesNotKnowOfAnEntryIsMadeAnewAtTheStart() throws {
+        #expect(publish(try .test("com.acme.app", opening: ["old"])) == [])
+        let old = try #require(try root.read(cache))
+        let new = try Handler.test("com.acme.app", opening: ["new"])
+        #expect(publish(new) == [])
+        try root.write(old, to: cache)
+        try root.setDate(cache, seconds: 1_000_000)
+        publication = try #require(DesktopPublication(in: root.desktop(), command: command))
+        #expect(publish(new) == [])
+        #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
+    }
+
+    @Test func aCacheThatCouldNotBeWrittenIsMadeAnewWithTheNextChange() throws {
+        let handler = try Handler.test("com.acme.app", opening: ["todo"])
+        try root.makeFIFO(cache)
+        #expect(publish([handler], insteadOf: []) == ["\(cache): is a FIFO, not a file"])
+        try #require(unlink("\(root.path)/\(cache)") == 0)
+        #expect(publish([handler], insteadOf: [handler]) == [])
+        #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
+    }
+
     @Test func whatALossOfPowerTookAwayIsMadeAnewAtTheStart() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         #expect(publish(handler) == [])
@@ -249,6 +279,18 @@ final class DesktopPublicationTests {
         #expect(isIncremental ? publish([new], insteadOf: [old]) == [] : publish(new) == [])
         #expect(try files() == [cache, "\(services)/com.acme.app.service"])
         #expect(try cached() == [])
+    }
+
+    /// The desktop does not list it any more.
+    @Test func whatIsLeftOfAHandlerWhoseCommandIsGoneTooIsRemoved() throws {
+        try root.writeEntry(
+            "\(applications)/left.desktop",
+            opening: ["web"],
+            command: "/nonexistent/openurl -- %u",
+            "X-OpenURL-Handler=com.acme.left"
+        )
+        #expect(publish() == [])
+        #expect(try files() == [cache])
     }
 
     @Test func whatBearsTheMarkOfNobodyKnownIsRemoved() throws {
@@ -300,6 +342,45 @@ final class DesktopPublicationTests {
         #expect(publish(handler) == [warning])
         #expect(publish([], insteadOf: [handler]) == [])
         #expect(try root.read(entry) == text)
+    }
+
+    /// Whether or not it is known already that it has gone.
+    @Test(arguments: [false, true]) func whatStoodInTheWayIsForgottenWhenItGoes(isKnown: Bool) throws {
+        let entry = "\(applications)/com.acme.app.desktop"
+        try root.writeEntry(entry, opening: ["todolist"])
+        let handler = try Handler.test("com.acme.app")
+        let before = registry([handler])
+        if isKnown { #expect(publication.publish(before, insteadOf: registry([])).count == 1) }
+        try #require(unlink("\(root.path)/\(entry)") == 0)
+        if isKnown {
+            #expect(publish([handler], insteadOf: [handler]) == [])
+        } else {
+            #expect(publication.publish(before, insteadOf: registry([])) == [])
+        }
+        #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
+    }
+
+    @Test func whatStandsInTheWayIsReportedUntilItGoes() throws {
+        let entry = "\(applications)/com.acme.app.desktop"
+        try root.writeEntry(entry, opening: ["todolist"])
+        let handler = try Handler.test("com.acme.app")
+        let other = try Handler.test("com.acme.other", opening: ["other"])
+        let warning = "\(entry): is another program's entry, which the desktop takes instead of com.acme.app"
+        #expect(publish([handler], insteadOf: []) == [warning])
+        #expect(publish([handler, other], insteadOf: [handler]) == [warning])
+        #expect(publish([other], insteadOf: [handler, other]) == [])
+    }
+
+    /// A package may bring a handler's entry as it would be written.
+    @Test(arguments: [false, true]) func aCompleteEntryOfTheSystemsIsNotShadowed(isIncremental: Bool) throws {
+        let handler = try Handler.test("com.acme.app")
+        try root.write(
+            "[Desktop Entry]\nType=Application\nName=\(handler.name)\nExec=\(command) -- %u\n"
+                + "MimeType=x-scheme-handler/todolist;\nX-OpenURL-Handler=com.acme.app\n",
+            to: "data1/applications/com.acme.app.desktop"
+        )
+        #expect((isIncremental ? publish([handler], insteadOf: []) : publish(handler)) == [])
+        #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
     @Test func anEntryOfTheSystemsIsNotShadowed() throws {

@@ -125,6 +125,14 @@ struct RegistrationTests {
         #expect(load().handlers.count == 1)
     }
 
+    /// Hidden names are not looked at, so what is called so is not registered by standing there.
+    @Test func linksWhatIsHiddenInTheDirectory() throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/.Mine.app/Info.plist")
+        #expect(load().handlers == [])
+        #expect(try register("\(handlers)/.Mine.app").change == .added)
+        #expect(load().handlers.map(\.id.rawValue) == ["com.acme.todolist"])
+    }
+
     @Test func whatStandsInTheDirectoryIsRegistered() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/Mine.app/Info.plist")
         try root.link("alias", to: handlers)

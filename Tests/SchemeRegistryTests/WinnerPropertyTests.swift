@@ -105,7 +105,11 @@ struct WinnerPropertyTests {
             switch rule {
             case .request: Issue.record("nothing was asked for")
             case .fixedScheme: #expect(first.isFixed && !second.isFixed)
-            case .userDefault: #expect(defaults.contains(first.id))
+            case .userDefault:
+                switch first {
+                case .handler(let handler): #expect(defaults.contains(.handler(handler.id.rawValue)))
+                case .application(let entry): #expect(defaults.contains(.application(entry.id)))
+                }
             case .host: #expect(winner.host != nil && winner.host != loser.host)
             case .directory: #expect(first.precedence < second.precedence)
             case .kind: #expect(first.handler != nil && second.handler == nil && first.precedence == second.precedence)

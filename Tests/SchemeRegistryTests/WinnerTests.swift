@@ -183,6 +183,19 @@ struct WinnerTests {
         #expect(order(registry()) == ["a="])
     }
 
+    /// What is called alike is not meant: a file that is not there and an application, an application and a handler.
+    @Test func aDefaultIsOneOrTheOther() throws {
+        try writeEntry("a")
+        try writeEntry("h.h")
+        try choose("h.h.desktop.desktop")
+        #expect(order(registry()) == ["a+association", "h.h-association"])
+        try choose("h.h.desktop")
+        let handler = try handler("h.h.desktop")
+        #expect(
+            registry(handler).candidates(for: scheme, host: nil).map(\.claimant.kind) == [.exec, .native, .exec]
+        )
+    }
+
     @Test func aFixedHandlerComesBeforeTheUsersDefault() throws {
         try writeEntry("a")
         try choose("a.desktop")

@@ -35,22 +35,34 @@ final class MimeCacheFile {
     deinit { close(descriptor) }
 
     /// All of it.
-    func contents() throws(FileError) -> [UInt8] { try read(0..<size) }
+    func contents() throws(FileError) -> [UInt8] {
+        let contents = try read(0..<size)
+        try checkVersion()
+        return contents
+    }
 
-    /// Whether contents are what `update-desktop-database` would have written, to the last line.
+    /// Finds out whether the file was written to since it was opened, as other programs than those that replace it do.
+    private func checkVersion() throws(FileError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
+        guard FileVersion(status).hasContents(of: version) else { throw Self.changed }
+    }
+
+    private static let changed = FileError("was changed while it was read")
+
+    /// Whether contents are like those that `update-desktop-database` writes, to the last line.
     static func areOrdered(_ contents: [UInt8]) -> Bool {
         guard contents.starts(with: heading) else { return false }
         return contents.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return false }
-            func index(of byte: UInt8, in range: Range<Int>) -> Int? {
-                memchr(base + range.lowerBound, Int32(byte), range.count).map { UnsafeRawPointer($0) - base }
-            }
             var start = heading.count
             var last = start..<start
             while start < bytes.count {
-                guard let end = index(of: newline, in: start..<bytes.count),
-                    let sign = index(of: sign, in: start..<end),
-                    bytes[start] != UInt8(ascii: "["), bytes[start] != UInt8(ascii: "#")
+                guard let sign = bytes[start...].firstIndex(where: { $0 <= 0x20 || $0 == sign }),
+                    bytes[sign] == Self.sign,
+                    bytes[start] != UInt8(ascii: "["), bytes[start] != UInt8(ascii: "#"),
+                    let end = bytes[(sign + 1)...].firstIndex(where: { $0 < 0x20 }), bytes[end] == newline,
+                    bytes[sign + 1] != UInt8(ascii: " ")
                 else { return false }
                 let order = memcmp(base + last.lowerBound, base + start, min(last.count, sign - start))
                 guard order < 0 || order == 0 && last.count < sign - start else { return false }
@@ -74,10 +86,10 @@ final class MimeCacheFile {
             let key = Array(type.utf8)
             let (range, line) = try line(of: key)
             var elements = elements(of: line)
-            let index = elements.firstIndex { $0.elementsEqual(element) }
-            guard types.contains(type) == (index == nil) else { continue }
-            if let index {
-                elements.remove(at: index)
+            let isThere = elements.contains { $0.elementsEqual(element) }
+            guard types.contains(type) != isThere else { continue }
+            if isThere {
+                elements.removeAll { $0.elementsEqual(element) }
             } else {
                 let index = elements.firstIndex { element.lexicographicallyPrecedes($0) } ?? elements.endIndex
                 elements.insert(element, at: index)
@@ -96,12 +108,15 @@ final class MimeCacheFile {
         var pieces = Pieces(output: output)
         var position = 0
         for edit in edits {
+            // Lines of one state of the file come after each other.
+            guard position <= edit.range.lowerBound else { throw Self.changed }
             try pieces.append(position..<edit.range.lowerBound, of: self)
             try pieces.append(edit.line)
             position = edit.range.upperBound
         }
         try pieces.append(position..<size, of: self)
         try pieces.write()
+        try checkVersion()
     }
 
     /// What is to be written, in pieces that start and end at multiples of their size: the page cache keeps such a piece as one.
@@ -215,7 +230,7 @@ final class MimeCacheFile {
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw FileError(code: errno) }
-            guard count > 0 else { throw FileError("was cut off while it was read") }
+            guard count > 0 else { throw Self.changed }
             done += count
         }
     }

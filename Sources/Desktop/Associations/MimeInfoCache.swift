@@ -3,9 +3,9 @@ import Glibc
 /// `mimeinfo.cache` of one directory of entries: what GLib looks up instead of reading the entries.
 ///
 /// An entry claims nothing as far as GLib is concerned until it is in here. A change looks at the lines concerned only, so that
-/// it takes milliseconds among 100,000 types, and replaces the file in one step. Where there is no cache, or something that
-/// `update-desktop-database` would not have written, one is made from all entries in the directory, as that does.
-public struct MimeInfoCache: Sendable, Hashable {
+/// it takes milliseconds among 100,000 types, and replaces the file in one step. Where there is no cache, or one that is not
+/// written like those of `update-desktop-database`, it is made from all entries in the directory, as that does.
+public struct MimeInfoCache: Sendable {
     /// The directory that holds entries and cache.
     public let directory: String
     /// Where the cache is.
@@ -50,20 +50,33 @@ public struct MimeInfoCache: Sendable, Hashable {
         try rebuild(with: [:])
     }
 
-    /// Makes the cache anew if a loss of power has left nothing or zeros of it.
-    public mutating func repair() throws(DesktopWriteError) {
+    /// Makes the cache anew if a loss of power has left nothing or zeros of it, or one of some entries is newer.
+    public mutating func repair(ifOlderThan entries: [DesktopFileID] = []) throws(DesktopWriteError) {
         guard let file = try openFile() else { return }
         let contents = try attempt { () throws(FileError) in try file.contents() }
-        if contents.isEmpty || contents.contains(0) { return try rebuild() }
+        let isOld = entries.contains { id in
+            version(of: "\(directory)/\(id)").map { $0.modified > file.version.modified } ?? false
+        }
+        if contents.isEmpty || contents.contains(0) || isOld { return try rebuild() }
         if MimeCacheFile.areOrdered(contents) { ordered = file.version }
     }
 
     /// The file that there is, if it is in order.
-    private func orderedFile() throws(DesktopWriteError) -> MimeCacheFile? {
+    private mutating func orderedFile() throws(DesktopWriteError) -> MimeCacheFile? {
         guard let file = try openFile() else { return nil }
         if file.version == ordered { return file }
         let contents = try attempt { () throws(FileError) in try file.contents() }
-        return MimeCacheFile.areOrdered(contents) ? file : nil
+        guard MimeCacheFile.areOrdered(contents) else { return nil }
+        ordered = file.version
+        return file
+    }
+
+    private func version(of path: String) -> FileVersion? {
+        do throws(FileError) {
+            return FileVersion(try status(of: path, followingLinks: false))
+        } catch {
+            return nil
+        }
     }
 
     private func openFile() throws(DesktopWriteError) -> MimeCacheFile? {

@@ -7,6 +7,8 @@ public struct DesktopEntries: Sendable, Hashable {
     /// Of entries with one ID it is the first, in order of precedence, that is valid and whose programs are there; none
     /// if an entry that is `Hidden` comes before. That an entry of no use gives way to the next is GLib's rule.
     public let entries: [DesktopFileID: DesktopEntry]
+    /// The entries that are valid, and left out as their programs are not there.
+    public let ignored: [DesktopEntry]
     /// What is wrong with files, and with entries that are there and cannot be used.
     public let diagnostics: [Diagnostic]
 
@@ -26,6 +28,7 @@ public struct DesktopEntries: Sendable, Hashable {
     /// No application at all.
     public init() {
         entries = [:]
+        ignored = []
         diagnostics = []
         firstDirectory = [:]
         claims = [:]
@@ -43,6 +46,7 @@ public struct DesktopEntries: Sendable, Hashable {
     public init(of files: [DesktopFile], in directories: DesktopDirectories, diagnostics: [Diagnostic] = []) {
         var programs = ProgramSearch(directories.searchPath)
         var entries: [DesktopFileID: DesktopEntry] = [:]
+        var ignored: [DesktopEntry] = []
         var removed: Set<DesktopFileID> = []
         var firstDirectory: [DesktopFileID: Int] = [:]
         var claims: [String: [Claim]] = [:]
@@ -63,12 +67,14 @@ public struct DesktopEntries: Sendable, Hashable {
                 }
                 if let problem = programs.problem(of: entry) {
                     diagnostics.append(problem)
+                    ignored.append(entry)
                 } else {
                     entries[id] = entry
                 }
             }
         }
         self.entries = entries
+        self.ignored = ignored
         self.diagnostics = diagnostics
         self.firstDirectory = firstDirectory
         self.claims = claims

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// Why a file of the desktop was not written: it is as it was before.
@@ -80,9 +79,9 @@ private func replaceFile(
             try write(descriptor)
             guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
         } else {
-            // Of blocks that are to be found yet, ext4 would write the contents out when the file takes its name. A file
-            // system that cannot reserve them does without.
-            _ = fallocate(descriptor, 0, 0, off_t(size))
+            // Of blocks that are to be found yet, ext4 would write the contents out when the file takes its name. Without
+            // them it is written all the same.
+            _ = posix_fallocate(descriptor, 0, off_t(size))
             try write(descriptor)
         }
     } catch {
@@ -94,7 +93,7 @@ private func replaceFile(
         unlink(temporary)
         throw DesktopWriteError(target, "cannot be replaced: \(error.reason)")
     }
-    // Taking its name was a change of it.
+    // Taking its name was a change of it. Of an open file there is always a status.
     var status = stat()
     fstat(descriptor, &status)
     return FileVersion(status)

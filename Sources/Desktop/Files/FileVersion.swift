@@ -26,6 +26,11 @@ package struct FileVersion: Sendable, Hashable {
         self.changed = changed
     }
 
+    /// Whether it is the same file with the same contents, whatever else has changed of it, such as its name.
+    package func hasContents(of other: FileVersion) -> Bool {
+        device == other.device && inode == other.inode && size == other.size && modified == other.modified
+    }
+
     /// Whether a later change gets another time, seen at `now`.
     ///
     /// File systems take the time from a clock that ticks only every few milliseconds, so of two changes within one tick

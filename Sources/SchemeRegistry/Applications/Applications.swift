@@ -13,7 +13,7 @@ public struct Applications: Sendable {
     private let associations: MimeAssociations
     private let positions: [DesktopFileID: Int]
     private let byScheme: [Scheme: [Int]]
-    private let defaults: [Scheme: [String]]
+    private let defaults: [Scheme: [Default]]
 
     /// No applications, as where there is no desktop.
     public init() {
@@ -37,11 +37,11 @@ public struct Applications: Sendable {
 
         let claimed = all.flatMap(\.urlSchemes) + associations.urlSchemes
         var byScheme: [Scheme: [Int]] = [:]
-        var defaults: [Scheme: [String]] = [:]
+        var defaults: [Scheme: [Default]] = [:]
         for scheme in Set(claimed.compactMap(Scheme.init(ofDesktop:))) {
             let candidates = associations.candidates(for: scheme.mimeType, in: entries).compactMap { positions[$0.id] }
             if !candidates.isEmpty { byScheme[scheme] = candidates }
-            let chosen = associations.defaults(for: scheme.mimeType).compactMap(entries.claimant)
+            let chosen = associations.defaults(for: scheme.mimeType).compactMap(entries.default)
             if !chosen.isEmpty { defaults[scheme] = chosen }
         }
         self.byScheme = byScheme
@@ -65,14 +65,13 @@ public struct Applications: Sendable {
         return byScheme.compactMap { $1.contains(position) ? $0 : nil }.sorted()
     }
 
-    /// The ids of what the user or the system chose for a scheme, in the precedence of the desktop's files: of a handler, where
-    /// that is its entry. There need be nothing of that id.
-    func defaults(for scheme: Scheme) -> [String] { defaults[scheme, default: []] }
+    /// What the user or the system chose for a scheme, in the precedence of the desktop's files.
+    func defaults(for scheme: Scheme) -> [Default] { defaults[scheme, default: []] }
 
     /// The schemes in which the desktop has a say.
     public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(defaults.keys) }
 
-    /// Whether the desktop has a say in who gets the URLs of a scheme.
+    /// Whether the desktop may have a say in who gets the URLs of a scheme.
     func concern(_ scheme: Scheme) -> Bool { byScheme[scheme] != nil || defaults[scheme] != nil }
 
     /// What the desktop itself would open a scheme with, which may be an entry of the registry's own.
@@ -81,12 +80,20 @@ public struct Applications: Sendable {
     }
 }
 
+/// What a desktop file that is somebody's choice for a scheme stands for.
+enum Default: Sendable, Hashable {
+    /// An application that is installed.
+    case application(DesktopFileID)
+    /// The handler of this id, if there is one.
+    case handler(String)
+}
+
 extension DesktopEntries {
-    /// The id of what a desktop file stands for; `nil` if there is such a file and it is of no use.
-    fileprivate func claimant(_ id: DesktopFileID) -> String? {
-        if let entry = entries[id] { return entry.handler ?? id.rawValue }
+    /// What a desktop file stands for; `nil` if there is one and it is of no use.
+    fileprivate func `default`(_ id: DesktopFileID) -> Default? {
+        if let entry = entries[id] { return entry.handler.map(Default.handler) ?? .application(id) }
         // A handler's entry is read a moment after it was written, and yet the handler is the default at once.
-        return hasFile(of: id) ? nil : String(id.rawValue.dropLast(DesktopFileID.suffix.count))
+        return hasFile(of: id) ? nil : .handler(String(id.rawValue.dropLast(DesktopFileID.suffix.count)))
     }
 }
 

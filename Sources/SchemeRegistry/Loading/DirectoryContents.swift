@@ -61,7 +61,7 @@ struct DirectoryContents: Sendable, Hashable {
     /// Looks again at whatever declares a handler with an id.
     ///
     /// - Parameter manifests: what some entries say, which is not read again.
-    /// - Returns: the handlers that were declared by what is other than before, and those that are now; `nil` if all is as it was.
+    /// - Returns: the handlers that were declared by what was looked at, and those that are now; `nil` if all is as it was.
     mutating func look(
         again id: BundleIdentifier,
         saying manifests: [String: HandlerManifest],

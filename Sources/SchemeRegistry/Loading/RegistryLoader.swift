@@ -12,7 +12,7 @@ public struct RegistryLoader: Sendable {
     private var files = ManifestFiles()
     /// What was found in each directory.
     private var found: [DirectoryContents]
-    /// All of it, with the handlers in the registry's order, which is next to nothing to sort.
+    /// All of it, with the handlers in the registry's order, in which a registration has only to insert one.
     private var loaded: (handlers: [Handler], diagnostics: [Diagnostic]) = ([], [])
     private var changedHandlers: [Handler] = []
 

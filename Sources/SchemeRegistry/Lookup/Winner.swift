@@ -82,8 +82,15 @@ extension Registry {
 
     /// The first of the desktop's defaults that may have the URL.
     private func userDefault(for scheme: Scheme, among claims: ArraySlice<Claim>) -> Claim? {
-        for id in applications.defaults(for: scheme) {
-            if let claim = claims.first(where: { $0.claimant.id == id }) { return claim }
+        for choice in applications.defaults(for: scheme) {
+            let chosen = claims.first { claim in
+                switch (claim.claimant, choice) {
+                case (.handler(let handler), .handler(let id)): handler.id.rawValue == id
+                case (.application(let entry), .application(let id)): entry.id == id
+                default: false
+                }
+            }
+            if let chosen { return chosen }
         }
         return nil
     }

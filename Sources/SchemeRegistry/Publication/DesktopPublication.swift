@@ -15,6 +15,10 @@ public struct DesktopPublication: Sendable {
     private var cache: MimeInfoCache
     /// The absolute path of the command.
     private let command: String
+    /// The handlers whose entries could not be written, or had others in their place.
+    private var unpublished: Set<BundleIdentifier> = []
+    /// Whether the last change of the cache failed.
+    private var isCacheBehind = false
 
     /// More changes than this to the cache of MIME types, and it is made anew.
     private static let editLimit = 8
@@ -37,59 +41,55 @@ public struct DesktopPublication: Sendable {
     /// - Returns: what could not be written, and which handlers others stand before.
     public mutating func publish(_ registry: Registry) -> [Diagnostic] {
         var changes = Changes()
-        let entries = registry.applications.entries.entries
+        unpublished = []
+        let entries = registry.applications.entries
         let handlers = registry.publishedHandlers
+        changes.attempt(cache.path) { () throws(DesktopWriteError) in
+            // An entry that is newer was written by a router that did not come to note it.
+            let own = entries.entries.values.filter { $0.handler != nil && $0.isIn(applicationDirectory) }
+            try cache.repair(ifOlderThan: own.map(\.id))
+        }
         for handler in handlers {
             publishService(handler, &changes)
             guard let id = handler.desktopFileID else { continue }
-            let entry = entries[id]
-            guard
-                entry?.handler != handler.id.rawValue || entry?.command?.program != command
-                    || entry?.name != handler.name
-                    || entry?.urlSchemes.sorted() != handler.schemes.map(\.rawValue).sorted()
-            else { continue }
-            publishEntry(of: handler, id, insteadOf: entry?.mimeTypes, beside: entry, &changes)
+            let entry = entries.entries[id]
+            if entry.map({ isComplete($0, handler) }) != true { publishEntry(of: handler, id, beside: entry, &changes) }
         }
         let ids = Set(handlers.map(\.id.rawValue))
         let withEntry = Set(handlers.filter { $0.desktopFileID != nil }.map(\.id.rawValue))
-        for entry in entries.values where entry.isIn(applicationDirectory) {
-            if let id = entry.handler, !withEntry.contains(id) {
-                withdrawEntry(entry.id, claiming: entry.mimeTypes, &changes)
-            }
+        for entry in Array(entries.entries.values) + entries.ignored where entry.isIn(applicationDirectory) {
+            if let id = entry.handler, !withEntry.contains(id) { withdraw(entry, &changes) }
         }
         changes.attempt(serviceDirectory) { () throws(DesktopWriteError) in
             for name in try DBusServiceFile.marked(in: serviceDirectory) where !ids.contains(name) {
                 try DBusServiceFile.remove(name, in: serviceDirectory)
             }
         }
-        changes.attempt(cache.path) { () throws(DesktopWriteError) in try cache.repair() }
         updateCache(&changes)
         return changes.diagnostics
     }
 
-    /// Brings what is published into line after a change of the registry, looking only at the handlers that differ.
+    /// Brings what is published into line after a change of the registry, looking only at the handlers that differ, and at those
+    /// that could not be published before.
     ///
     /// - Parameter registry: its applications may be those of before the last changes that were published.
     /// - Returns: as ``publish(_:)`` does, for these.
     public mutating func publish(_ registry: Registry, insteadOf old: Registry) -> [Diagnostic] {
         var changes = Changes()
         let (removed, added) = differences(from: old.handlers, to: registry.handlers)
-        for handler in added where handler.isPublished {
+        let again = unpublished.subtracting(added.map(\.id)).compactMap { registry[$0] }
+        unpublished = []
+        for handler in added + again where handler.isPublished {
             publishService(handler, &changes)
             guard let id = handler.desktopFileID else { continue }
-            let before = old[handler.id]?.mimeTypes
-            publishEntry(
-                of: handler,
-                id,
-                insteadOf: before,
-                beside: registry.applications.entries.entries[id],
-                &changes
-            )
+            let entry = registry.applications.entries.entries[id]
+            if let entry, !entry.isIn(applicationDirectory), isComplete(entry, handler) { continue }
+            publishEntry(of: handler, id, beside: entry, &changes)
         }
         for handler in removed where handler.isPublished {
             let new = registry[handler.id].flatMap { $0.isPublished ? $0 : nil }
-            if let id = handler.desktopFileID, new?.desktopFileID == nil, isOwn(id, handler) {
-                withdrawEntry(id, claiming: handler.mimeTypes, &changes)
+            if let id = handler.desktopFileID, new?.desktopFileID == nil, let entry = ownEntry(id, of: handler) {
+                withdraw(entry, &changes)
             }
             if new == nil { withdrawService(handler, &changes) }
         }
@@ -97,39 +97,48 @@ public struct DesktopPublication: Sendable {
         return changes.diagnostics
     }
 
+    /// Whether an entry is what would be written for a handler.
+    private func isComplete(_ entry: DesktopEntry, _ handler: Handler) -> Bool {
+        entry.handler == handler.id.rawValue && entry.command?.program == command && entry.name == handler.name
+            && entry.urlSchemes.sorted() == handler.schemes.map(\.rawValue).sorted()
+    }
+
     /// Writes a handler's entry.
     ///
-    /// - Parameters:
-    ///   - types: what the one before claimed, if that is known.
-    ///   - existing: what the desktop took for it when it was looked at last.
-    private func publishEntry(
+    /// - Parameter existing: what the desktop took for it when it was looked at last.
+    private mutating func publishEntry(
         of handler: Handler,
         _ id: DesktopFileID,
-        insteadOf types: [String]?,
         beside existing: DesktopEntry?,
         _ changes: inout Changes
     ) {
-        if let existing, existing.handler != handler.id.rawValue {
+        let file = "\(applicationDirectory)/\(id)"
+        let isThere = DesktopEntryFile.exists(id, in: applicationDirectory)
+        if let existing, existing.handler != handler.id.rawValue, isThere || !existing.isIn(applicationDirectory) {
             // An entry of a package that leads to the command is as good as one that is written here.
             guard !existing.isOwn else { return }
             let reason = "is another program's entry, which the desktop takes instead of \(handler.id)"
-            return changes.diagnostics.append(Diagnostic(severity: .warning, file: existing.file, reason: reason))
+            changes.diagnostics.append(Diagnostic(severity: .warning, file: existing.file, reason: reason))
+            unpublished.insert(handler.id)
+            return
         }
-        let file = "\(applicationDirectory)/\(id)"
-        let isThere = DesktopEntryFile.exists(id, in: applicationDirectory)
-        guard !isThere || isOwn(id, handler) || DesktopEntryFile.isLost(id, in: applicationDirectory) else {
+        let old = ownEntry(id, of: handler)
+        guard !isThere || old != nil || DesktopEntryFile.isLost(id, in: applicationDirectory) else {
             let reason = "is in the place of the entry for \(handler.id), and was not written for it"
-            return changes.diagnostics.append(Diagnostic(severity: .warning, file: file, reason: reason))
+            changes.diagnostics.append(Diagnostic(severity: .warning, file: file, reason: reason))
+            unpublished.insert(handler.id)
+            return
         }
         do {
             var entry = try DesktopEntryFile(name: handler.name, command: [command, "--"], urls: .one)
-            entry.mimeTypes = handler.mimeTypes
+            entry.mimeTypes = handler.schemes.map(\.mimeType)
             entry.isHiddenFromMenus = true
             entry.handler = handler.id.rawValue
             try entry.write(as: id, in: applicationDirectory, isDurable: false)
-            changes.claims[id] = (entry.mimeTypes, types ?? (isThere ? nil : []))
+            changes.claims[id] = (entry.mimeTypes, isThere ? old?.mimeTypes : [])
         } catch {
             changes.add(file, error)
+            unpublished.insert(handler.id)
         }
     }
 
@@ -148,11 +157,11 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    private func withdrawEntry(_ id: DesktopFileID, claiming types: [String], _ changes: inout Changes) {
-        changes.attempt("\(applicationDirectory)/\(id)") { () throws(DesktopWriteError) in
-            try DesktopEntryFile.remove(id, in: applicationDirectory)
+    private func withdraw(_ entry: DesktopEntry, _ changes: inout Changes) {
+        changes.attempt(entry.file) { () throws(DesktopWriteError) in
+            try DesktopEntryFile.remove(entry.id, in: applicationDirectory)
         }
-        changes.claims[id] = ([], types)
+        changes.claims[entry.id] = ([], entry.mimeTypes)
     }
 
     private func withdrawService(_ handler: Handler, _ changes: inout Changes) {
@@ -163,19 +172,27 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    private func isOwn(_ id: DesktopFileID, _ handler: Handler) -> Bool {
+    /// The entry that was written for a handler.
+    private func ownEntry(_ id: DesktopFileID, of handler: Handler) -> DesktopEntry? {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
-        guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { return false }
-        return entry.handler == handler.id.rawValue
+        guard case .application(let entry) = DesktopFile(reading: location, languages: []).content,
+            entry.handler == handler.id.rawValue
+        else { return nil }
+        return entry
     }
 
     private mutating func updateCache(_ changes: inout Changes) {
         let claims = changes.claims
-        guard !claims.isEmpty else { return }
+        guard !claims.isEmpty || isCacheBehind else { return }
+        let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
+        isCacheBehind = true
         changes.attempt(cache.path) { () throws(DesktopWriteError) in
-            let isKnown = claims.values.allSatisfy { $0.before != nil }
-            guard isKnown, claims.count <= Self.editLimit else { return try cache.rebuild() }
-            for (id, types) in claims { try cache.update(id, claims: types.now, insteadOf: types.before ?? []) }
+            if isKnown, claims.count <= Self.editLimit {
+                for (id, types) in claims { try cache.update(id, claims: types.now, insteadOf: types.before ?? []) }
+            } else {
+                try cache.rebuild()
+            }
+            isCacheBehind = false
         }
     }
 
@@ -209,9 +226,6 @@ extension Registry {
 extension Handler {
     /// Whether the desktop is told of it: a handler of the system's is the desktop's own already.
     fileprivate var isPublished: Bool { program != nil && !isFixed }
-
-    /// The types of what it opens.
-    fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) }
 
     /// What the desktop knows the handler by; `nil` where it opens nothing.
     var desktopFileID: DesktopFileID? {

@@ -25,9 +25,13 @@ extension RegistryDirectories {
         let previous = registry[id]
         if let previous, previous.isFixed { throw .fixedHandler(id) }
         let directory = LinkDirectory(path: user)
-        if try changing({ () throws(LinkDirectory.Failure) in try directory.contains(path) }) {
+        let entryName = path.split(separator: "/").last.map(String.init) ?? ""
+        // Hidden names are not looked at there.
+        if !entryName.hasPrefix("."),
+            try changing({ () throws(LinkDirectory.Failure) in try directory.contains(path) })
+        {
             // What stands in the directory is registered by that, if its name is right.
-            let (handler, warnings) = try read(target, named: path.split(separator: "/").last.map(String.init))
+            let (handler, warnings) = try read(target, named: entryName)
             return registration(of: handler, change: .unchanged, warnings: warnings, in: registry)
         }
         let name = form.entryName(of: id)

@@ -83,7 +83,7 @@ public actor RegistryStore {
 
     /// Reads the directories again, and tells the desktop of all that there is, whether or not it was told before.
     func reloadAndPublish() -> RegistrySnapshot {
-        let snapshot = reload()
+        let snapshot = reload(publishing: false) { $0.update() }
         publicationProblems = publication?.publish(registry) ?? []
         return snapshot
     }
@@ -98,6 +98,7 @@ public actor RegistryStore {
 
     private func reload(
         looking: ApplicationUpdate = .atAll,
+        publishing: Bool = true,
         _ update: (inout RegistryLoader) -> Bool
     ) -> RegistrySnapshot {
         let before = registry
@@ -109,7 +110,9 @@ public actor RegistryStore {
             schemes.formUnion(applicationsBefore.concernedSchemes)
             schemes.formUnion(applications.applications.concernedSchemes)
         }
-        if number != numberBefore { publicationProblems = publication?.publish(registry, insteadOf: before) ?? [] }
+        if publishing, number != numberBefore {
+            publicationProblems = publication?.publish(registry, insteadOf: before) ?? []
+        }
         let changed = registry.schemes(schemes, thatGoElsewhereThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
     }
