@@ -81,7 +81,7 @@ public actor DeliveryStore {
     }
 
     deinit {
-        if let lock { close(lock) }
+        if let lock { unlock(lock) }
     }
 
     // MARK: What the router does
@@ -102,7 +102,7 @@ public actor DeliveryStore {
 
     /// Gives back the right to deliver.
     func giveBack() {
-        if let lock { close(lock) }
+        if let lock { unlock(lock) }
         lock = nil
     }
 
@@ -386,4 +386,11 @@ public actor DeliveryStore {
         }
         throw Failure(path: file.path, reason: "it belongs to a later version")
     }
+}
+
+/// Gives back what ``QueueFile/lock()`` took: at once, though a child that has not begun its own program yet has the
+/// descriptor too.
+private func unlock(_ descriptor: CInt) {
+    flock(descriptor, LOCK_UN)
+    close(descriptor)
 }
