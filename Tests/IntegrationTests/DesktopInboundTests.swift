@@ -136,7 +136,16 @@ import Testing
         let manifest = router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist").path
         let registered = try await router.openurl("register", manifest)
         #expect(registered.status == 0, "\(registered.errors)")
+        #expect(registered.errors.contains("\(id).desktop: is another program's entry"), "\(registered.errors)")
         #expect(try String(contentsOf: router.desktopEntry(id), encoding: .utf8) == entry)
+        // It is tried again with each change, and is nothing to who registers something else.
+        let other = "com.example.other"
+        let staging = router.bus.directory.appending(path: "staging")
+        try Router.write(other, [], in: staging)
+        let file = staging.appending(path: "XDG_DATA_HOME/openurl/handlers/\(other).plist").path
+        let second = try await router.openurl("register", file)
+        #expect(second.status == 0)
+        #expect(!second.errors.contains("\(id).desktop"), "\(second.errors)")
         let chosen = try await router.openurl("default", "todo", id)
         #expect(chosen.status != 0)
         #expect(chosen.errors.contains("has no desktop entry of its own"), "\(chosen.errors)")

@@ -153,8 +153,15 @@ public actor RegistryStore {
         let handler = registration.handler
         // The entry that is written for it is seen like any other change, after the answer.
         let snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
-        registration.warnings += publicationProblems
+        registration.warnings += publicationProblems.filter { !isOfAnother($0, than: handler.id) }
         return (registration, snapshot)
+    }
+
+    /// Whether a problem is that of another handler, which is published with each change anew until it succeeds.
+    private func isOfAnother(_ problem: Diagnostic, than id: BundleIdentifier) -> Bool {
+        let name = problem.file.split(separator: "/").last ?? ""
+        let stem = name.prefix(upTo: name.lastIndex(of: ".") ?? name.endIndex)
+        return registry.handler(named: String(stem)).map { $0.id != id } ?? false
     }
 
     /// Notes the user's choice for a scheme and reads the desktop's files again.
