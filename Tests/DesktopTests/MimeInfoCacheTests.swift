@@ -59,19 +59,37 @@ final class MimeInfoCacheTests {
 
     /// What a loss of power may leave of a file that was not waited for.
     @Test(arguments: ["", "\0\0\0\0", "[MIME Cache]\na/b=c.desk\0\0"])
-    func aCacheThatIsDamagedIsMadeAnew(_ text: String) throws {
-        try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x")
+    func aCacheThatIsDamagedIsNoneThatShouldBe(_ text: String) throws {
         try tree.write(text, to: file)
-        try cache.repair()
-        #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;\n")
+        #expect(try !cache.agrees(with: []) { _ in true })
     }
 
-    @Test func aCacheThatIsMissingOrWholeIsLeftAlone() throws {
-        try cache.repair()
-        #expect(throws: (any Error).self) { try tree.read(file) }
-        try tree.write("[MIME Cache]\nx-scheme-handler/y=gone.desktop;\n", to: file)
-        try cache.repair()
-        #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/y=gone.desktop;\n")
+    @Test func aCacheThatIsMissingIsAsItShouldBeWithoutEntries() throws {
+        #expect(try cache.agrees(with: []) { _ in true })
+        try tree.write("[MIME Cache]\nx-scheme-handler/y=other.desktop;\n", to: file)
+        #expect(try cache.agrees(with: []) { _ in true })
+        #expect(try !cache.agrees(with: []) { _ in false })
+    }
+
+    private static let agreements: [(String, Bool)] = [
+        ("a/a=m.desktop;\nb/b=a.desktop;m.desktop;z.desktop;\n", true), ("a/a=m.desktop;\nb/b=m.desktop\n", true),
+        ("a/a=m.desktop;\nb/b=m.desktop;\nc/c=m.desktop;\n", false), ("a/a=m.desktop;\n", false),
+        ("b/b=m.desktop;\n", false), ("a/a=m.desktop;\nb/b=a.desktop;\n", false), ("", false),
+        ("a/a=m.desktop;\nb/b=m.desktop;m.desktop;\n", false), ("a/a=gone.desktop;m.desktop;\nb/b=m.desktop;\n", false),
+        ("b/b=m.desktop;\na/a=m.desktop;\n", false),
+    ]
+
+    @Test(arguments: agreements) func whatItShouldSayOfAnEntry(_ lines: String, _ isRight: Bool) throws {
+        try tree.writeEntry("home/applications/m.desktop", claiming: "b/b;a/a")
+        let location = DesktopFile.Location(id: try id("m"), file: "\(cache.directory)/m.desktop", precedence: 0)
+        guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else {
+            throw FileError("is no entry")
+        }
+        #expect(try !cache.agrees(with: [entry]) { _ in true })
+        try tree.write("[MIME Cache]\n\(lines)", to: file)
+        #expect(try cache.agrees(with: [entry]) { !$0.rawValue.hasPrefix("gone") } == isRight)
+        try cache.rebuild()
+        #expect(try cache.agrees(with: [entry]) { _ in false })
     }
 
     private static let changes: [(String, from: [String], to: [String], String)] = [

@@ -26,11 +26,17 @@ final class DesktopPublicationTests {
     }
 
     private func publish(_ handlers: Handler...) -> [String] {
-        problems(publication.publish(registry(handlers)))
+        publication.publish(registry(handlers))
+        return problems(publication.diagnostics)
     }
 
     private func publish(_ handlers: [Handler], insteadOf old: [Handler]) -> [String] {
-        problems(publication.publish(registry(handlers), insteadOf: registry(old)))
+        publish(registry(handlers), insteadOf: registry(old))
+    }
+
+    private func publish(_ registry: Registry, insteadOf old: Registry) -> [String] {
+        publication.publish(registry, insteadOf: old, isRetrying: true)
+        return problems(publication.diagnostics)
     }
 
     private func problems(_ diagnostics: [Diagnostic]) -> [String] {
@@ -151,7 +157,8 @@ final class DesktopPublicationTests {
         #expect(publish(handler) == [])
         let moved = try root.writeProgram("opt/openurl")
         var other = try #require(DesktopPublication(in: root.desktop(), command: moved))
-        #expect(other.publish(registry([handler])) == [])
+        other.publish(registry([handler]))
+        #expect(other.diagnostics == [])
         #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(moved) -- %u\n") == true)
         #expect(try root.read("\(services)/com.acme.app.service")?.contains("Exec=\(moved) activate") == true)
         // So is the one whose command is gone, which the desktop does not list any more.
@@ -163,7 +170,8 @@ final class DesktopPublicationTests {
     /// The cache is edited for a few handlers and made anew for many, which is the same to whoever reads it.
     @Test func manyHandlersAreInTheCache() throws {
         let handlers = try (0..<30).map { try Handler.test("com.acme.h\($0)", opening: ["s\($0)"]) }
-        #expect(problems(publication.publish(registry(handlers))) == [])
+        publication.publish(registry(handlers))
+        #expect(publication.diagnostics == [])
         let expected = (0..<30).map { "x-scheme-handler/s\($0)=com.acme.h\($0).desktop;" }.sorted()
         #expect(try cached().sorted() == expected)
         #expect(publish(Array(handlers[..<28]), insteadOf: handlers) == [])
@@ -177,18 +185,18 @@ final class DesktopPublicationTests {
         #expect(publish(handler) == [])
         let written = try files().map { try root.read($0) }
         let (all, none) = (registry([handler]), Registry(handlers: [], applications: registry([]).applications))
-        #expect(publication.publish(none, insteadOf: all) == [])
+        #expect(publish(none, insteadOf: all) == [])
         #expect(try files() == [cache])
-        #expect(publication.publish(all, insteadOf: none) == [])
+        #expect(publish(all, insteadOf: none) == [])
         #expect(try files().map { try root.read($0) } == written)
 
         let changed = Registry(
             handlers: [try .test("com.acme.app", opening: ["new"])],
             applications: all.applications
         )
-        #expect(publication.publish(changed, insteadOf: all) == [])
+        #expect(publish(changed, insteadOf: all) == [])
         #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
-        #expect(publication.publish(all, insteadOf: changed) == [])
+        #expect(publish(all, insteadOf: changed) == [])
         #expect(try files().map { try root.read($0) } == written)
     }
 
@@ -220,10 +228,72 @@ final class DesktopPublicationTests {
         let new = try Handler.test("com.acme.app", opening: ["new"])
         #expect(publish(new) == [])
         try root.write(old, to: cache)
-        try root.setDate(cache, seconds: 1_000_000)
         publication = try #require(DesktopPublication(in: root.desktop(), command: command))
         #expect(publish(new) == [])
         #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
+    }
+
+    /// Somebody removed the entry, and the cache still has it.
+    @Test func nothingIsLeftOfAnEntryThatSomebodyRemoved() throws {
+        let old = try Handler.test("com.acme.app", opening: ["old"])
+        let new = try Handler.test("com.acme.app", opening: ["new"])
+        #expect(publish(old) == [])
+        try #require(unlink("\(root.path)/\(applications)/com.acme.app.desktop") == 0)
+        #expect(publish([new], insteadOf: [old]) == [])
+        #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
+        // And the same over a start.
+        try #require(unlink("\(root.path)/\(applications)/com.acme.app.desktop") == 0)
+        #expect(publish(old) == [])
+        #expect(try cached() == ["x-scheme-handler/old=com.acme.app.desktop;"])
+    }
+
+    @Test func aCacheThatIsGoneIsMadeAnewAtTheStart() throws {
+        let handler = try Handler.test("com.acme.app", opening: ["todo"])
+        #expect(publish(handler) == [])
+        try #require(unlink("\(root.path)/\(cache)") == 0)
+        #expect(publish(handler) == [])
+        #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
+    }
+
+    /// The desktop does not list it, and would take what a package has under the same name.
+    @Test func anEntryWhoseCommandIsGoneIsWrittenAgainBeforeAnotherPrograms() throws {
+        let handler = try Handler.test("com.acme.app")
+        try root.writeEntry(
+            "\(applications)/com.acme.app.desktop",
+            opening: ["todolist"],
+            command: "/nonexistent/openurl -- %u",
+            "X-OpenURL-Handler=com.acme.app"
+        )
+        try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["todolist"])
+        #expect(publish(handler) == [])
+        #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(command) -- %u\n") == true)
+    }
+
+    /// What stands for an entry without a word, and goes.
+    @Test func aHandlerGetsItsEntryWhenThatOfAPackageGoes() throws {
+        let entry = "data1/applications/com.acme.app.desktop"
+        try root.writeEntry(entry, opening: ["todolist"], command: "\(command) -- %u")
+        let handler = try Handler.test("com.acme.app")
+        #expect(publish([handler], insteadOf: []) == [])
+        #expect(try files() == ["\(services)/com.acme.app.service"])
+        try #require(unlink("\(root.path)/\(entry)") == 0)
+        #expect(publish([handler], insteadOf: [handler]) == [])
+        #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
+    }
+
+    @Test func whatCouldNotBeRemovedIsRemovedLater() throws {
+        let handler = try Handler.test("com.acme.app")
+        #expect(publish([handler], insteadOf: []) == [])
+        let service = "\(root.path)/\(services)/com.acme.app.service"
+        try #require(rename(service, "\(root.path)/kept") == 0)
+        try root.makeFIFO("\(services)/com.acme.app.service")
+        #expect(publish([], insteadOf: [handler]) == ["\(services)/com.acme.app.service: is a FIFO, not a file"])
+        try #require(rename("\(root.path)/kept", service) == 0)
+        // Only when something else has changed as well.
+        publication.publish(registry([]), insteadOf: registry([]), isRetrying: false)
+        #expect(access(service, F_OK) == 0)
+        #expect(publish([], insteadOf: []) == [])
+        #expect(access(service, F_OK) != 0)
     }
 
     @Test func aCacheThatCouldNotBeWrittenIsMadeAnewWithTheNextChange() throws {
@@ -350,12 +420,12 @@ final class DesktopPublicationTests {
         try root.writeEntry(entry, opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")
         let before = registry([handler])
-        if isKnown { #expect(publication.publish(before, insteadOf: registry([])).count == 1) }
+        if isKnown { #expect(publish(before, insteadOf: registry([])).count == 1) }
         try #require(unlink("\(root.path)/\(entry)") == 0)
         if isKnown {
             #expect(publish([handler], insteadOf: [handler]) == [])
         } else {
-            #expect(publication.publish(before, insteadOf: registry([])) == [])
+            #expect(publish(before, insteadOf: registry([])) == [])
         }
         #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
     }
@@ -413,6 +483,7 @@ final class DesktopPublicationTests {
     }
 
     @Test func theCachesOtherLinesStay() throws {
+        try root.writeEntry("\(applications)/editor.desktop", opening: [])
         try root.write("[MIME Cache]\ntext/plain=editor.desktop;\n", to: cache)
         let handler = try Handler.test("com.acme.app")
         #expect(publish(handler) == [])

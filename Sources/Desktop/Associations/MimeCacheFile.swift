@@ -73,6 +73,34 @@ final class MimeCacheFile {
         }
     }
 
+    /// Whether contents that are in order say of some entries just what they claim, and name no files that are not there.
+    static func agree(
+        _ contents: [UInt8],
+        with entries: [DesktopEntry],
+        isThere: (DesktopFileID) -> Bool
+    ) -> Bool {
+        /// What entries claim and has not come yet, in the order of lines, from the last to the first.
+        var rest: [String: [String]] = [:]
+        for entry in entries { rest[entry.id.rawValue] = entry.mimeTypes.sorted(by: >) }
+        var start = heading.count
+        while let end = contents[start...].firstIndex(of: newline) {
+            let line = contents[start...end]
+            let type = line.prefix { $0 != sign }
+            for element in elements(of: line) {
+                let name = String(decoding: element, as: UTF8.self)
+                if let types = rest[name] {
+                    guard let next = types.last, next.utf8.elementsEqual(type) else { return false }
+                    rest[name]?.removeLast()
+                } else if let id = DesktopFileID(rawValue: name), !name.utf8.contains(UInt8(ascii: "\\")), !isThere(id)
+                {
+                    return false
+                }
+            }
+            start = end + 1
+        }
+        return rest.values.allSatisfy(\.isEmpty)
+    }
+
     /// What is to be changed when an entry has come to claim other types than before, in order.
     func edits(
         noting id: DesktopFileID,
@@ -85,7 +113,7 @@ final class MimeCacheFile {
         for type in types.union(before).sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
             let key = Array(type.utf8)
             let (range, line) = try line(of: key)
-            var elements = elements(of: line)
+            var elements = Self.elements(of: line)
             let isThere = elements.contains { $0.elementsEqual(element) }
             guard types.contains(type) != isThere else { continue }
             if isThere {
@@ -199,13 +227,13 @@ final class MimeCacheFile {
     }
 
     /// The IDs in a line, as they are written.
-    private func elements(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+    private static func elements(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var elements: [ArraySlice<UInt8>] = []
-        var start = line.firstIndex(of: Self.sign).map { $0 + 1 } ?? line.endIndex
+        var start = line.firstIndex(of: sign).map { $0 + 1 } ?? line.endIndex
         var isEscaped = false
         for position in start..<line.endIndex {
             let byte = line[position]
-            if byte == Self.newline || byte == Self.separator && !isEscaped {
+            if byte == newline || byte == separator && !isEscaped {
                 if start < position { elements.append(line[start..<position]) }
                 start = position + 1
             }

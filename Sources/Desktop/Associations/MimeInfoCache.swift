@@ -50,15 +50,19 @@ public struct MimeInfoCache: Sendable {
         try rebuild(with: [:])
     }
 
-    /// Makes the cache anew if a loss of power has left nothing or zeros of it, or one of some entries is newer.
-    public mutating func repair(ifOlderThan entries: [DesktopFileID] = []) throws(DesktopWriteError) {
-        guard let file = try openFile() else { return }
+    /// Whether it says of some entries just what they claim, and names no files that are not there: not so if a loss of power
+    /// or an ended process has left another, or zeros, or nothing of it.
+    ///
+    /// - Parameter isThere: whether there is a file of an ID in the directory.
+    public mutating func agrees(
+        with entries: [DesktopEntry],
+        isThere: (DesktopFileID) -> Bool
+    ) throws(DesktopWriteError) -> Bool {
+        guard let file = try openFile() else { return entries.allSatisfy(\.mimeTypes.isEmpty) }
         let contents = try attempt { () throws(FileError) in try file.contents() }
-        let isOld = entries.contains { id in
-            version(of: "\(directory)/\(id)").map { $0.modified > file.version.modified } ?? false
-        }
-        if contents.isEmpty || contents.contains(0) || isOld { return try rebuild() }
-        if MimeCacheFile.areOrdered(contents) { ordered = file.version }
+        guard MimeCacheFile.areOrdered(contents) else { return false }
+        ordered = file.version
+        return MimeCacheFile.agree(contents, with: entries, isThere: isThere)
     }
 
     /// The file that there is, if it is in order.
@@ -69,14 +73,6 @@ public struct MimeInfoCache: Sendable {
         guard MimeCacheFile.areOrdered(contents) else { return nil }
         ordered = file.version
         return file
-    }
-
-    private func version(of path: String) -> FileVersion? {
-        do throws(FileError) {
-            return FileVersion(try status(of: path, followingLinks: false))
-        } catch {
-            return nil
-        }
     }
 
     private func openFile() throws(DesktopWriteError) -> MimeCacheFile? {

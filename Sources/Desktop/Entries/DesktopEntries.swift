@@ -92,6 +92,9 @@ public struct DesktopEntries: Sendable, Hashable {
     /// Whether there is a file of an ID, of use or not.
     package func hasFile(of id: DesktopFileID) -> Bool { firstDirectory[id] != nil }
 
+    /// Whether the first file of an ID is in this directory.
+    package func isFirstFile(of id: DesktopFileID, in precedence: Int) -> Bool { firstDirectory[id] == precedence }
+
     /// Whether a file of the same ID in an earlier directory hides what is said of it in this one.
     func isShadowed(_ id: DesktopFileID, in precedence: Int) -> Bool {
         firstDirectory[id].map { $0 < precedence } ?? false

@@ -15,13 +15,21 @@ public struct DesktopPublication: Sendable {
     private var cache: MimeInfoCache
     /// The absolute path of the command.
     private let command: String
-    /// The handlers whose entries could not be written, or had others in their place.
+
+    /// What is wrong with what is published of handlers,
+    private var problems: [BundleIdentifier: [Diagnostic]] = [:]
+    /// and with the rest.
+    private var otherProblems: [Diagnostic] = []
+    /// The handlers that somebody else's files stand for, or whose own could not be written or removed.
     private var unpublished: Set<BundleIdentifier> = []
-    /// Whether the last change of the cache failed.
+    /// Whether the cache says other than the entries.
     private var isCacheBehind = false
 
     /// More changes than this to the cache of MIME types, and it is made anew.
     private static let editLimit = 8
+
+    /// The MIME types that entries claim now, and those that they claimed before if that is known.
+    private typealias Claims = [DesktopFileID: (now: [String], before: [String]?)]
 
     /// Where the user's desktop looks; `nil` if there is no such place, or the path of the command is not absolute.
     public init?(in directories: DesktopDirectories, command: String) {
@@ -35,66 +43,81 @@ public struct DesktopPublication: Sendable {
         self.command = command
     }
 
+    /// What is wrong with what is published: what could not be written, and which handlers others stand before.
+    public var diagnostics: [Diagnostic] { problems.sorted { $0.key < $1.key }.flatMap(\.value) + otherProblems }
+
+    /// What is wrong with what is published of one handler.
+    public func diagnostics(of id: BundleIdentifier) -> [Diagnostic] { problems[id, default: []] + otherProblems }
+
     /// Brings all that is published into line with a registry, and removes what is left of handlers that are gone.
     ///
     /// - Parameter registry: with the desktop's applications as they are now.
-    /// - Returns: what could not be written, and which handlers others stand before.
-    public mutating func publish(_ registry: Registry) -> [Diagnostic] {
-        var changes = Changes()
+    public mutating func publish(_ registry: Registry) {
+        problems = [:]
+        otherProblems = []
         unpublished = []
         let entries = registry.applications.entries
+        let own = (entries.entries.values + entries.ignored).filter { $0.handler != nil && isInPlace($0) }
         let handlers = registry.publishedHandlers
-        changes.attempt(cache.path) { () throws(DesktopWriteError) in
-            // An entry that is newer was written by a router that did not come to note it.
-            let own = entries.entries.values.filter { $0.handler != nil && $0.isIn(applicationDirectory) }
-            try cache.repair(ifOlderThan: own.map(\.id))
+        // A router that ended between an entry and the cache has left them apart.
+        isCacheBehind = false
+        if !handlers.isEmpty || !own.isEmpty {
+            do throws(DesktopWriteError) {
+                isCacheBehind = try !cache.agrees(with: own) { entries.isFirstFile(of: $0, in: 0) }
+            } catch {
+                isCacheBehind = true
+                note(error)
+            }
         }
+        var claims: Claims = [:]
         for handler in handlers {
-            publishService(handler, &changes)
+            publishService(of: handler)
             guard let id = handler.desktopFileID else { continue }
             let entry = entries.entries[id]
-            if entry.map({ isComplete($0, handler) }) != true { publishEntry(of: handler, id, beside: entry, &changes) }
+            if let entry, isInPlace(entry), isComplete(entry, handler) { continue }
+            publishEntry(of: handler, id, insteadOf: [], beside: entry, &claims)
         }
         let ids = Set(handlers.map(\.id.rawValue))
         let withEntry = Set(handlers.filter { $0.desktopFileID != nil }.map(\.id.rawValue))
-        for entry in Array(entries.entries.values) + entries.ignored where entry.isIn(applicationDirectory) {
-            if let id = entry.handler, !withEntry.contains(id) { withdraw(entry, &changes) }
+        for entry in own {
+            if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry, of: nil, &claims) }
         }
-        changes.attempt(serviceDirectory) { () throws(DesktopWriteError) in
+        do throws(DesktopWriteError) {
             for name in try DBusServiceFile.marked(in: serviceDirectory) where !ids.contains(name) {
                 try DBusServiceFile.remove(name, in: serviceDirectory)
             }
+        } catch {
+            note(error)
         }
-        updateCache(&changes)
-        return changes.diagnostics
+        updateCache(claims)
     }
 
-    /// Brings what is published into line after a change of the registry, looking only at the handlers that differ, and at those
-    /// that could not be published before.
+    /// Brings what is published into line after a change of the registry, looking only at the handlers that differ.
     ///
-    /// - Parameter registry: its applications may be those of before the last changes that were published.
-    /// - Returns: as ``publish(_:)`` does, for these.
-    public mutating func publish(_ registry: Registry, insteadOf old: Registry) -> [Diagnostic] {
-        var changes = Changes()
+    /// - Parameters:
+    ///   - registry: its applications may be those of before the last changes that were published.
+    ///   - isRetrying: whether to look again at those that could not be published, as something else has changed as well.
+    public mutating func publish(_ registry: Registry, insteadOf old: Registry, isRetrying: Bool) {
         let (removed, added) = differences(from: old.handlers, to: registry.handlers)
-        let again = unpublished.subtracting(added.map(\.id)).compactMap { registry[$0] }
-        unpublished = []
-        for handler in added + again where handler.isPublished {
-            publishService(handler, &changes)
-            guard let id = handler.desktopFileID else { continue }
-            let entry = registry.applications.entries.entries[id]
-            if let entry, !entry.isIn(applicationDirectory), isComplete(entry, handler) { continue }
-            publishEntry(of: handler, id, beside: entry, &changes)
-        }
-        for handler in removed where handler.isPublished {
-            let new = registry[handler.id].flatMap { $0.isPublished ? $0 : nil }
-            if let id = handler.desktopFileID, new?.desktopFileID == nil, let entry = ownEntry(id, of: handler) {
-                withdraw(entry, &changes)
+        var ids = Set((removed + added).map(\.id))
+        if isRetrying { ids.formUnion(unpublished) }
+        unpublished.subtract(ids)
+        otherProblems = []
+        var claims: Claims = [:]
+        for id in ids {
+            problems[id] = nil
+            let new = registry[id].flatMap { $0.isPublished ? $0 : nil }
+            if let new { publishService(of: new) } else { withdrawService(of: id) }
+            guard let file = DesktopFileID(rawValue: "\(id).desktop") else { continue }
+            if let new, new.desktopFileID != nil {
+                let types = old[id]?.mimeTypes ?? []
+                let existing = registry.applications.entries.entries[file]
+                publishEntry(of: new, file, insteadOf: types, beside: existing, &claims)
+            } else if let entry = ownEntry(file, of: id) {
+                withdrawEntry(entry, of: id, &claims)
             }
-            if new == nil { withdrawService(handler, &changes) }
         }
-        updateCache(&changes)
-        return changes.diagnostics
+        updateCache(claims)
     }
 
     /// Whether an entry is what would be written for a handler.
@@ -103,118 +126,126 @@ public struct DesktopPublication: Sendable {
             && entry.urlSchemes.sorted() == handler.schemes.map(\.rawValue).sorted()
     }
 
-    /// Writes a handler's entry.
+    /// Whether an entry stands where those of handlers are written.
+    private func isInPlace(_ entry: DesktopEntry) -> Bool { entry.file == "\(applicationDirectory)/\(entry.id)" }
+
+    /// Writes a handler's entry, unless somebody else's stands for it.
     ///
-    /// - Parameter existing: what the desktop took for it when it was looked at last.
+    /// - Parameters:
+    ///   - types: what the one before claimed, where there is none any more.
+    ///   - existing: what the desktop took for it when it was looked at last.
     private mutating func publishEntry(
         of handler: Handler,
         _ id: DesktopFileID,
+        insteadOf types: [String],
         beside existing: DesktopEntry?,
-        _ changes: inout Changes
+        _ claims: inout Claims
     ) {
         let file = "\(applicationDirectory)/\(id)"
         let isThere = DesktopEntryFile.exists(id, in: applicationDirectory)
-        if let existing, existing.handler != handler.id.rawValue, isThere || !existing.isIn(applicationDirectory) {
-            // An entry of a package that leads to the command is as good as one that is written here.
-            guard !existing.isOwn else { return }
-            let reason = "is another program's entry, which the desktop takes instead of \(handler.id)"
-            changes.diagnostics.append(Diagnostic(severity: .warning, file: existing.file, reason: reason))
-            unpublished.insert(handler.id)
-            return
+        let own = ownEntry(id, of: handler.id)
+        if own == nil, let existing, isThere || !isInPlace(existing), !isInPlace(existing) || existing.handler == nil {
+            if isComplete(existing, handler) || existing.handler == nil && existing.isOwn {
+                // An entry of a package that leads to the command is as good as one that is written here.
+                unpublished.insert(handler.id)
+                return
+            }
+            if existing.handler != handler.id.rawValue {
+                let reason = "is another program's entry, which the desktop takes instead of \(handler.id)"
+                return fail(handler.id, Diagnostic(severity: .warning, file: existing.file, reason: reason))
+            }
         }
-        let old = ownEntry(id, of: handler)
-        guard !isThere || old != nil || DesktopEntryFile.isLost(id, in: applicationDirectory) else {
+        guard !isThere || own != nil || DesktopEntryFile.isLost(id, in: applicationDirectory) else {
             let reason = "is in the place of the entry for \(handler.id), and was not written for it"
-            changes.diagnostics.append(Diagnostic(severity: .warning, file: file, reason: reason))
-            unpublished.insert(handler.id)
-            return
+            return fail(handler.id, Diagnostic(severity: .warning, file: file, reason: reason))
         }
         do {
             var entry = try DesktopEntryFile(name: handler.name, command: [command, "--"], urls: .one)
-            entry.mimeTypes = handler.schemes.map(\.mimeType)
+            entry.mimeTypes = handler.mimeTypes
             entry.isHiddenFromMenus = true
             entry.handler = handler.id.rawValue
             try entry.write(as: id, in: applicationDirectory, isDurable: false)
-            changes.claims[id] = (entry.mimeTypes, isThere ? old?.mimeTypes : [])
+            claims[id] = (entry.mimeTypes, isThere ? own?.mimeTypes : types)
+        } catch let error as DesktopWriteError {
+            fail(handler.id, diagnostic(error))
         } catch {
-            changes.add(file, error)
-            unpublished.insert(handler.id)
+            fail(handler.id, Diagnostic(severity: .warning, file: file, reason: String(describing: error)))
         }
     }
 
-    private func publishService(_ handler: Handler, _ changes: inout Changes) {
+    private mutating func publishService(of handler: Handler) {
         let name = handler.id.rawValue
         guard var service = DBusServiceFile(name: name, command: [command, "activate", "--background", name]) else {
             return
         }
         service.handler = name
-        changes.attempt("\(serviceDirectory)/\(name).service") { () throws(DesktopWriteError) in
+        do throws(DesktopWriteError) {
             guard !otherServiceDirectories.contains(where: { DBusServiceFile.exists(name, in: $0) }),
                 try DBusServiceFile.isMarked(name, in: serviceDirectory) ?? true
                     || DBusServiceFile.isLost(name, in: serviceDirectory)
             else { return }
             try service.write(in: serviceDirectory, isDurable: false)
+        } catch {
+            fail(handler.id, diagnostic(error))
         }
     }
 
-    private func withdraw(_ entry: DesktopEntry, _ changes: inout Changes) {
-        changes.attempt(entry.file) { () throws(DesktopWriteError) in
+    /// - Parameter handler: the one that it was written for, if there might be one of this id.
+    private mutating func withdrawEntry(_ entry: DesktopEntry, of handler: BundleIdentifier?, _ claims: inout Claims) {
+        do throws(DesktopWriteError) {
             try DesktopEntryFile.remove(entry.id, in: applicationDirectory)
+        } catch {
+            if let handler { fail(handler, diagnostic(error)) } else { note(error) }
         }
-        changes.claims[entry.id] = ([], entry.mimeTypes)
+        claims[entry.id] = ([], entry.mimeTypes)
     }
 
-    private func withdrawService(_ handler: Handler, _ changes: inout Changes) {
-        let name = handler.id.rawValue
-        changes.attempt("\(serviceDirectory)/\(name).service") { () throws(DesktopWriteError) in
-            guard try DBusServiceFile.isMarked(name, in: serviceDirectory) == true else { return }
-            try DBusServiceFile.remove(name, in: serviceDirectory)
+    private mutating func withdrawService(of id: BundleIdentifier) {
+        do throws(DesktopWriteError) {
+            guard try DBusServiceFile.isMarked(id.rawValue, in: serviceDirectory) == true else { return }
+            try DBusServiceFile.remove(id.rawValue, in: serviceDirectory)
+        } catch {
+            fail(id, diagnostic(error))
         }
     }
 
     /// The entry that was written for a handler.
-    private func ownEntry(_ id: DesktopFileID, of handler: Handler) -> DesktopEntry? {
+    private func ownEntry(_ id: DesktopFileID, of handler: BundleIdentifier) -> DesktopEntry? {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
         guard case .application(let entry) = DesktopFile(reading: location, languages: []).content,
-            entry.handler == handler.id.rawValue
+            entry.handler == handler.rawValue
         else { return nil }
         return entry
     }
 
-    private mutating func updateCache(_ changes: inout Changes) {
-        let claims = changes.claims
+    private mutating func updateCache(_ claims: Claims) {
         guard !claims.isEmpty || isCacheBehind else { return }
         let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
         isCacheBehind = true
-        changes.attempt(cache.path) { () throws(DesktopWriteError) in
+        do throws(DesktopWriteError) {
             if isKnown, claims.count <= Self.editLimit {
                 for (id, types) in claims { try cache.update(id, claims: types.now, insteadOf: types.before ?? []) }
             } else {
                 try cache.rebuild()
             }
             isCacheBehind = false
+        } catch {
+            note(error)
         }
     }
 
-    /// What was changed, and what went wrong.
-    private struct Changes {
-        var diagnostics: [Diagnostic] = []
-        /// The MIME types that entries claim now, and those that they claimed before if that is known.
-        var claims: [DesktopFileID: (now: [String], before: [String]?)] = [:]
+    private mutating func fail(_ id: BundleIdentifier, _ problem: Diagnostic) {
+        problems[id, default: []].append(problem)
+        unpublished.insert(id)
+    }
 
-        mutating func add(_ file: String, _ error: any Error) {
-            let problem = error as? DesktopWriteError
-            let reason = problem?.reason ?? String(describing: error)
-            diagnostics.append(Diagnostic(severity: .warning, file: problem?.file ?? file, reason: reason))
-        }
+    private mutating func note(_ error: DesktopWriteError) {
+        let problem = diagnostic(error)
+        if !otherProblems.contains(problem) { otherProblems.append(problem) }
+    }
 
-        mutating func attempt(_ file: String, _ body: () throws(DesktopWriteError) -> Void) {
-            do throws(DesktopWriteError) {
-                try body()
-            } catch {
-                add(file, error)
-            }
-        }
+    private func diagnostic(_ error: DesktopWriteError) -> Diagnostic {
+        Diagnostic(severity: .warning, file: error.file, reason: error.reason)
     }
 }
 
@@ -227,12 +258,11 @@ extension Handler {
     /// Whether the desktop is told of it: a handler of the system's is the desktop's own already.
     fileprivate var isPublished: Bool { program != nil && !isFixed }
 
+    /// The types of what it opens.
+    fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) }
+
     /// What the desktop knows the handler by; `nil` where it opens nothing.
     var desktopFileID: DesktopFileID? {
         schemes.isEmpty ? nil : DesktopFileID(rawValue: "\(id).desktop")
     }
-}
-
-extension DesktopEntry {
-    fileprivate func isIn(_ directory: String) -> Bool { file == "\(directory)/\(id)" }
 }

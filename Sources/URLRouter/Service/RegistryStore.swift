@@ -31,8 +31,6 @@ public actor RegistryStore {
     private var registry = Registry(handlers: [])
     private var number = 0
     private var problems: Set<String> = []
-    /// What is wrong with what was published last.
-    private var publicationProblems: [Diagnostic] = []
     private var following: Following?
 
     private struct Following {
@@ -84,7 +82,7 @@ public actor RegistryStore {
     /// Reads the directories again, and tells the desktop of all that there is, whether or not it was told before.
     func reloadAndPublish() -> RegistrySnapshot {
         let snapshot = reload(publishing: false) { $0.update() }
-        publicationProblems = publication?.publish(registry) ?? []
+        publication?.publish(registry)
         return snapshot
     }
 
@@ -111,7 +109,7 @@ public actor RegistryStore {
             schemes.formUnion(applications.applications.concernedSchemes)
         }
         if publishing, number != numberBefore {
-            publicationProblems = publication?.publish(registry, insteadOf: before) ?? []
+            publication?.publish(registry, insteadOf: before, isRetrying: changes.applications)
         }
         let changed = registry.schemes(schemes, thatGoElsewhereThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
@@ -142,7 +140,7 @@ public actor RegistryStore {
         // Nobody's answer waits for it; what has changed by then is read again. A registration is a change of a directory that
         // is followed already, so it comes by here once more.
         if looking != .atNone { loop.execute { self.assumeIsolated { $0.followPaths() } } }
-        let diagnostics = registry.diagnostics + registry.applications.diagnostics + publicationProblems
+        let diagnostics = registry.diagnostics + registry.applications.diagnostics + (publication?.diagnostics ?? [])
         warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
         return (handlersChanged, applicationsChanged)
     }
@@ -153,15 +151,8 @@ public actor RegistryStore {
         let handler = registration.handler
         // The entry that is written for it is seen like any other change, after the answer.
         let snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
-        registration.warnings += publicationProblems.filter { !isOfAnother($0, than: handler.id) }
+        registration.warnings += publication?.diagnostics(of: handler.id) ?? []
         return (registration, snapshot)
-    }
-
-    /// Whether a problem is that of another handler, which is published with each change anew until it succeeds.
-    private func isOfAnother(_ problem: Diagnostic, than id: BundleIdentifier) -> Bool {
-        let name = problem.file.split(separator: "/").last ?? ""
-        let stem = name.prefix(upTo: name.lastIndex(of: ".") ?? name.endIndex)
-        return registry.handler(named: String(stem)).map { $0.id != id } ?? false
     }
 
     /// Notes the user's choice for a scheme and reads the desktop's files again.
