@@ -79,17 +79,27 @@ final class MimeInfoCacheTests {
         ("b/b=m.desktop;\na/a=m.desktop;\n", false),
     ]
 
-    @Test(arguments: agreements) func whatItShouldSayOfAnEntry(_ lines: String, _ isRight: Bool) throws {
-        try tree.writeEntry("home/applications/m.desktop", claiming: "b/b;a/a")
-        let location = DesktopFile.Location(id: try id("m"), file: "\(cache.directory)/m.desktop", precedence: 0)
+    private func entry(_ name: String, claiming types: String) throws -> DesktopEntry {
+        let file = try tree.writeEntry("home/applications/\(name).desktop", claiming: types)
+        let location = DesktopFile.Location(id: try id(name), file: file, precedence: 0)
         guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else {
             throw FileError("is no entry")
         }
+        return entry
+    }
+
+    @Test(arguments: agreements) func whatItShouldSayOfAnEntry(_ lines: String, _ isRight: Bool) throws {
+        let entry = try entry("m", claiming: "b/b;a/a")
         #expect(try !cache.agrees(with: [entry]) { _ in true })
         try tree.write("[MIME Cache]\n\(lines)", to: file)
         #expect(try cache.agrees(with: [entry]) { !$0.rawValue.hasPrefix("gone") } == isRight)
+    }
+
+    /// Whatever the names are.
+    @Test func whatIsMadeAnewIsAsItShouldBe() throws {
+        let entries = try ["m", "z;z", "a b"].map { try entry($0, claiming: "b/b;a/\($0.utf8.count)") }
         try cache.rebuild()
-        #expect(try cache.agrees(with: [entry]) { _ in false })
+        #expect(try cache.agrees(with: entries) { _ in false })
     }
 
     private static let changes: [(String, from: [String], to: [String], String)] = [

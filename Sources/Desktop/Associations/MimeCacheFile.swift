@@ -79,18 +79,25 @@ final class MimeCacheFile {
         with entries: [DesktopEntry],
         isThere: (DesktopFileID) -> Bool
     ) -> Bool {
-        /// What entries claim and has not come yet, in the order of lines, from the last to the first.
-        var rest: [String: [String]] = [:]
-        for entry in entries { rest[entry.id.rawValue] = entry.mimeTypes.sorted(by: >) }
+        /// What each entry claims, in the order of the lines, and how many of these have come.
+        let claims = entries.map { $0.mimeTypes.sorted() }
+        var counts = [Int](repeating: 0, count: entries.count)
+        var positions: [String: Int] = [:]
+        for (position, entry) in entries.enumerated() {
+            positions[String(KeyFileText.strings([entry.id.rawValue]).dropLast())] = position
+        }
         var start = heading.count
         while let end = contents[start...].firstIndex(of: newline) {
             let line = contents[start...end]
             let type = line.prefix { $0 != sign }
             for element in elements(of: line) {
                 let name = String(decoding: element, as: UTF8.self)
-                if let types = rest[name] {
-                    guard let next = types.last, next.utf8.elementsEqual(type) else { return false }
-                    rest[name]?.removeLast()
+                if let position = positions[name] {
+                    let count = counts[position]
+                    guard count < claims[position].count, claims[position][count].utf8.elementsEqual(type) else {
+                        return false
+                    }
+                    counts[position] += 1
                 } else if let id = DesktopFileID(rawValue: name), !name.utf8.contains(UInt8(ascii: "\\")), !isThere(id)
                 {
                     return false
@@ -98,7 +105,7 @@ final class MimeCacheFile {
             }
             start = end + 1
         }
-        return rest.values.allSatisfy(\.isEmpty)
+        return zip(claims, counts).allSatisfy { $0.count == $1 }
     }
 
     /// What is to be changed when an entry has come to claim other types than before, in order.
