@@ -44,14 +44,15 @@ let package = Package(
             dependencies: ["CDBus", "Reactor", .product(name: "DequeModule", package: "swift-collections")]
         ),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
-        .target(name: "Desktop"),
+        .target(name: "UserFiles"),
+        .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
-        .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808", "SQLite"]),
+        .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808", "SQLite", "UserFiles"]),
         .target(
             name: "URLRouter",
             dependencies: [
-                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", "SQLite", logging,
-                system,
+                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", "SQLite", "UserFiles",
+                logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
@@ -131,9 +132,13 @@ let package = Package(
             name: "CLITests",
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld"]
         ),
-        .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
+        .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
+        .testTarget(name: "UserFilesTests", dependencies: ["UserFiles"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
-        .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SQLite", "SchemeRegistry"]),
+        .testTarget(
+            name: "SchemeRegistryTests",
+            dependencies: ["Desktop", "RFC1808", "SQLite", "SchemeRegistry", "UserFiles"]
+        ),
         .testTarget(
             name: "TodoListTests",
             dependencies: ["DBus", "OpenURLBus", "RFC1808", "TodoList", "URLHandler", "URLHandlerTesting"]

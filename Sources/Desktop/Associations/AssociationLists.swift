@@ -1,4 +1,5 @@
-import Glibc
+internal import Glibc
+internal import UserFiles
 
 /// What one file of associations says.
 struct AssociationLists {

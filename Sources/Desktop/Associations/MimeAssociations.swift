@@ -1,3 +1,5 @@
+public import UserFiles
+
 /// Who opens what, as the user and the system decided: all files called `mimeapps.list`, in their precedence.
 ///
 /// MIME Applications Associations 1.0.1, with GLib's answers where it differs, since they are what `gio open`, file

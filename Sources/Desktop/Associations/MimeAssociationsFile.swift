@@ -1,3 +1,5 @@
+public import UserFiles
+
 /// The user's own `mimeapps.list`, to be changed: what `gio mime`, `xdg-mime` and settings programs write to.
 ///
 /// Every change reads the file, changes the lines concerned and replaces it in one step. What the file says beyond that
@@ -17,9 +19,9 @@ public struct MimeAssociationsFile: Sendable, Hashable {
     ///
     /// As GLib does it, the application is also added to those associated with the type and taken from those that are
     /// not, since the specification has nobody else be a default.
-    public func setDefault(_ id: DesktopFileID, for mimeType: String) throws(DesktopWriteError) {
+    public func setDefault(_ id: DesktopFileID, for mimeType: String) throws(FileWriteError) {
         guard let type = validMimeType(mimeType) else {
-            throw DesktopWriteError(path, "cannot hold '\(printable(mimeType))', which is no MIME type")
+            throw FileWriteError(path, "cannot hold '\(printable(mimeType))', which is no MIME type")
         }
         var editor = KeyFileEditor(try contents(ofChangedFile: path, limit: MimeAssociations.limit) ?? [])
         editor.setValue(KeyFileText.strings([id.rawValue]), of: type, in: AssociationLists.defaultGroup)
@@ -35,7 +37,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
 
     /// Takes the user's choice for a type back, so that what counted before it counts again: with the default goes the
     /// association that ``setDefault(_:for:)`` added. All others stay.
-    public func removeDefault(for mimeType: String) throws(DesktopWriteError) {
+    public func removeDefault(for mimeType: String) throws(FileWriteError) {
         guard let bytes = try contents(ofChangedFile: path, limit: MimeAssociations.limit) else { return }
         let type = asciiLowercased(mimeType)
         var editor = KeyFileEditor(bytes)
@@ -51,7 +53,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         from group: String,
         of type: String,
         _ editor: inout KeyFileEditor
-    ) throws(DesktopWriteError) {
+    ) throws(FileWriteError) {
         let before = try list(type, group, editor)
         let rest = before.filter { !ids.contains($0) }
         guard rest.count < before.count else { return }
@@ -62,11 +64,11 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         _ type: String,
         _ group: String,
         _ editor: KeyFileEditor
-    ) throws(DesktopWriteError) -> [String] {
+    ) throws(FileWriteError) -> [String] {
         do {
             return try editor.value(of: type, in: group)?.strings() ?? []
         } catch {
-            throw DesktopWriteError(path, "[\(group)] \(type): \(error.reason)")
+            throw FileWriteError(path, "[\(group)] \(type): \(error.reason)")
         }
     }
 }

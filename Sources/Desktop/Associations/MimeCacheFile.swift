@@ -1,4 +1,5 @@
-import Glibc
+internal import Glibc
+internal import UserFiles
 
 /// An open `mimeinfo.cache`, to be copied with some lines changed.
 ///
@@ -192,7 +193,7 @@ final class MimeCacheFile {
 
         /// Writes what there is.
         mutating func write() throws(FileError) {
-            try Desktop.write(buffer[..<count], to: output)
+            try UserFiles.write(buffer[..<count], to: output)
             count = 0
         }
     }

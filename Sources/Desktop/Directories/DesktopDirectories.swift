@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// Where the desktop's files are, in order of precedence.
 ///
 /// The directories of the XDG Base Directory Specification. An empty variable counts as unset and a relative path is

@@ -1,4 +1,5 @@
-import Glibc
+internal import Glibc
+public import UserFiles
 
 /// The applications of a machine, as its desktop entries declare them: all that one look at the directories found.
 public struct DesktopEntries: Sendable, Hashable {

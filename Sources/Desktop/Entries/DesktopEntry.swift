@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// An application as its desktop entry declares it.
 ///
 /// `OnlyShowIn` and `NotShowIn` say in which desktop's menus an entry is shown; an application that is not shown opens

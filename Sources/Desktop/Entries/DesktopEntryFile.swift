@@ -1,4 +1,5 @@
-import Glibc
+internal import Glibc
+public import UserFiles
 
 /// The text of a desktop entry that is to be written.
 public struct DesktopEntryFile: Sendable, Hashable {
@@ -71,7 +72,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
     /// ``MimeInfoCache/update(_:claims:insteadOf:)``.
     ///
     /// - Parameter isDurable: whether it is on the disk when this returns.
-    public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(DesktopWriteError) {
+    public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(id)", with: Array(text.utf8), isDurable: isDurable)
     }
 
@@ -86,7 +87,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
     }
 
     /// Deletes an entry from a directory, if it is there.
-    public static func remove(_ id: DesktopFileID, in directory: String) throws(DesktopWriteError) {
+    public static func remove(_ id: DesktopFileID, in directory: String) throws(FileWriteError) {
         try removeFile("\(directory)/\(id)")
     }
 }
@@ -124,7 +125,7 @@ public struct DBusServiceFile: Sendable, Hashable {
     /// Writes the file into a directory of services, in one step, under the name that it has to have there.
     ///
     /// - Parameter isDurable: whether it is on the disk when this returns.
-    public func write(in directory: String, isDurable: Bool = true) throws(DesktopWriteError) {
+    public func write(in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(name).service", with: Array(text.utf8), isDurable: isDurable)
     }
 
@@ -139,7 +140,7 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 
     /// Whether the file of a bus name was written for a handler of that name; `nil` if there is none.
-    public static func isMarked(_ name: String, in directory: String) throws(DesktopWriteError) -> Bool? {
+    public static func isMarked(_ name: String, in directory: String) throws(FileWriteError) -> Bool? {
         guard let bytes = try contents(ofChangedFile: "\(directory)/\(name).service", limit: DesktopFile.limit) else {
             return nil
         }
@@ -148,19 +149,19 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 
     /// The bus names in a directory whose files were written for handlers.
-    public static func marked(in directory: String) throws(DesktopWriteError) -> [String] {
+    public static func marked(in directory: String) throws(FileWriteError) -> [String] {
         let found: [[UInt8]]
         do throws(FileError) {
             found = try names(inDirectory: directory) ?? []
         } catch {
-            throw DesktopWriteError(directory, error.reason)
+            throw FileWriteError(directory, error.reason)
         }
         var marked: [String] = []
         for name in found {
             guard let name = String(validating: name, as: UTF8.self), name.hasSuffix(".service") else { continue }
             let busName = String(name.dropLast(".service".count))
             guard isBusName(busName) else { continue }
-            do throws(DesktopWriteError) {
+            do throws(FileWriteError) {
                 if try isMarked(busName, in: directory) == true { marked.append(busName) }
             } catch {
                 // What cannot be read was not written for a handler.
@@ -171,9 +172,20 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 
     /// Deletes the file of a bus name from a directory, if it is there.
-    public static func remove(_ name: String, in directory: String) throws(DesktopWriteError) {
+    public static func remove(_ name: String, in directory: String) throws(FileWriteError) {
         guard isBusName(name) else { return }
         try removeFile("\(directory)/\(name).service")
+    }
+}
+
+/// Whether a file holds zeros, as a loss of power leaves a file whose blocks are reserved before the contents are written.
+///
+/// - Returns: false also where there is no file, or the file cannot be read.
+private func isLostToPower(_ path: String) -> Bool {
+    do throws(FileError) {
+        return try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true).contains(0)
+    } catch {
+        return false
     }
 }
 

@@ -1,3 +1,5 @@
+public import UserFiles
+
 /// What one desktop entry's file says: the part of loading that depends on nothing but the file's contents.
 ///
 /// A cache keeps these, by file, size and modification, and puts them together with

@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// A desktop file ID: the name that the desktop knows an application by, such as `org.gnome.Maps.desktop`.
 ///
 /// The path of the entry below its `applications` directory with `-` for `/` (Desktop Entry Specification, "Desktop

@@ -1,3 +1,5 @@
+internal import UserFiles
+
 extension ExecCommand {
     /// Why a command line is none that may be run, to be read after the key.
     public enum ParseError: Error, Hashable, CustomStringConvertible {

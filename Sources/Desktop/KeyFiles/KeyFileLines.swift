@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// One line of a key file, as ranges of the file's bytes.
 struct KeyFileLine {

@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// Values as they are written into key files (Desktop Entry Specification, "Possible value types").
 enum KeyFileText {
     /// A value of type `string` or `localestring`. Control characters that cannot be written are left out.

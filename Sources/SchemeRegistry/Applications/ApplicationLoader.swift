@@ -1,4 +1,5 @@
 public import Desktop
+internal import UserFiles
 
 /// Loads the desktop's applications, and loads them again reading only the entries that have changed.
 public struct ApplicationLoader: Sendable {

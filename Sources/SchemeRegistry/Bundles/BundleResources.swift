@@ -1,4 +1,4 @@
-public import Desktop
+public import UserFiles
 
 /// What a bundle holds besides its manifest for people to see: names in their language, and launch images.
 ///

@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// What is known about a manifest's file: what it says, and in which version.
 struct CachedManifest: Sendable, Hashable {

@@ -1,6 +1,6 @@
-internal import Desktop
 internal import Glibc
 internal import SQLite
+internal import UserFiles
 
 /// What manifests said, kept in a file from one start to the next, so that only those are read which have changed.
 ///

@@ -1,5 +1,5 @@
-internal import Desktop
 internal import Glibc
+internal import UserFiles
 
 /// One of the registry's directories.
 struct DirectoryPlace {

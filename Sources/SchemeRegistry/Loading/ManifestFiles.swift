@@ -1,5 +1,5 @@
-internal import Desktop
 internal import Glibc
+internal import UserFiles
 
 /// What a manifest's file says: a handler, or what is wrong with it.
 enum ManifestReading: Sendable, Hashable {

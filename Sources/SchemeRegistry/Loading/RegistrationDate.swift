@@ -1,5 +1,5 @@
-import Desktop
-import Glibc
+internal import Glibc
+internal import UserFiles
 
 /// When a handler was registered: the time of its entry in the directory, in nanoseconds since 1970.
 public struct RegistrationDate: Sendable, Hashable, Comparable {
@@ -12,7 +12,7 @@ public struct RegistrationDate: Sendable, Hashable, Comparable {
     }
 
     init(modificationOf status: stat) {
-        nanoseconds = Desktop.nanoseconds(status.st_mtim)
+        nanoseconds = UserFiles.nanoseconds(status.st_mtim)
     }
 
     /// Whether the left date is the earlier one.

@@ -1,4 +1,4 @@
-internal import Desktop
+internal import UserFiles
 
 /// Loads the registry from its directories, and loads it again reading only the files that have changed.
 public struct RegistryLoader: Sendable {

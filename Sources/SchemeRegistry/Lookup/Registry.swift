@@ -1,4 +1,5 @@
-public import Desktop
+internal import Desktop
+public import UserFiles
 
 /// Which handler claims which scheme, and why this one wins: all that one look at the directories found.
 ///

@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// A mistake in a manifest: which key, as a path such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`, and what it is.
 struct ManifestProblem: Error, Hashable {

@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// The hosts whose URLs a handler takes: one host, or with `*.` before it every host below one.
 ///

@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// Why bytes are no property list that the registry reads.
 enum PropertyListError: Error, Hashable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import FoundationEssentials
+internal import FoundationEssentials
 
 /// A property list as a tree, before anything is known about its keys.
 ///

@@ -1,4 +1,5 @@
 public import Desktop
+public import UserFiles
 
 /// Why a user's choice for a scheme was not noted.
 public enum DefaultError: Error, Hashable, CustomStringConvertible {
@@ -13,7 +14,7 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     /// There is no place for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
     case noConfigurationDirectory
     /// The file was not written.
-    case file(DesktopWriteError)
+    case file(FileWriteError)
 
     /// What is wrong and what to do.
     public var description: String {
@@ -45,7 +46,7 @@ extension Registry {
         guard let file = MimeAssociationsFile(in: directories) else { throw .noConfigurationDirectory }
         let scheme = try checked(scheme)
         let target = id.isEmpty ? nil : try desktopFile(id, opening: scheme)
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             if let target {
                 try file.setDefault(target, for: scheme.mimeType)
             } else {

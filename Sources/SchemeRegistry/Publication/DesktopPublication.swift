@@ -1,4 +1,5 @@
 public import Desktop
+public import UserFiles
 
 /// What the registry writes where the desktop and the bus look, so that programs which know nothing of it reach its
 /// handlers: for each handler an entry `<id>.desktop`, which has `openurl` open the URLs, and a service file, by which the
@@ -62,7 +63,7 @@ public struct DesktopPublication: Sendable {
         // A router that ended between an entry and the cache has left them apart.
         isCacheBehind = false
         if !handlers.isEmpty || !own.isEmpty {
-            do throws(DesktopWriteError) {
+            do throws(FileWriteError) {
                 isCacheBehind = try !cache.agrees(with: own) { entries.isFirstFile(of: $0, in: 0) }
             } catch {
                 isCacheBehind = true
@@ -82,7 +83,7 @@ public struct DesktopPublication: Sendable {
         for entry in own {
             if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry, of: nil, &claims) }
         }
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             for name in try DBusServiceFile.marked(in: serviceDirectory) where !ids.contains(name) {
                 try DBusServiceFile.remove(name, in: serviceDirectory)
             }
@@ -166,7 +167,7 @@ public struct DesktopPublication: Sendable {
             entry.handler = handler.id.rawValue
             try entry.write(as: id, in: applicationDirectory, isDurable: false)
             claims[id] = (entry.mimeTypes, isThere ? own?.mimeTypes : types)
-        } catch let error as DesktopWriteError {
+        } catch let error as FileWriteError {
             fail(handler.id, diagnostic(error))
         } catch {
             fail(handler.id, Diagnostic(severity: .warning, file: file, reason: String(describing: error)))
@@ -179,7 +180,7 @@ public struct DesktopPublication: Sendable {
             return
         }
         service.handler = name
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             guard !otherServiceDirectories.contains(where: { DBusServiceFile.exists(name, in: $0) }),
                 try DBusServiceFile.isMarked(name, in: serviceDirectory) ?? true
                     || DBusServiceFile.isLost(name, in: serviceDirectory)
@@ -192,7 +193,7 @@ public struct DesktopPublication: Sendable {
 
     /// - Parameter handler: the one that it was written for, if there might be one of this id.
     private mutating func withdrawEntry(_ entry: DesktopEntry, of handler: BundleIdentifier?, _ claims: inout Claims) {
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             try DesktopEntryFile.remove(entry.id, in: applicationDirectory)
         } catch {
             if let handler { fail(handler, diagnostic(error)) } else { note(error) }
@@ -201,7 +202,7 @@ public struct DesktopPublication: Sendable {
     }
 
     private mutating func withdrawService(of id: BundleIdentifier) {
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             guard try DBusServiceFile.isMarked(id.rawValue, in: serviceDirectory) == true else { return }
             try DBusServiceFile.remove(id.rawValue, in: serviceDirectory)
         } catch {
@@ -222,7 +223,7 @@ public struct DesktopPublication: Sendable {
         guard !claims.isEmpty || isCacheBehind else { return }
         let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
         isCacheBehind = true
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             if isKnown, claims.count <= Self.editLimit {
                 for (id, types) in claims { try cache.update(id, claims: types.now, insteadOf: types.before ?? []) }
             } else {
@@ -239,12 +240,12 @@ public struct DesktopPublication: Sendable {
         unpublished.insert(id)
     }
 
-    private mutating func note(_ error: DesktopWriteError) {
+    private mutating func note(_ error: FileWriteError) {
         let problem = diagnostic(error)
         if !otherProblems.contains(problem) { otherProblems.append(problem) }
     }
 
-    private func diagnostic(_ error: DesktopWriteError) -> Diagnostic {
+    private func diagnostic(_ error: FileWriteError) -> Diagnostic {
         Diagnostic(severity: .warning, file: error.file, reason: error.reason)
     }
 }

@@ -1,5 +1,5 @@
-import Desktop
-import Glibc
+internal import Glibc
+internal import UserFiles
 
 /// The user's directory of handlers, where each registration is a symbolic link.
 struct LinkDirectory {

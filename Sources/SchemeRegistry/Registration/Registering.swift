@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 extension RegistryDirectories {
     /// Registers a bundle or a bare manifest for the user: links it into the user's directory under its id.

@@ -1,4 +1,4 @@
-public import Desktop
+public import UserFiles
 
 /// What a registration did.
 public struct Registration: Sendable, Hashable {

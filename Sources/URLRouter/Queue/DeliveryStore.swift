@@ -1,10 +1,10 @@
 internal import DBus
-internal import Desktop
 internal import Glibc
 public import Logging
 internal import OpenURLBus
 public import Reactor
 internal import SQLite
+internal import UserFiles
 
 /// The deliveries on disk: what was accepted is there until a handler has taken it or somebody drops it, whatever becomes of
 /// the router.

@@ -1,6 +1,6 @@
-internal import Desktop
 internal import Glibc
 internal import SQLite
+internal import UserFiles
 
 /// The file of a ``DeliveryStore``: made for its user alone, and every change on the disk when it returns.
 struct QueueFile: Sendable {

@@ -3,6 +3,7 @@ public import Logging
 public import Reactor
 public import SchemeRegistry
 internal import SystemPackage
+internal import UserFiles
 
 /// The registry as it was read at one time.
 struct RegistrySnapshot: Sendable {

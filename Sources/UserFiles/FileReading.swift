@@ -72,7 +72,7 @@ package func contents(ofFile path: String, limit: Int, followingLinks: Bool = fa
 }
 
 /// Opens what ``contents(ofFile:limit:followingLinks:)`` reads; whoever calls it closes it.
-func openFile(
+package func openFile(
     _ path: String,
     limit: Int,
     followingLinks: Bool
@@ -82,7 +82,7 @@ func openFile(
     guard descriptor >= 0 else {
         guard errno == ENXIO else { throw FileError(code: errno) }
         // A socket, or a device without a driver.
-        let status = try Desktop.status(of: path, followingLinks: followingLinks)
+        let status = try UserFiles.status(of: path, followingLinks: followingLinks)
         throw FileError("is \(fileTypeName(status)), not a file")
     }
     var status = stat()

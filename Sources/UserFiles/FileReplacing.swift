@@ -1,7 +1,7 @@
-import Glibc
+internal import Glibc
 
-/// Why a file of the desktop was not written: it is as it was before.
-public struct DesktopWriteError: Error, Hashable, CustomStringConvertible {
+/// Why a file was not written: it is as it was before.
+public struct FileWriteError: Error, Hashable, CustomStringConvertible {
     /// The file or directory.
     public let file: String
     /// The reason, to be read after the file.
@@ -10,7 +10,7 @@ public struct DesktopWriteError: Error, Hashable, CustomStringConvertible {
     /// `file: reason` in printable ASCII.
     public var description: String { "\(printable(file)): \(reason)" }
 
-    init(_ file: String, _ reason: String) {
+    package init(_ file: String, _ reason: String) {
         self.file = file
         self.reason = reason
     }
@@ -24,8 +24,8 @@ public struct DesktopWriteError: Error, Hashable, CustomStringConvertible {
 /// the mode that the XDG Base Directory Specification gives them.
 ///
 /// - Parameter isDurable: whether it is on the disk when this returns. What can be made anew need not be: a machine that loses
-///   its power within seconds may then be left with a file that ``isLostToPower(_:)``.
-func replaceFile(_ path: String, with bytes: [UInt8], isDurable: Bool = true) throws(DesktopWriteError) {
+///   its power within seconds may then be left with a file of zeros.
+package func replaceFile(_ path: String, with bytes: [UInt8], isDurable: Bool = true) throws(FileWriteError) {
     let (target, old) = try replacedFile(path)
     if let old, old.st_size == bytes.count, isUnchanged(target, bytes) { return }
     _ = try replaceFile(target, old, size: bytes.count, isDurable: isDurable) { (file) throws(FileError) in
@@ -40,24 +40,13 @@ func replaceFile(_ path: String, with bytes: [UInt8], isDurable: Bool = true) th
 ///   - size: how much it will hold.
 ///   - write: writes that to an open file.
 /// - Returns: the file as it is now.
-func replaceDerivedFile(
+package func replaceDerivedFile(
     _ path: String,
     size: Int,
     _ write: (Int32) throws(FileError) -> Void
-) throws(DesktopWriteError) -> FileVersion {
+) throws(FileWriteError) -> FileVersion {
     let (target, old) = try replacedFile(path)
     return try replaceFile(target, old, size: size, isDurable: false, write)
-}
-
-/// Whether a file has zeros in it, as a loss of power leaves one that was not waited for, whose blocks are reserved before it is
-/// written; not if there is none, or it cannot be read.
-func isLostToPower(_ path: String) -> Bool {
-    do throws(FileError) {
-        let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
-        return bytes.contains(0)
-    } catch {
-        return false
-    }
 }
 
 private func replaceFile(
@@ -66,7 +55,7 @@ private func replaceFile(
     size: Int,
     isDurable: Bool,
     _ write: (Int32) throws(FileError) -> Void
-) throws(DesktopWriteError) -> FileVersion {
+) throws(FileWriteError) -> FileVersion {
     let directory = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
     let name = target.dropFirst(directory.count + 1)
     try makeDirectory(directory)
@@ -86,12 +75,12 @@ private func replaceFile(
         }
     } catch {
         unlink(temporary)
-        throw DesktopWriteError(target, "cannot be written: \(error.reason)")
+        throw FileWriteError(target, "cannot be written: \(error.reason)")
     }
     guard rename(temporary, target) == 0 else {
         let error = FileError(code: errno)
         unlink(temporary)
-        throw DesktopWriteError(target, "cannot be replaced: \(error.reason)")
+        throw FileWriteError(target, "cannot be replaced: \(error.reason)")
     }
     // Taking its name was a change of it. Of an open file there is always a status.
     var status = stat()
@@ -100,24 +89,24 @@ private func replaceFile(
 }
 
 /// Removes a file or a link, if there is one.
-func removeFile(_ path: String) throws(DesktopWriteError) {
+package func removeFile(_ path: String) throws(FileWriteError) {
     guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
-        throw DesktopWriteError(path, "cannot be removed: \(FileError(code: errno).reason)")
+        throw FileWriteError(path, "cannot be removed: \(FileError(code: errno).reason)")
     }
 }
 
 /// The contents of a file that is to be changed; `nil` if there is none.
-func contents(ofChangedFile path: String, limit: Int) throws(DesktopWriteError) -> [UInt8]? {
+package func contents(ofChangedFile path: String, limit: Int) throws(FileWriteError) -> [UInt8]? {
     do throws(FileError) {
         return try contents(ofFile: path, limit: limit, followingLinks: true)
     } catch {
         if error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) { return nil }
-        throw DesktopWriteError(path, error.reason)
+        throw FileWriteError(path, error.reason)
     }
 }
 
 /// The file that is to be replaced, with links resolved, and its status if it exists.
-private func replacedFile(_ path: String) throws(DesktopWriteError) -> (path: String, status: stat?) {
+private func replacedFile(_ path: String) throws(FileWriteError) -> (path: String, status: stat?) {
     do throws(FileError) {
         let found = try status(of: path, followingLinks: false)
         let target = found.st_mode & S_IFMT == S_IFLNK ? try resolvedPath(path) : path
@@ -130,9 +119,9 @@ private func replacedFile(_ path: String) throws(DesktopWriteError) -> (path: St
         var status = stat()
         if error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) {
             guard lstat(path, &status) == 0 else { return (path, nil) }
-            throw DesktopWriteError(path, "is a link to something that does not exist")
+            throw FileWriteError(path, "is a link to something that does not exist")
         }
-        throw DesktopWriteError(path, error.reason)
+        throw FileWriteError(path, error.reason)
     }
 }
 
@@ -145,14 +134,14 @@ private func isUnchanged(_ path: String, _ bytes: [UInt8]) -> Bool {
     }
 }
 
-private func makeDirectory(_ path: String) throws(DesktopWriteError) {
+private func makeDirectory(_ path: String) throws(FileWriteError) {
     if path.isEmpty || mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     guard errno == ENOENT, let slash = path.lastIndex(of: "/") else {
-        throw DesktopWriteError(path, "cannot be made: \(FileError(code: errno).reason)")
+        throw FileWriteError(path, "cannot be made: \(FileError(code: errno).reason)")
     }
     try makeDirectory(String(path[..<slash]))
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-        throw DesktopWriteError(path, "cannot be made: \(FileError(code: errno).reason)")
+        throw FileWriteError(path, "cannot be made: \(FileError(code: errno).reason)")
     }
 }
 
@@ -160,19 +149,19 @@ private func makeDirectory(_ path: String) throws(DesktopWriteError) {
 private func temporaryFile(
     in directory: String,
     for name: some StringProtocol
-) throws(DesktopWriteError) -> (path: String, descriptor: Int32) {
+) throws(FileWriteError) -> (path: String, descriptor: Int32) {
     while true {
         let path = "\(directory)/.\(name.prefix(100)).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
         if descriptor >= 0 { return (path, descriptor) }
         guard errno == EEXIST else {
-            throw DesktopWriteError(directory, "cannot be written to: \(FileError(code: errno).reason)")
+            throw FileWriteError(directory, "cannot be written to: \(FileError(code: errno).reason)")
         }
     }
 }
 
 /// Writes all of some bytes to an open file.
-func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(FileError) {
+package func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(FileError) {
     var rest = bytes
     while !rest.isEmpty {
         let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

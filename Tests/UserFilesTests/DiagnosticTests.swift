@@ -1,4 +1,4 @@
-import Desktop
+import UserFiles
 import Testing
 
 @Suite struct DiagnosticTests {

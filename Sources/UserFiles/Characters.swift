@@ -16,7 +16,7 @@ package func isControl(_ scalar: Unicode.Scalar) -> Bool {
 }
 
 /// The text with the letters A to Z in lower case, and no other character changed.
-func asciiLowercased(_ text: String) -> String {
+package func asciiLowercased(_ text: String) -> String {
     guard text.utf8.contains(where: { (0x41...0x5A).contains($0) }) else { return text }
     return String(decoding: text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
 }
