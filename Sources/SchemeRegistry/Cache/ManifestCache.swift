@@ -37,9 +37,7 @@ public struct ManifestCache: Sendable {
     ///
     /// - Returns: nil if the environment gives neither, or the program's own file cannot be told.
     public init?(environment: [String: String]) {
-        let home = environment["HOME"].map { "\($0)/.cache" }
-        let directories = [environment["XDG_CACHE_HOME"], home].compactMap { $0 }
-        guard let directory = directories.first(where: { $0.hasPrefix("/") }) else { return nil }
+        guard let directory = BaseDirectories(environment: environment).cacheHome else { return nil }
         do throws(FileError) {
             let program = FileVersion(try status(of: "/proc/self/exe", followingLinks: true))
             self.init(path: "\(directory)/openurl/registry.sqlite", writer: "\(program)")

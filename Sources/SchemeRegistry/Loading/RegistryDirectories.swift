@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// Where handlers are declared, in order of precedence: the user's directory, then the system's.
 public struct RegistryDirectories: Sendable, Hashable {
     /// Whose directory it is.
@@ -26,20 +28,12 @@ public struct RegistryDirectories: Sendable, Hashable {
     ///   - environment: the variables, those of the session and never a caller's.
     ///   - additional: one more system directory, complete, after the others: the one of the router's own installation.
     public init(environment: [String: String], additional: String? = nil) {
-        func directories(_ variable: String) -> [String]? {
-            guard let value = environment[variable], !value.isEmpty else { return nil }
-            return value.split(separator: ":").map(String.init)
-        }
-        let home = environment["HOME"].flatMap { $0.isEmpty ? nil : "\($0)/.local/share" }
-        // A relative `XDG_DATA_HOME` is as good as none.
-        let dataHome = [environment["XDG_DATA_HOME"], home].compactMap { $0 }.first { $0.hasPrefix("/") }
-        let dataDirectories = directories("XDG_DATA_DIRS") ?? ["/usr/local/share", "/usr/share"]
-
-        let user = dataHome.map { normalized("\($0)/\(Self.subdirectory)") }
+        let base = BaseDirectories(environment: environment)
+        let user = base.dataHome.map { normalizedPath("\($0)/\(Self.subdirectory)") }
         var system: [String] = []
-        for path in dataDirectories.map({ "\($0)/\(Self.subdirectory)" }) + [additional].compactMap({ $0 })
+        for path in base.dataDirectories.map({ "\($0)/\(Self.subdirectory)" }) + [additional].compactMap({ $0 })
         where path.hasPrefix("/") {
-            let path = normalized(path)
+            let path = normalizedPath(path)
             if path != user, !system.contains(path) { system.append(path) }
         }
         self.user = user
@@ -56,9 +50,4 @@ public struct RegistryDirectories: Sendable, Hashable {
     var all: [(path: String, scope: Scope)] {
         [user].compactMap { $0 }.map { ($0, .user) } + system.map { ($0, .system) }
     }
-}
-
-/// An absolute path without doubled slashes and slashes at the end.
-private func normalized(_ path: String) -> String {
-    "/" + path.split(separator: "/").joined(separator: "/")
 }

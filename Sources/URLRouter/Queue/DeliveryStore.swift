@@ -67,9 +67,7 @@ public actor DeliveryStore {
     /// - Parameter loop: whose thread may be blocked; nothing else waits there.
     /// - Returns: nil if the environment gives neither.
     public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
-        let home = environment["HOME"].map { "\($0)/.local/state" }
-        let directories = [environment["XDG_STATE_HOME"], home].compactMap { $0 }
-        guard let directory = directories.first(where: { $0.hasPrefix("/") }) else { return nil }
+        guard let directory = BaseDirectories(environment: environment).stateHome else { return nil }
         self.init(path: "\(directory)/openurl/queue.sqlite", on: loop, log: log)
     }
 
