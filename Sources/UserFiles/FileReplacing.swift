@@ -56,9 +56,13 @@ private func replaceFile(
     isDurable: Bool,
     _ write: (Int32) throws(FileError) -> Void
 ) throws(FileWriteError) -> FileVersion {
-    let directory = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
+    let directory = parentDirectory(of: target)
     let name = target.dropFirst(directory.count + 1)
-    try makeDirectory(directory)
+    do throws(DirectoryError) {
+        try makePrivateDirectories(directory)
+    } catch {
+        throw FileWriteError(error.path, "cannot be made: \(error.error)")
+    }
 
     let (temporary, descriptor) = try temporaryFile(in: directory, for: name)
     defer { close(descriptor) }
@@ -131,17 +135,6 @@ private func isUnchanged(_ path: String, _ bytes: [UInt8]) -> Bool {
     } catch {
         // It cannot be read, or has grown: what is to be written differs from it as far as anybody can tell.
         return false
-    }
-}
-
-private func makeDirectory(_ path: String) throws(FileWriteError) {
-    if path.isEmpty || mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-    guard errno == ENOENT, let slash = path.lastIndex(of: "/") else {
-        throw FileWriteError(path, "cannot be made: \(FileError(code: errno).reason)")
-    }
-    try makeDirectory(String(path[..<slash]))
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-        throw FileWriteError(path, "cannot be made: \(FileError(code: errno).reason)")
     }
 }
 

@@ -63,7 +63,7 @@ public struct ManifestCache: Sendable {
 
     /// Keeps some manifests and forgets others. Blocks on the file.
     func write(_ manifests: [String: CachedManifest], forgetting paths: [String]) throws(Failure) {
-        if try !isThere() { try makeDirectories() }
+        if try !isThere() { try makeDirectory() }
         try use(.created) { database, state throws(SQLiteError) in
             // What a crash of the machine may leave behind is a damaged cache, which is replaced.
             try database.execute("PRAGMA synchronous = OFF")
@@ -146,12 +146,11 @@ public struct ManifestCache: Sendable {
         return true
     }
 
-    /// Makes the directories above the file, as the XDG Base Directory Specification wants: mode 0700.
-    private func makeDirectories() throws(Failure) {
-        var partial = ""
-        for component in path.split(separator: "/").dropLast() {
-            partial += "/\(component)"
-            guard mkdir(partial, 0o700) == 0 || errno == EEXIST else { throw failure(FileError(code: errno).reason) }
+    private func makeDirectory() throws(Failure) {
+        do throws(DirectoryError) {
+            try makePrivateDirectories(parentDirectory(of: path))
+        } catch {
+            throw failure(error.error.reason)
         }
     }
 

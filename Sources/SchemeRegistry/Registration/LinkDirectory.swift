@@ -15,7 +15,7 @@ struct LinkDirectory {
 
     /// Whether a path is that of an entry of this directory, whichever way it leads there.
     func contains(_ entry: String) throws(Failure) -> Bool {
-        let parent = String(entry[..<(entry.lastIndex(of: "/") ?? entry.startIndex)])
+        let parent = parentDirectory(of: entry)
         guard let directory = try statusIfPresent(path, followingLinks: true),
             let other = try statusIfPresent(parent.isEmpty ? "/" : parent, followingLinks: true)
         else { return false }
@@ -44,7 +44,11 @@ struct LinkDirectory {
     ///
     /// Makes the directory if there is none, for the user alone. All is on the disk when this returns.
     func link(_ name: String, to target: String, replacing others: [String]) throws(Failure) {
-        try makeDirectories()
+        do throws(DirectoryError) {
+            try makePrivateDirectories(path)
+        } catch {
+            throw .file(path: error.path, error.error)
+        }
         let directory = try open()
         defer { close(directory) }
         let temporary = try makeTemporaryLink(to: target, in: directory)
@@ -82,17 +86,6 @@ struct LinkDirectory {
             let name = ".link-\(UInt64.random(in: .min ... .max))"
             if symlinkat(target, directory, name) == 0 { return name }
             guard errno == EEXIST else { throw .file(path: path, FileError(code: errno)) }
-        }
-    }
-
-    /// Makes the directory and what is missing above it, as the XDG Base Directory Specification wants: mode 0700.
-    private func makeDirectories() throws(Failure) {
-        var partial = ""
-        for component in path.split(separator: "/") {
-            partial += "/\(component)"
-            guard mkdir(partial, 0o700) == 0 || errno == EEXIST else {
-                throw .file(path: partial, FileError(code: errno))
-            }
         }
     }
 

@@ -28,7 +28,7 @@ struct QueueFile: Sendable {
     ///
     /// - Returns: nil for the file of a later version of the program.
     func open() throws(SQLiteError) -> Database? {
-        makeDirectories()
+        makeDirectory()
         // SQLite gives its own files the mode of this one; what is in them is nobody else's business.
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
@@ -80,7 +80,7 @@ struct QueueFile: Sendable {
     ///
     /// - Returns: the descriptor that holds it; nil while another process does.
     func lock() throws(DeliveryStore.Failure) -> CInt? {
-        makeDirectories()
+        makeDirectory()
         let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("\(FileError(code: errno))") }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
@@ -90,13 +90,12 @@ struct QueueFile: Sendable {
         return nil
     }
 
-    /// What is missing above the file, as the XDG Base Directory Specification wants: mode 0700. Where that fails, opening the
-    /// file says why.
-    private func makeDirectories() {
-        var partial = ""
-        for component in path.split(separator: "/").dropLast() {
-            partial += "/\(component)"
-            mkdir(partial, 0o700)
+    /// Makes the directory of the file.
+    private func makeDirectory() {
+        do throws(DirectoryError) {
+            try makePrivateDirectories(parentDirectory(of: path))
+        } catch {
+            // Opening the file fails next, and reports the reason.
         }
     }
 
