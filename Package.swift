@@ -44,7 +44,7 @@ let package = Package(
             dependencies: ["CDBus", "Reactor", .product(name: "DequeModule", package: "swift-collections")]
         ),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
-        .target(name: "UserFiles"),
+        .target(name: "UserFiles", dependencies: [system]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808", "SQLite", "UserFiles"]),

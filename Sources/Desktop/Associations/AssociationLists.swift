@@ -1,4 +1,3 @@
-internal import Glibc
 internal import UserFiles
 
 /// What one file of associations says.
@@ -18,7 +17,7 @@ struct AssociationLists {
         do throws(FileError) {
             bytes = try contents(ofFile: place.path, limit: MimeAssociations.limit, followingLinks: true)
         } catch {
-            guard error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) else { throw error }
+            guard error.isAbsence else { throw error }
             return nil
         }
         let file = KeyFile(bytes, groups: [Self.defaultGroup, Self.addedGroup, Self.removedGroup])

@@ -1,4 +1,3 @@
-internal import Glibc
 public import UserFiles
 
 /// `mimeinfo.cache` of one directory of entries: what GLib looks up instead of reading the entries.
@@ -80,7 +79,7 @@ public struct MimeInfoCache: Sendable {
         do throws(FileError) {
             return try MimeCacheFile(path, limit: Self.limit)
         } catch {
-            if error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) { return nil }
+            if error.isAbsence { return nil }
             throw FileWriteError(path, error.reason)
         }
     }
