@@ -35,6 +35,7 @@ let package = Package(
 
         // Libraries, from the bottom up. `import` follows these arrows and no others.
         .target(name: "RFC1808"),
+        .target(name: "UserFiles", dependencies: [system]),
         .target(
             name: "Reactor",
             dependencies: ["CLinux", system, .product(name: "HeapModule", package: "swift-collections")]
@@ -44,7 +45,6 @@ let package = Package(
             dependencies: ["CDBus", "Reactor", .product(name: "DequeModule", package: "swift-collections")]
         ),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
-        .target(name: "UserFiles", dependencies: [system]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808", "SQLite", "UserFiles"]),
@@ -61,7 +61,7 @@ let package = Package(
         .target(
             name: "URLHandler",
             dependencies: [
-                "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808", system,
+                "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808", "UserFiles",
                 .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),
@@ -125,7 +125,7 @@ let package = Package(
             name: "URLHandlerTests",
             dependencies: [
                 "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler", "URLHandlerTesting",
-                "testhandler",
+                "UserFiles", "testhandler",
             ]
         ),
         .testTarget(

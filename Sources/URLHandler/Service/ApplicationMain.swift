@@ -3,6 +3,7 @@ public import DBus
 internal import Glibc
 internal import OpenURLBus
 internal import Reactor
+internal import UserFiles
 
 extension Application {
     /// Runs a handler until it is told to end: the whole of a handler's `main`.
@@ -85,8 +86,8 @@ extension Application {
     private static func stateFile(of identifier: BusName) -> StateFile? {
         var environment: [String: String] = [:]
         for name in ["XDG_STATE_HOME", "HOME"] { environment[name] = getenv(name).map { String(cString: $0) } }
-        guard let path = RestorationFile.path(of: identifier, environment) else { return nil }
-        return StateFile(path) { complain(identifier, $0) }
+        guard let file = RestorationFile(ofHandler: "\(identifier)", environment: environment) else { return nil }
+        return StateFile(file) { complain(identifier, $0) }
     }
 
     nonisolated static func fail(_ identifier: BusName, _ message: String) -> Never {

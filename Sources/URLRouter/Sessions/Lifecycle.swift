@@ -3,7 +3,7 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
-internal import SystemPackage
+internal import UserFiles
 
 /// What can be asked of a handler besides opening a URL.
 extension URLRouter {
@@ -96,8 +96,8 @@ extension URLRouter {
             case .suspending, .suspended, .waking, .ending: false
             }
         }
-        do throws(Errno) {
-            try RestorationFile.remove(of: session.id, launcher.environment)
+        do throws(FileError) {
+            try RestorationFile(ofHandler: "\(session.id)", environment: launcher.environment)?.remove()
         } catch {
             log.error("the saved state of \(session.id) cannot be removed: \(error)")
         }
