@@ -35,6 +35,7 @@ let package = Package(
 
         // Libraries, from the bottom up. `import` follows these arrows and no others.
         .target(name: "RFC1808"),
+        .target(name: "Release"),
         .target(name: "UserFiles", dependencies: [system]),
         .target(
             name: "Reactor",
@@ -51,8 +52,8 @@ let package = Package(
         .target(
             name: "URLRouter",
             dependencies: [
-                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", "SQLite", "UserFiles",
-                logging, system,
+                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "RFC1808", "SchemeRegistry", "SQLite",
+                "UserFiles", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
@@ -70,11 +71,11 @@ let package = Package(
         // Programs.
         .executableTarget(
             name: "openurld",
-            dependencies: ["DBus", "Desktop", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
+            dependencies: ["DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", logging]
         ),
         .executableTarget(
             name: "openurl",
-            dependencies: ["DBus", "OpenURLBus", "RFC1808", argumentParser]
+            dependencies: ["DBus", "OpenURLBus", "RFC1808", "Release", argumentParser]
         ),
 
         // Examples: they build, run and are tested.

@@ -4,6 +4,7 @@ internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
+internal import Release
 internal import SchemeRegistry
 internal import Synchronization
 internal import URLRouter

@@ -1,6 +1,7 @@
 public import DBus
 internal import Desktop
 internal import OpenURLBus
+internal import Release
 internal import SchemeRegistry
 internal import UserFiles
 

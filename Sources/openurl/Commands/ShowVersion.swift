@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import OpenURLBus
+internal import Release
 
 struct ShowVersion: Command {
     static let configuration = CommandConfiguration(
