@@ -48,7 +48,10 @@ let package = Package(
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
-        .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808", "SQLite", "UserFiles"]),
+        .target(
+            name: "SchemeRegistry",
+            dependencies: ["Desktop", "RFC1808", "Reactor", "SQLite", "UserFiles", logging, system]
+        ),
         .target(
             name: "URLRouter",
             dependencies: [

@@ -1,6 +1,7 @@
 public import DBus
 internal import Logging
 internal import OpenURLBus
+public import SchemeRegistry
 
 extension RegistryStore {
     /// Keeps a router's registry as the files are, from now on, and announces the schemes that go elsewhere.

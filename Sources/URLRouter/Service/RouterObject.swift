@@ -2,7 +2,7 @@ public import DBus
 internal import Desktop
 internal import OpenURLBus
 internal import Release
-internal import SchemeRegistry
+public import SchemeRegistry
 internal import UserFiles
 
 /// The router on the bus: the interfaces of `/org/openurl/Router1`, and what each method does.
