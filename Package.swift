@@ -45,7 +45,7 @@ let package = Package(
             name: "DBus",
             dependencies: ["CDBus", "Reactor", .product(name: "DequeModule", package: "swift-collections")]
         ),
-        .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
+        .target(name: "OpenURLBus", dependencies: ["DBus"]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(
@@ -74,7 +74,9 @@ let package = Package(
         // Programs.
         .executableTarget(
             name: "openurld",
-            dependencies: ["DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", logging]
+            dependencies: [
+                "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", logging,
+            ]
         ),
         .executableTarget(
             name: "openurl",
@@ -137,6 +139,7 @@ let package = Package(
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld"]
         ),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
+        .testTarget(name: "LayerTests"),
         .testTarget(name: "UserFilesTests", dependencies: ["UserFiles"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(

@@ -14,7 +14,8 @@ import UserFiles
 
     @Test func variablesComeFirst() {
         let directories = BaseDirectories(environment: [
-            "HOME": "/h", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "relative", "XDG_CONFIG_DIRS": "/a:b:/a/:/h/.config",
+            "HOME": "/h", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "relative",
+            "XDG_CONFIG_DIRS": "/a:b:/a/:/h/.config",
             "XDG_DATA_HOME": "/d//e/", "XDG_DATA_DIRS": "/d/e:/f:", "XDG_STATE_HOME": "/s",
         ])
         #expect(directories.cacheHome == "/c")

@@ -1,5 +1,5 @@
-import UserFiles
 import Testing
+import UserFiles
 
 @Suite struct DiagnosticTests {
     @Test func aDiagnosticNamesFileKeyAndReason() {
