@@ -34,6 +34,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Libraries, from the bottom up. `import` follows these arrows and no others.
+        .target(name: "ByteCoding"),
         .target(name: "RFC1808"),
         .target(name: "Release"),
         .target(name: "UserFiles", dependencies: [system]),
@@ -50,7 +51,7 @@ let package = Package(
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(
             name: "SchemeRegistry",
-            dependencies: ["Desktop", "RFC1808", "Reactor", "SQLite", "UserFiles", logging, system]
+            dependencies: ["ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "UserFiles", logging, system]
         ),
         .target(
             name: "URLRouter",
@@ -65,7 +66,7 @@ let package = Package(
         .target(
             name: "URLHandler",
             dependencies: [
-                "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808", "UserFiles",
+                "ByteCoding", "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808", "UserFiles",
                 .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),
@@ -130,8 +131,8 @@ let package = Package(
         .testTarget(
             name: "URLHandlerTests",
             dependencies: [
-                "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler", "URLHandlerTesting",
-                "UserFiles", "testhandler",
+                "ByteCoding", "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler",
+                "URLHandlerTesting", "UserFiles", "testhandler",
             ]
         ),
         .testTarget(
@@ -139,12 +140,13 @@ let package = Package(
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld"]
         ),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
+        .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LayerTests"),
         .testTarget(name: "UserFilesTests", dependencies: ["UserFiles"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(
             name: "SchemeRegistryTests",
-            dependencies: ["Desktop", "RFC1808", "SQLite", "SchemeRegistry", "UserFiles"]
+            dependencies: ["ByteCoding", "Desktop", "RFC1808", "SQLite", "SchemeRegistry", "UserFiles"]
         ),
         .testTarget(
             name: "TodoListTests",

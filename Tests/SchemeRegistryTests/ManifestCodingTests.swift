@@ -1,3 +1,4 @@
+import ByteCoding
 import Testing
 import UserFiles
 
@@ -138,29 +139,6 @@ struct SeededGenerator: RandomNumberGenerator {
                 } catch {
                     // As it should mostly be.
                 }
-            }
-        }
-    }
-
-    @Test func numbersOfAnySizeAreRead() throws {
-        let numbers = [0, 1, 63, 64, 127, 128, .max, .min, -1, -64, -65] as [Int64]
-        var writer = ByteWriter()
-        for number in numbers {
-            writer.write(number)
-            writer.write(UInt64(bitPattern: number))
-        }
-        try writer.bytes.withUnsafeBytes {
-            var reader = ByteReader($0)
-            for number in numbers {
-                #expect(try reader.signed() == number)
-                #expect(try reader.unsigned() == UInt64(bitPattern: number))
-            }
-            try reader.end()
-        }
-        #expect(throws: ByteReader.Mismatch.self) {
-            try [UInt8](repeating: 0x80, count: 11).withUnsafeBytes { bytes in
-                var reader = ByteReader(bytes)
-                _ = try reader.unsigned()
             }
         }
     }

@@ -2,12 +2,12 @@ internal import Glibc
 internal import SQLite
 internal import UserFiles
 
-/// What manifests said, kept in a file from one start to the next, so that only those are read which have changed.
+/// A file that keeps the contents of the manifests. A start then reads only the manifests that changed.
 ///
-/// It saves time and holds no truth: a row counts for the version of the file that it was made from, and only as long as
-/// its checksum is right. A file that is damaged is replaced, any other that cannot be used is left alone.
+/// The cache saves time, and the manifests stay the truth. A row counts only for the version of the file that it was made
+/// from, and only with a correct checksum. A damaged cache is replaced. Any other file that cannot be used is left alone.
 public struct ManifestCache: Sendable {
-    /// Why there is no cache for now.
+    /// The reason why the cache is not used for now.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         let path: String
         let reason: String
@@ -19,15 +19,15 @@ public struct ManifestCache: Sendable {
     let path: String
     private let writer: String
 
-    /// Number of the tables' form; a file with a higher one belongs to a later version of the program.
+    /// The version of the tables. A file with a higher number belongs to a later version of the program.
     private static let schemaVersion: Int64 = 1
-    /// "oURL", by which the file is told from other programs' databases.
+    /// "oURL", which tells the file from the databases of other programs.
     private static let applicationID: Int64 = 0x6F55_524C
 
     /// A cache in a file.
     ///
-    /// - Parameter writer: what tells builds of the program apart, as one that understands manifests otherwise must not use
-    ///   what this one understood.
+    /// - Parameter writer: a text that differs between builds of the program. A build that reads manifests in another way
+    ///   must not use the rows of this build.
     init(path: String, writer: String) {
         self.path = path
         self.writer = writer
@@ -35,7 +35,7 @@ public struct ManifestCache: Sendable {
 
     /// The cache of this program: `$XDG_CACHE_HOME/openurl/registry.sqlite`, or below `$HOME/.cache`.
     ///
-    /// - Returns: nil if the environment gives neither, or the program's own file cannot be told.
+    /// - Returns: nil if the environment gives neither directory, or the program's own file cannot be found.
     public init?(environment: [String: String]) {
         guard let directory = BaseDirectories(environment: environment).cacheHome else { return nil }
         do throws(FileError) {
@@ -46,7 +46,7 @@ public struct ManifestCache: Sendable {
         }
     }
 
-    /// Everything that is kept and can be used. Blocks on the file.
+    /// Reads all rows that can be used. Blocks on the file.
     func read() throws(Failure) -> [String: CachedManifest] {
         guard try isThere() else { return [:] }
         var manifests: [String: CachedManifest] = [:]
@@ -61,11 +61,11 @@ public struct ManifestCache: Sendable {
         return manifests
     }
 
-    /// Keeps some manifests and forgets others. Blocks on the file.
+    /// Writes some manifests and removes others. Blocks on the file.
     func write(_ manifests: [String: CachedManifest], forgetting paths: [String]) throws(Failure) {
         if try !isThere() { try makeDirectory() }
         try use(.created) { database, state throws(SQLiteError) in
-            // What a crash of the machine may leave behind is a damaged cache, which is replaced.
+            // A crash of the machine may damage the cache, which is then replaced. Waiting for the disk would cost more.
             try database.execute("PRAGMA synchronous = OFF")
             try database.transaction { () throws(SQLiteError) in
                 if state == .empty { try makeTables(in: database) }
@@ -104,7 +104,7 @@ public struct ManifestCache: Sendable {
             if state == .empty || state == .current { try body(database, state) }
         } catch {
             guard error.isDamage || error.isInvalidStatement else { throw failure(error.message) }
-            // Its journal is part of it.
+            // A journal without its database would damage the next database of that name.
             for file in ["\(path)-journal", path] where unlink(file) != 0 && errno != ENOENT {
                 throw failure("\(error); it cannot be removed: \(FileError(code: errno))")
             }
@@ -135,15 +135,18 @@ public struct ManifestCache: Sendable {
         )
     }
 
-    /// Whether there is a file; anything else at its place is an error.
+    /// Returns whether the file exists. Anything but a regular file is an error.
     private func isThere() throws(Failure) -> Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            if errno == ENOENT { return false }
-            throw failure(FileError(code: errno).reason)
+        do throws(FileError) {
+            let status = try status(of: path, followingLinks: true)
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw FileError("it is \(fileTypeName(status)), not a file")
+            }
+            return true
+        } catch {
+            if error == FileError(code: ENOENT) { return false }
+            throw failure(error.reason)
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw failure("it is \(fileTypeName(status)), not a file") }
-        return true
     }
 
     private func makeDirectory() throws(Failure) {
