@@ -14,7 +14,7 @@ import Testing
     private func router(
         _ owners: [BusName: BusName] = [:],
         handlers: [Handler] = [],
-        limits: URLRouter.Limits = URLRouter.Limits()
+        limits: RouterLimits = RouterLimits()
     ) throws -> (URLRouter, FakeHandlers) {
         let desktop = try DesktopFixture()
         try desktop.addEntry("org.example.App", "DBusActivatable=true")
@@ -55,7 +55,7 @@ import Testing
         #expect(result.path == .launched)
         #expect(result.trace.map(\.name) == ["ready", "open"])
         #expect(bus.count(of: .started(Self.name)) == 1)
-        #expect(bus.patience(for: Self.name) == URLRouter.Limits().launchTimeout)
+        #expect(bus.patience(for: Self.name) == RouterLimits().launchTimeout)
     }
 
     @Test func onlyHandlersAreActivated() async throws {
@@ -100,7 +100,7 @@ import Testing
     // MARK: Starting
 
     @Test func oneThatNeverTakesItsNameIsGivenUpByTheLaunchWatchdog() async throws {
-        var limits = URLRouter.Limits()
+        var limits = RouterLimits()
         limits.launchTimeout = .milliseconds(50)
         let (router, bus) = try router(limits: limits)
         bus.setService(Self.name, .failure(.timedOut))

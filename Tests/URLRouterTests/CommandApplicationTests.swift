@@ -20,9 +20,9 @@ import Testing
     private func router(
         handlers: [Handler] = [],
         environment: [String: String] = [:],
-        _ change: (inout URLRouter.Limits) -> Void = { _ in }
+        _ change: (inout RouterLimits) -> Void = { _ in }
     ) throws -> (URLRouter, FakeHandlers) {
-        var limits = URLRouter.Limits()
+        var limits = RouterLimits()
         limits.settleTime = .seconds(3600)
         limits.openTimeout = .seconds(3600)
         limits.commandPeriod = .seconds(3600)
@@ -175,7 +175,7 @@ import Testing
         try desktop.addCommand("other", "exit 0")
         let (router, _) = try router { $0.commandsPerApplication = 1 }
         let first = Task { await failure { () throws(OpenURLError) in try await router.open("slow:1") } }
-        await router.wait { $0.startingCommands.count == 1 }
+        await router.wait { $0.applications.startingCommands.count == 1 }
         let second = await failure { () throws(OpenURLError) in try await router.open("slow:2") }
         #expect(second == OpenURLError(.limitsExceeded, "1 commands of slow.desktop are being started already"))
         #expect(try await router.open("other:x").handler == "other.desktop")

@@ -10,7 +10,7 @@ struct CommandHopsTests {
     private let period = Duration.seconds(3600)
 
     @Test func whoeverIsInTheCommandsSessionDescendsFromIt() {
-        var hops = CommandHops(for: period)
+        let hops = CommandHops(for: period)
         #expect(hops[process] == nil)
         hops.add(session, hops: 3)
         #expect(hops[process] == 3)
@@ -19,13 +19,13 @@ struct CommandHopsTests {
     }
 
     @Test func aCommandThatWasStartedLongAgoDoesNotCount() {
-        var hops = CommandHops(for: period)
+        let hops = CommandHops(for: period)
         hops.add(session, hops: 3, now: .now - period)
         #expect(hops[process] == nil)
     }
 
     @Test func aNumberThatIsUsedAgainStandsForTheLastCommand() {
-        var hops = CommandHops(for: period)
+        let hops = CommandHops(for: period)
         hops.add(session, hops: 3, now: .now - period)
         hops.add(session, hops: 1)
         #expect(hops[process] == 1)

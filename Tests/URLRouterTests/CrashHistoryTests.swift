@@ -4,7 +4,7 @@ import Testing
 
 /// How often a handler may crash before it is left alone for a while.
 @Suite struct CrashHistoryTests {
-    private let limits = URLRouter.Limits()
+    private let limits = RouterLimits()
     private let start = ContinuousClock.now
 
     private func history(_ seconds: Double...) -> CrashHistory {

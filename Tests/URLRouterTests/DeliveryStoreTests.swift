@@ -89,8 +89,8 @@ import Testing
 
     // MARK: Limits
 
-    private func limited(_ change: (inout DeliveryStore.Limits) -> Void) throws -> DeliveryStore {
-        var limits = DeliveryStore.Limits()
+    private func limited(_ change: (inout DeliveryStoreLimits) -> Void) throws -> DeliveryStore {
+        var limits = DeliveryStoreLimits()
         change(&limits)
         return DeliveryStore(path: directory.queue, limits: limits, on: directory.loop, log: log.logger)
     }
@@ -99,7 +99,7 @@ import Testing
         let store = try limited { $0.deliveries = 2 }
         let first = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.accept(delivery("app:2"), at: 0)
-        let full = DeliveryStore.Failure(path: directory.queue, reason: "it is full", isFull: true)
+        let full = DeliveryStoreError(path: directory.queue, reason: "it is full", isFull: true)
         await #expect(throws: full) { try await store.accept(delivery("app:3"), at: 0) }
         // A dead letter takes its place too.
         _ = try await store.fail(first, OpenURLError(.declined, "no"), due: nil)
@@ -115,7 +115,7 @@ import Testing
         let store = try limited { $0.bytes = 4096 }
         _ = try await store.accept(delivery("app:1"), at: 0)
         let long = delivery("app:" + String(repeating: "x", count: 4096))
-        await #expect(throws: DeliveryStore.Failure.self) { try await store.accept(long, at: 0) }
+        await #expect(throws: DeliveryStoreError.self) { try await store.accept(long, at: 0) }
         _ = try await store.accept(delivery("app:2"), at: 0)
     }
 
@@ -210,7 +210,7 @@ import Testing
     @Test func whatEndsEachRouterIsADeadLetterInTheEnd() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
-        for _ in 1...DeliverySchedule.attempts { #expect(try await store.begin(id) != nil) }
+        for _ in 1...RetryDelay.attempts { #expect(try await store.begin(id) != nil) }
         #expect(try await store.begin(id) == nil)
         let entry = try #require(try await store.list(after: 0, limit: 1).first)
         #expect(entry.state == .dead)
@@ -253,7 +253,7 @@ import Testing
     @Test func aDamagedFileIsKeptAndANewOneTakesItsPlace() async throws {
         try directory.write("this is no database, and never was one")
         let store = try store()
-        await #expect(throws: DeliveryStore.Failure.self) { try await store.waiting() }
+        await #expect(throws: DeliveryStoreError.self) { try await store.waiting() }
         let kept = try directory.names().filter { $0.hasPrefix("queue.sqlite.damaged-") }
         #expect(kept.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.count == 1)
         #expect(log.lines.contains { $0.contains("it is kept as") })
@@ -265,7 +265,7 @@ import Testing
         _ = try await store().accept(delivery("app:1"), at: 0)
         try Database(path: directory.queue, .existing).execute("PRAGMA user_version = 99")
         let store = try store()
-        let failure = DeliveryStore.Failure(path: directory.queue, reason: "it belongs to a later version")
+        let failure = DeliveryStoreError(path: directory.queue, reason: "it belongs to a later version")
         await #expect(throws: failure) { try await store.list(after: 0, limit: 1000) }
         await #expect(throws: failure) { try await store.accept(delivery("app:2"), at: 0) }
         #expect(failure.description == "the queue \(directory.queue) cannot be used: it belongs to a later version")
@@ -275,13 +275,13 @@ import Testing
         // A file in the place of the directory.
         try directory.write("x", to: "openurl")
         let store = DeliveryStore(path: directory.path + "/openurl/queue.sqlite", on: directory.loop, log: log.logger)
-        await #expect(throws: DeliveryStore.Failure.self) { try await store.accept(delivery("app:1"), at: 0) }
+        await #expect(throws: DeliveryStoreError.self) { try await store.accept(delivery("app:1"), at: 0) }
         // Nor is what means nothing in a file.
         var options = OpenOptions()
         options.annotation = .unixFD(UnixFD(owning: dup(STDERR_FILENO)))
         let descriptor = Delivery(url: "app:1", handler: "com.example.app", options: options, context: OpenContext())
         let good = try self.store()
-        await #expect(throws: DeliveryStore.Failure.self) { try await good.accept(descriptor, at: 0) }
+        await #expect(throws: DeliveryStoreError.self) { try await good.accept(descriptor, at: 0) }
     }
 
     @Test func theEnvironmentSaysWhereItIs() async throws {

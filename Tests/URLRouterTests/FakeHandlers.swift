@@ -156,6 +156,9 @@ final class FakeHandlers: HandlerBus {
         content.withLock { content in content.unread.count { $0 == event } }
     }
 
+    /// The names whose owner the router watches.
+    var watchedNames: [BusName] { content.withLock { Array($0.watches.keys) } }
+
     private func record(_ event: Event) {
         let continuation = content.withLock { content -> CheckedContinuation<Void, Never>? in
             guard let reader = content.reader, reader.wanted == event else {
@@ -181,8 +184,13 @@ final class FakeHandlers: HandlerBus {
 
     // MARK: The router's side
 
-    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) {
+    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
         content.withLock { $0.watches[id] = handler }
+        return NameWatchID(name: id, number: 0)
+    }
+
+    func unwatchOwner(_ watch: NameWatchID) {
+        content.withLock { $0.watches[watch.name] = nil }
     }
 
     func names() async throws(CallError) -> [BusName] {
@@ -313,7 +321,7 @@ extension URLRouter {
         _ applications: Applications = Applications(),
         on bus: FakeHandlers,
         environment: [String: String] = [:],
-        limits: Limits = Limits(),
+        limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
@@ -330,10 +338,13 @@ extension URLRouter {
 
     func state(of id: BusName) -> HandlerMachine.State? { sessions[id]?.machine.state }
 
-    func waiting(for id: BusName) -> Int? { sessions[id]?.waiting.count }
+    func waiting(for id: BusName) -> Int? { sessions[id]?.requests.waiting.count }
 
     /// Whether no command is being started, and no handler has had anything to do.
-    var startsNothing: Bool { startingCommands.isEmpty && sessions.isEmpty }
+    var startsNothing: Bool { applications.startingCommands.isEmpty && sessions.isEmpty }
+
+    /// Whether no request of any caller is without an answer.
+    var hasAnsweredAll: Bool { senders.unanswered.isEmpty }
 
     /// Returns when a condition holds that no event tells of.
     func wait(until condition: @Sendable (isolated URLRouter) -> Bool) async {

@@ -15,7 +15,7 @@ import Testing
 
     /// A router that knows `com.example.sender` as this process; `com.example.target` runs too.
     private func router(
-        limits: URLRouter.Limits = URLRouter.Limits(),
+        limits: RouterLimits = RouterLimits(),
         target: (inout HandlerManifest) throws -> Void = { _ in },
         sender: (inout HandlerManifest) throws -> Void = { _ in }
     ) async throws -> (URLRouter, FakeHandlers) {
@@ -32,7 +32,7 @@ import Testing
         let router = URLRouter(handlers, on: bus, limits: limits)
         let statuses = await router.status()
         #expect(statuses.map(\.pid) == [Self.pid, 1])
-        #expect(statuses.map(\.state) == ["active", "active"])
+        #expect(statuses.map(\.state) == ["background", "active"])
         return (router, bus)
     }
 
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func aHandlerThatWaitsForItselfIsALoop() async throws {
-        var limits = URLRouter.Limits()
+        var limits = RouterLimits()
         limits.circleTimeout = .milliseconds(20)
         let (router, bus) = try await router(limits: limits)
         let first = Task { try await router.open("sender:1", from: Self.stranger) }
@@ -171,7 +171,7 @@ import Testing
     }
 
     @Test func aHandlerThatDoesNotWaitMayOpenItsOwnURL() async throws {
-        var limits = URLRouter.Limits()
+        var limits = RouterLimits()
         limits.circleTimeout = .seconds(3600)
         let (router, bus) = try await router(limits: limits)
         let first = Task { try await router.open("sender:1", from: Self.stranger) }
@@ -217,7 +217,7 @@ import Testing
     // MARK: Who a caller is
 
     @Test func aProcessIsDescribedFromProc() throws {
-        let source = Senders.describe(":1.5", Credentials(pid: Self.pid, uid: 7, processDescriptor: nil))
+        let source = OpenContext.Source(":1.5", Credentials(pid: Self.pid, uid: 7, processDescriptor: nil))
         #expect(source.uniqueName == ":1.5")
         #expect(source.pid == Self.pid)
         #expect(source.uid == 7)
@@ -226,19 +226,19 @@ import Testing
         #expect(source.executable == String(decoding: path.prefix(count).map(UInt8.init), as: UTF8.self))
         #expect(source.unit.map { $0.hasSuffix(".scope") || $0.hasSuffix(".service") } ?? true)
 
-        let gone = Senders.describe(":1.6", Credentials(pid: .max, uid: nil, processDescriptor: nil))
+        let gone = OpenContext.Source(":1.6", Credentials(pid: .max, uid: nil, processDescriptor: nil))
         #expect(gone.executable == nil)
         #expect(gone.unit == nil)
         var unknown = OpenContext.Source()
         unknown.uniqueName = ":1.7"
-        #expect(Senders.describe(":1.7", nil) == unknown)
+        #expect(OpenContext.Source(":1.7", nil) == unknown)
     }
 
     @Test func onlyTheLastThousandCallersAreKept() {
-        var senders = Senders()
+        var senders = KnownSenders()
         for number in 0..<1024 {
             let name = BusName(trusted: ":1.\(number)")
-            senders.add(name, Senders.describe(name, nil))
+            senders.add(name, OpenContext.Source(name, nil))
         }
         senders.add(":1.0", OpenContext.Source())
         #expect(senders[":1.0"] != nil)
@@ -276,6 +276,10 @@ import Testing
 extension URLRouter {
     /// Makes what a handler has in hand come from so many handlers in a row.
     fileprivate func setHops(_ hops: UInt32, inHandOf id: BusName) {
-        for (_, request) in sessions[id]?.inHand ?? [:] { request.context?.hops = hops }
+        for (_, request) in sessions[id]?.requests.inHand ?? [:] {
+            var context = request.context ?? OpenContext()
+            context.hops = hops
+            request.complete(context)
+        }
     }
 }

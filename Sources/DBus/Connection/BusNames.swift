@@ -50,8 +50,8 @@ public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?)
 
 /// Names one watch of a bus name.
 public struct NameWatchID: Sendable, Hashable {
-    fileprivate let name: BusName
-    fileprivate let number: UInt64
+    let name: BusName
+    let number: UInt64
 }
 
 /// Who wants to know about which name, in the order in which they asked.

@@ -8,7 +8,7 @@ import Testing
 @testable import URLRouter
 
 /// URLs that are accepted now and delivered later.
-@Suite(.timeLimit(.minutes(10))) struct QueueingTests {
+@Suite(.timeLimit(.minutes(10))) struct DeliverySchedulerTests {
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
     private let directory = TemporaryState()
@@ -23,8 +23,8 @@ import Testing
     private func router(
         on bus: FakeHandlers,
         _ handlers: [Handler]? = nil,
-        limits: URLRouter.Limits = .init(),
-        stored: DeliveryStore.Limits = .init()
+        limits: RouterLimits = .init(),
+        stored: DeliveryStoreLimits = .init()
     ) throws -> URLRouter {
         let store = DeliveryStore(path: directory.queue, limits: stored, on: directory.loop, log: log.logger)
         let handlers = try handlers ?? [.test("com.example.app")]
@@ -50,7 +50,7 @@ import Testing
         await bus.wait(for: .announcedQueued(id, .delivered))
         await router.stopDeliveries()
         #expect(try await router.queuedURLs() == [])
-        #expect(await router.requestsByCaller.isEmpty)
+        #expect(await router.hasAnsweredAll)
     }
 
     @Test func nothingIsDeliveredBeforeTheRouterOwnsItsName() async throws {
@@ -229,7 +229,7 @@ import Testing
 
     @Test func whatCanBeToldAtOnceIsToldAtOnce() async throws {
         let bus = try FakeHandlers([handler: owner])
-        var stored = DeliveryStore.Limits()
+        var stored = DeliveryStoreLimits()
         stored.deliveries = 1
         let router = try router(on: bus, stored: stored)
         func failure(_ url: String) async -> OpenURLError.Code? {

@@ -5,7 +5,7 @@ struct CrashHistory {
     private(set) var quarantineEnd: ContinuousClock.Instant?
 
     /// Takes note of a crash; several within a period are one quarantine.
-    mutating func add(_ time: ContinuousClock.Instant, _ limits: URLRouter.Limits) {
+    mutating func add(_ time: ContinuousClock.Instant, _ limits: RouterLimits) {
         times.append(time)
         times.removeAll { time - $0 > limits.crashPeriod }
         guard times.count >= limits.crashes else { return }

@@ -7,12 +7,12 @@ import Testing
 @testable import URLRouter
 
 /// Limits, order and deadlines of the requests for one handler.
-@Suite(.timeLimit(.minutes(10))) struct QueueTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestQueueTests {
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
 
     @Test func theLimitsAreTheDocuments() {
-        let limits = URLRouter.Limits()
+        let limits = RouterLimits()
         #expect(limits.requestsPerCaller == 4096)
         #expect(limits.waitingPerHandler == 16_384)
         #expect(limits.hops == 8)
@@ -23,7 +23,7 @@ import Testing
 
     @Test func aCallerHasOnlySoManyRequestsWithoutAnAnswer() async throws {
         let bus = try FakeHandlers([handler: owner])
-        var limits = URLRouter.Limits()
+        var limits = RouterLimits()
         limits.requestsPerCaller = 2
         let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
         let first = Task { try await router.open("app:1") }
@@ -43,13 +43,13 @@ import Testing
         for url in ["app:2", "app:4", "app:5"] { bus.answer(url) }
         for task in [second, other, third] { #expect(try await task.value.path == .active) }
         #expect(bus.opened == [])
-        #expect(await router.requestsByCaller.isEmpty)
+        #expect(await router.hasAnsweredAll)
     }
 
     @Test func onlySoManyRequestsWaitForOneHandler() async throws {
         let bus = try FakeHandlers([handler: owner, "com.example.other": ":1.2"])
         bus.hold(handler)
-        var limits = URLRouter.Limits()
+        var limits = RouterLimits()
         limits.waitingPerHandler = 2
         let router = URLRouter([try .test("com.example.app"), try .test("com.example.other")], on: bus, limits: limits)
         let first = Task { try await router.open("app:1", from: ":1.91") }

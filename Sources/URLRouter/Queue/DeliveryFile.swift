@@ -3,7 +3,7 @@ internal import Glibc
 internal import SQLite
 
 /// The file of a ``DeliveryStore``: made for its user alone, and every change on the disk when it returns.
-struct QueueFile: Sendable {
+struct DeliveryFile: Sendable {
     let path: String
 
     /// Number of the tables' form.
@@ -18,7 +18,7 @@ struct QueueFile: Sendable {
     }
 
     /// Whether there is one.
-    func isThere() throws(DeliveryStore.Failure) -> Bool {
+    func isThere() throws(DeliveryStoreError) -> Bool {
         if access(path, F_OK) == 0 { return true }
         guard errno == ENOENT || errno == ENOTDIR else { throw failure("\(FileError(code: errno))") }
         return false
@@ -67,7 +67,7 @@ struct QueueFile: Sendable {
     /// Gives a file that is damaged another name, so that a new one can take its place.
     ///
     /// - Returns: the name.
-    func setAside() throws(DeliveryStore.Failure) -> String {
+    func setAside() throws(DeliveryStoreError) -> String {
         let kept = "\(path).damaged-\(Self.firstNumber)"
         // What was written last is in the file beside it.
         for suffix in ["-wal", "-shm", ""] where rename(path + suffix, kept + suffix) != 0 && errno != ENOENT {
@@ -79,7 +79,7 @@ struct QueueFile: Sendable {
     /// Takes the right to deliver what is in the file, which one process has until it gives it back or ends.
     ///
     /// - Returns: the descriptor that holds it; nil while another process does.
-    func lock() throws(DeliveryStore.Failure) -> CInt? {
+    func lock() throws(DeliveryStoreError) -> CInt? {
         makeDirectories()
         let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("\(FileError(code: errno))") }
@@ -100,7 +100,7 @@ struct QueueFile: Sendable {
         }
     }
 
-    private func failure(_ reason: String) -> DeliveryStore.Failure {
-        DeliveryStore.Failure(path: path, reason: reason)
+    private func failure(_ reason: String) -> DeliveryStoreError {
+        DeliveryStoreError(path: path, reason: reason)
     }
 }

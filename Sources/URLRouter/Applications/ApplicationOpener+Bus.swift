@@ -1,10 +1,11 @@
 internal import DBus
 internal import Desktop
 internal import OpenURLBus
+internal import RFC1808
 
-/// Applications with `DBusActivatable=true`: started by the bus, given the URL by `org.freedesktop.Application.Open`
+/// Applications with `DBusActivatable=true`: the bus starts them, and `org.freedesktop.Application.Open` hands them the URL
 /// (desktop entry specification, "D-Bus Activation").
-extension URLRouter {
+extension ApplicationOpener {
     func openOverTheBus(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         guard let name = request.application.busName.flatMap(BusName.init(rawValue:)) else {
             throw OpenURLError(
@@ -24,7 +25,7 @@ extension URLRouter {
         guard let owner else {
             throw OpenURLError(.launchFailed, "\(request.id) gave its name back before it had the URL")
         }
-        try await handOver(request, name, owner)
+        try await deliver(request, name, owner)
         trace.append(request.phase("open"))
         return request.result(path, trace)
     }
@@ -37,8 +38,8 @@ extension URLRouter {
         }
     }
 
-    /// Waits for the service itself and not for the bus's patience: a caller that is told within seconds can do something
-    /// about it.
+    /// Starts the service, within the router's own launch time limit. The bus waits far longer, and a caller that is told
+    /// within seconds can still act.
     private func startService(_ name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) {
         try checkTime(of: request)
         let limit = min(limits.launchTimeout, request.left)
@@ -62,12 +63,18 @@ extension URLRouter {
         }
     }
 
-    private func handOver(_ request: ApplicationRequest, _ name: BusName, _ owner: BusName) async throws(OpenURLError) {
+    private func deliver(_ request: ApplicationRequest, _ name: BusName, _ owner: BusName) async throws(OpenURLError) {
         let platformData = FreedesktopApplication.platformData(request.options)
         try checkTime(of: request)
         do throws(CallError) {
-            request.handover?.isDone = true
-            try await bus.openApplication(request.url, platformData, with: name, at: owner, timeout: request.left)
+            request.handover?.hasHappened = true
+            try await bus.openApplication(
+                request.url.description,
+                platformData,
+                with: name,
+                at: owner,
+                timeout: request.left
+            )
         } catch {
             if let failure = failure(error, request) { throw failure }
         }
@@ -82,7 +89,7 @@ extension URLRouter {
         }
     }
 
-    /// What an error of the call means; nil where the application has the URL all the same.
+    /// The meaning of an error of the call; nil if the application has the URL despite the error.
     private func failure(_ error: CallError, _ request: ApplicationRequest) -> OpenURLError? {
         let id = request.id
         switch error {
@@ -107,7 +114,7 @@ extension URLRouter {
         case .timedOut:
             return OpenURLError(.timedOut, "\(id) did not answer within \(request.timeout)")
         case .unexpectedReply:
-            // The call has returned, so it has taken the URL; what it returned has no meaning.
+            // The call has returned, so the application has the URL. The reply has no meaning.
             return nil
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")

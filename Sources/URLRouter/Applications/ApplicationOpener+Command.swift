@@ -2,15 +2,16 @@ internal import DBus
 internal import Desktop
 internal import Logging
 internal import OpenURLBus
+internal import RFC1808
 internal import Reactor
 internal import SystemPackage
 
 /// Applications that are a command with the URL among its arguments (desktop entry specification, "The Exec key").
 ///
-/// A command has no answer but its end. One that ends at once says how it went: 0 is a yes, any other status a no. One that
-/// still runs after ``Limits/settleTime`` has the URL and is busy with it.
-extension URLRouter {
-    func start(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
+/// A command has no answer except its end. The exit status of a command that ends at once is the answer: 0 is a yes, any
+/// other status a no. A command that still runs after ``RouterLimits/settleTime`` has taken the URL.
+extension ApplicationOpener {
+    func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         let starting = startingCommands[request.id, default: []].count
         guard starting < limits.commandsPerApplication else {
             throw OpenURLError(.limitsExceeded, "\(starting) commands of \(request.id) are being started already")
@@ -49,7 +50,7 @@ extension URLRouter {
     ) throws(OpenURLError) -> ProcessHandle {
         let application = request.application
         let expanded = application.command?.arguments(
-            opening: [request.url],
+            opening: [request.url.description],
             name: application.name,
             icon: application.icon,
             file: application.file
@@ -72,32 +73,5 @@ extension URLRouter {
         } catch {
             throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(arguments[0]): \(error)")
         }
-    }
-}
-
-/// A command from its start until it has ended, or has run for long enough.
-///
-/// All of it belongs to the router's actor.
-final class StartingCommand {
-    private var isDecided = false
-    private var exit: ProcessExit?
-    private var waiter: CheckedContinuation<ProcessExit?, Never>?
-
-    func ended(_ exit: ProcessExit) {
-        guard !isDecided else { return }
-        self.exit = exit
-        settled()
-    }
-
-    func settled() {
-        guard !isDecided else { return }
-        isDecided = true
-        waiter?.resume(returning: exit)
-        waiter = nil
-    }
-
-    /// Goes on with how it ended, or with `nil` if it runs.
-    func wait(_ continuation: CheckedContinuation<ProcessExit?, Never>) {
-        if isDecided { continuation.resume(returning: exit) } else { waiter = continuation }
     }
 }

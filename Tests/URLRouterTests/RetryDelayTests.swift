@@ -4,15 +4,15 @@ import Testing
 @testable import URLRouter
 
 /// When a queued URL is tried again.
-@Suite struct DeliveryScheduleTests {
+@Suite struct RetryDelayTests {
     @Test func eightAttemptsWithTwiceTheTimeInBetween() {
-        let delays = (1...9).map { DeliverySchedule.delay(after: $0, .handlerCrashed) }
+        let delays = (1...9).map { RetryDelay.after($0, .handlerCrashed) }
         #expect(delays == [1, 2, 4, 8, 16, 32, 60, nil, nil].map { $0.map(Duration.seconds) })
     }
 
     @Test(arguments: OpenURLError.Code.allCases)
     func whatWasRefusedIsNotTriedAgain(_ code: OpenURLError.Code) {
         let again: Set<OpenURLError.Code> = [.noHandler, .launchFailed, .handlerCrashed, .timedOut, .limitsExceeded]
-        #expect((DeliverySchedule.delay(after: 1, code) != nil) == again.contains(code))
+        #expect((RetryDelay.after(1, code) != nil) == again.contains(code))
     }
 }
