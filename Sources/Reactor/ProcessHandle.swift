@@ -2,16 +2,16 @@ internal import CLinux
 internal import Glibc
 public import SystemPackage
 
-/// How a process ended.
+/// The way in which a process ended.
 public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
-    /// It returned from `main` or called `exit`.
+    /// The process returned from `main` or called `exit`.
     case exited(status: CInt)
-    /// A signal ended it.
+    /// A signal ended the process.
     case signalled(CInt)
-    /// It ended, and its parent, which is not this process, knows how.
+    /// The process ended, but only its parent, which is not this process, learns how.
     case unknown
 
-    /// The end in words: `exited with status 3`, `was ended by signal 9 (Killed)`.
+    /// The end in words, such as `exited with status 3` or `was ended by signal 9 (Killed)`.
     public var description: String {
         switch self {
         case .exited(let status): "exited with status \(status)"
@@ -22,28 +22,33 @@ public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A process seen through a pidfd: signals reach it and nothing else, and its end is seen at once.
+/// A process that is watched through a pidfd.
 ///
-/// All of it belongs to the loop's thread.
+/// A pidfd always stands for the same process. Signals therefore reach that process and no other, even when the kernel
+/// reuses its number, and the end of the process is noticed at once.
+///
+/// Use a handle on the loop's thread only.
 public final class ProcessHandle {
-    /// The process's number; only for messages, as the kernel gives a number anew when its process is gone.
+    /// The process's number. Use it for messages only, because the kernel reuses the number when the process is gone.
     public let pid: CInt
-    /// How the process ended; nil while it runs.
+    /// The way in which the process ended; nil while the process runs.
     public private(set) var exit: ProcessExit?
     private let descriptor: CInt
-    /// Whether this process started it, and so collects it.
+    /// Whether this process started the watched process, and therefore collects its exit status.
     public let isChild: Bool
-    /// Nil once nobody waits any more, so that a closure that holds its own process keeps neither.
+    /// The caller's closure; nil once it has been called or is no longer needed. A closure may hold its own handle, so
+    /// the two would otherwise keep each other alive.
     private var onExit: ((ProcessExit) -> Void)?
     private var watch: DescriptorWatch?
 
-    /// Watches a process.
+    /// Watches a process that this process did not start.
     ///
     /// - Parameters:
-    ///   - pid: a process that this one did not start.
-    ///   - loop: on whose thread the call is made.
-    ///   - onExit: called once on the loop's thread when it has ended; how is for its parent to know.
-    /// - Throws: `.noSuchProcess` when it is gone, `.tooManyOpenFiles` when there is no descriptor left.
+    ///   - pid: The number of the process.
+    ///   - loop: The event loop on whose thread the call is made.
+    ///   - onExit: A closure that is called once, on the loop's thread, when the process has ended. The exit status is
+    ///     unknown, because only the parent of a process learns it.
+    /// - Throws: `.noSuchProcess` if the process is gone, `.tooManyOpenFiles` if no descriptor is left.
     public convenience init(
         pid: CInt,
         on loop: EventLoop,
@@ -63,7 +68,8 @@ public final class ProcessHandle {
         self.pid = pid
         self.isChild = isChild
         self.onExit = onExit
-        // The handle stays alive until its process has ended: a child that nobody collects would stay a zombie.
+        // The closure keeps the handle alive until the process has ended. Otherwise a child would stay a zombie,
+        // because nothing would collect its exit status.
         watch = loop.watch(descriptor, for: .readable) { _ in self.collect() }
     }
 
@@ -71,7 +77,7 @@ public final class ProcessHandle {
         close(descriptor)
     }
 
-    /// Sends a signal; a process that has ended ignores it.
+    /// Sends a signal. A process that has ended ignores the signal.
     public func send(signal: CInt) {
         if exit == nil { _ = pidfd_send_signal(descriptor, signal, nil, 0) }
     }
@@ -81,7 +87,7 @@ public final class ProcessHandle {
         send(signal: SIGKILL)
     }
 
-    /// Stops watching a process that this one did not start; a child is watched until it has ended.
+    /// Stops watching a process that this process did not start. A child is watched until it has ended.
     public func release() {
         if !isChild { endWatch() }
     }
@@ -97,12 +103,13 @@ public final class ProcessHandle {
         if isChild {
             var info = siginfo_t()
             if waitid(P_PIDFD, id_t(descriptor), &info, WEXITED | WNOHANG) == 0 {
-                // The descriptor was ready for another reason than the end.
+                // The descriptor was ready, but the child has not ended.
                 guard info._sifields._sigchld.si_pid != 0 else { return }
                 let status = info._sifields._sigchld.si_status
                 exit = info.si_code == CLD_EXITED ? .exited(status: status) : .signalled(status)
             }
-            // Otherwise somebody else collected it: SIGCHLD is ignored, or a library waits for any child.
+            // Otherwise `exit` stays unknown: the status has been collected already, because `SIGCHLD` is ignored or a
+            // library waits for any child.
         }
         self.exit = exit
         let onExit = onExit
@@ -110,26 +117,34 @@ public final class ProcessHandle {
         onExit?(exit)
     }
 
-    /// Starts a program in a session of its own, with nothing open but standard input (empty), output and error.
+    /// Starts a program in a new session.
     ///
-    /// No shell is involved and nothing is inherited but the descriptors 1 and 2: signals are at their defaults, the
-    /// environment is what is given. Call it on the loop's thread.
+    /// No shell is involved. The program inherits the descriptors 1 and 2 only; its standard input is empty. No signal
+    /// is blocked, all signals have their default actions, and the environment is the one given. Call this method on
+    /// the loop's thread.
     ///
-    /// With an `output` to somebody else, who may end first, `SIGPIPE` stays ignored where this process ignores it: what is
-    /// written then fails with `EPIPE` and does not end the program, as in a service of systemd's (systemd.exec(5),
-    /// `IgnoreSIGPIPE=`).
+    /// A program that writes to an `output` is an exception. The reader of `output` may end first, so `SIGPIPE` stays
+    /// ignored if this process ignores it. A write then fails with `EPIPE` and does not end the program, as in a
+    /// service of systemd (`IgnoreSIGPIPE=` in systemd.exec(5)).
     ///
     /// - Parameters:
-    ///   - path: the executable's path; `PATH` is not searched, and a relative one starts at `directory`.
-    ///   - arguments: all of `argv`, the program's own name first.
-    ///   - environment: `NAME=value` each.
-    ///   - directory: the working directory.
-    ///   - output: what standard output and error are; it stays the caller's. Nil inherits this process's own.
-    ///   - onExit: called once on the loop's thread when the program has ended and was collected.
-    /// - Throws: why it could not be started, such as `.noSuchFileOrDirectory` or `.permissionDenied`;
-    ///   `.invalidArgument` when a string holds a NUL, which would cut it short; `.noChildProcess` where the process ignores
-    ///   `SIGCHLD`, as the kernel then forgets children before anybody sees how they ended; `.noSuchProcess` when it has ended
-    ///   and another part of this process, which waits for any child, has collected it already.
+    ///   - path: The executable's path. `PATH` is not searched, and a relative path starts at `directory`.
+    ///   - arguments: All of `argv`, with the program's name first.
+    ///   - environment: The environment variables, each as `NAME=value`.
+    ///   - directory: The working directory.
+    ///   - output: The descriptor that becomes standard output and standard error. The caller keeps it. Nil means those
+    ///     of this process.
+    ///   - loop: The event loop that watches the program.
+    ///   - onExit: A closure that is called once, on the loop's thread, when the program has ended and its exit status
+    ///     has been collected.
+    /// - Returns: The handle of the program.
+    /// - Throws: The reason why the program could not be started, such as `.noSuchFileOrDirectory` or
+    ///   `.permissionDenied`.
+    ///   - `.invalidArgument` if a string holds a NUL, which would cut the string short.
+    ///   - `.noChildProcess` if this process ignores `SIGCHLD`, because the kernel then discards the exit statuses of
+    ///     children.
+    ///   - `.noSuchProcess` if the program has ended and another part of this process, which waits for any child, has
+    ///     already collected its exit status.
     public static func spawn(
         _ path: String,
         arguments: [String],
@@ -147,7 +162,7 @@ public final class ProcessHandle {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         if let output {
-            // First, as it may be any of the descriptors that are replaced here.
+            // These actions come first, because `output` may be one of the descriptors that the next actions replace.
             posix_spawn_file_actions_adddup2(&actions, output, 1)
             posix_spawn_file_actions_adddup2(&actions, output, 2)
         }
@@ -179,8 +194,10 @@ public final class ProcessHandle {
         do throws(Errno) {
             return try ProcessHandle(pid: pid, isChild: true, on: loop, onExit: onExit)
         } catch {
-            // Without a pidfd its end would never be seen. It is a child that was not collected, so the number is its own,
-            // unless somebody else in this process collects children, and it was gone before it could be looked at.
+            // Without a pidfd, nothing would notice the end of the child. The number still belongs to the child,
+            // because its exit status has not been collected, so killing by number is safe. The exception is
+            // `.noSuchProcess`: another part of this process has then collected the child, and the number may already
+            // belong to another process.
             if error != .noSuchProcess {
                 Glibc.kill(pid, SIGKILL)
                 waitpid(pid, nil, 0)
@@ -190,11 +207,11 @@ public final class ProcessHandle {
     }
 }
 
-/// Whether nobody can learn how a child has ended, as `SIGCHLD` is ignored or its action says so.
+/// Whether the exit statuses of children are lost, because `SIGCHLD` is ignored or its action says so.
 private func ignoresEndOfChildren() -> Bool {
     var action = sigaction()
     guard sigaction(SIGCHLD, nil, &action) == 0 else { return false }
-    // The corresponding C constant, SIG_IGN, is a function pointer with the value 1.
+    // The corresponding C constant, `SIG_IGN`, is a function pointer with the value 1.
     return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
         || action.sa_flags & SA_NOCLDWAIT != 0
 }
