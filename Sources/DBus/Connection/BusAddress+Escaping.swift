@@ -1,13 +1,14 @@
 extension BusAddress {
-    /// The bus whose socket has this path, whatever characters are in it.
+    /// Returns the address of the bus whose socket is at `path`. The path may contain any characters.
     public static func unix(path: String) -> BusAddress {
         .address("unix:path=\(escaped(path))")
     }
 
-    /// A value, such as a path, as it stands in an address: `"unix:dir=\(BusAddress.escaped(directory))"`.
+    /// Escapes a value, such as a path, for use in an address: `"unix:dir=\(BusAddress.escaped(directory))"`.
     ///
-    /// What is neither a letter, a digit nor one of `-_/.\*` becomes `%` and two hexadecimal digits: a comma would begin
-    /// another value, a semicolon another address ("Server Addresses", D-Bus specification).
+    /// Letters, digits and the characters `-_/.\*` stay as they are. Each other byte becomes `%` and two hexadecimal
+    /// digits, because a comma would begin another value and a semicolon another address ("Server Addresses", D-Bus
+    /// specification).
     public static func escaped(_ value: String) -> String {
         let digits = Array("0123456789abcdef".utf8)
         var escaped: [UInt8] = []

@@ -1,4 +1,4 @@
-/// The bus's own methods that a connection uses.
+/// The methods of the bus that a connection uses.
 enum BusDriver {
     static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
     static let interface: InterfaceName = "org.freedesktop.DBus"
@@ -26,35 +26,37 @@ enum BusDriver {
     }
 }
 
-/// Who opened a connection, as the kernel told the bus when it did.
+/// The credentials of the process that opened a connection, as the kernel recorded them at that time.
 public struct Credentials: Sendable, Hashable {
-    /// The process; by now it may have ended and its number been given away, so it is no proof by itself.
+    /// The number of the process. The process may have ended and its number may have been reused, so the number proves
+    /// nothing by itself.
     public let pid: UInt32?
-    /// The user.
+    /// The number of the user.
     public let uid: UInt32?
-    /// The process as a pidfd, which stays the same process's whatever becomes of its number. A bus gives one from
-    /// dbus 1.15.8 and dbus-broker 34 on; nil where it does not.
+    /// The process as a pidfd, which stands for the same process even if its number is reused.
+    ///
+    /// A bus gives a pidfd from dbus 1.15.8 and dbus-broker 34 on; nil from older versions.
     public let processDescriptor: UnixFD?
 }
 
-/// What became of a request for a name.
+/// The result of a request for a name.
 public enum NameRequest: Sendable, Hashable {
     /// This connection owns the name.
     case owned
-    /// Another connection owns it.
+    /// Another connection owns the name.
     case taken
 }
 
-/// Called on the event loop when a name gets an owner, loses it or changes it.
+/// A closure that is called on the event loop when a name gets, changes or loses its owner.
 public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?) -> Void
 
-/// Names one watch of a bus name.
+/// The identity of one watch of a bus name.
 public struct NameWatchID: Sendable, Hashable {
     let name: BusName
     let number: UInt64
 }
 
-/// Who wants to know about which name, in the order in which they asked.
+/// The watches of bus names. The watches of each name are in the order in which they were added.
 struct NameWatches {
     private var handlers: [BusName: [(id: NameWatchID, handler: NameOwnerHandler)]] = [:]
     private var lastNumber: UInt64 = 0
@@ -66,7 +68,9 @@ struct NameWatches {
         return id
     }
 
-    /// - Returns: whether there was such a watch.
+    /// Removes a watch.
+    ///
+    /// - Returns: Whether the watch existed.
     mutating func remove(_ id: NameWatchID) -> Bool {
         guard let index = handlers[id.name]?.firstIndex(where: { $0.id == id }) else { return false }
         handlers[id.name]?.remove(at: index)
@@ -84,22 +88,23 @@ struct NameWatches {
 }
 
 extension Connection {
-    /// Asks for a well-known name; export objects first, as calls come with the name.
+    /// Requests a well-known name.
     ///
-    /// The name is not queued for and not taken from another owner.
+    /// Export objects before requesting a name, because calls arrive as soon as this connection owns the name. The
+    /// request does not wait in the queue for the name, and does not take the name from another owner.
     public func requestName(_ name: BusName) async throws(CallError) -> NameRequest {
         let input = Arguments(name.rawValue, BusDriver.doNotQueue)
         let answer = try await call(BusDriver.requestName, on: BusDriver.object, input)
-        // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER and DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER.
+        // The values are DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER and DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER.
         return answer == 1 || answer == 4 ? .owned : .taken
     }
 
-    /// Gives a well-known name back; giving back one that is not owned does nothing.
+    /// Gives a well-known name back. Does nothing if this connection does not own the name.
     public func releaseName(_ name: BusName) async throws(CallError) {
         try await call(BusDriver.releaseName, on: BusDriver.object, name.rawValue)
     }
 
-    /// The unique name of a name's owner; nil where there is none.
+    /// Returns the unique name of a name's owner; nil if the name has no owner.
     public func owner(of name: BusName) async throws(CallError) -> BusName? {
         do throws(CallError) {
             return BusName(try await call(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue))
@@ -108,22 +113,28 @@ extension Connection {
         }
     }
 
-    /// All names that have an owner now, unique names among them.
+    /// Returns all names that have an owner now, including unique names.
     public func names() async throws(CallError) -> [BusName] {
         try await call(BusDriver.listNames, on: BusDriver.object, Empty()).compactMap { BusName($0) }
     }
 
-    /// Has the bus start the service that owns a name, and returns when it owns it; at once if it does already.
+    /// Asks the bus to start the service that provides a name, and returns when the service owns the name.
     ///
-    /// - Parameter timeout: the bus itself waits for minutes, so a shorter time is for the caller to set.
-    /// - Throws: a ``CallError/remote(_:)`` of the bus's own: no service file has the name, or its program ended.
+    /// The method returns at once if the name already has an owner.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - timeout: The time limit. The bus itself waits for minutes, so callers usually choose a shorter time.
+    /// - Throws: ``CallError``. The bus answers with a ``CallError/remote(_:)`` if no service file has the name, or if
+    ///   the service ended before it owned the name.
     public func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
         try await call(BusDriver.startService, on: BusDriver.object, Arguments(name.rawValue, 0), timeout: timeout)
     }
 
-    /// Who is behind a name, from the bus and not from the caller's own words.
+    /// Returns the credentials of a name's owner. They come from the bus, so the owner cannot forge them.
     ///
-    /// - Throws: a ``CallError/remote(_:)`` named ``ErrorName/nameHasNoOwner`` when nobody is any more.
+    /// - Throws: ``CallError``. The bus answers with a ``CallError/remote(_:)`` named ``ErrorName/nameHasNoOwner`` if
+    ///   the name no longer has an owner.
     public func credentials(of name: BusName) async throws(CallError) -> Credentials {
         let answer = try await call(BusDriver.getCredentials, on: BusDriver.object, name.rawValue)
         func number(_ key: String) -> UInt32? {
@@ -135,8 +146,8 @@ extension Connection {
 
     /// Calls `handler` on the event loop each time the owner of a name changes, until ``unwatchName(_:)``.
     ///
-    /// Changes and messages come in the order in which the bus sent them: an owner's answers come before its leaving.
-    /// Watch first and ask for the owner then, and no change is missed.
+    /// Changes and messages arrive in the order in which the bus sent them: the answers of an owner come before the
+    /// news that the owner has gone. Watch a name before asking for its owner, so that no change is missed.
     public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     {
         let id = nameWatches.add(name, handler)
@@ -149,14 +160,14 @@ extension Connection {
         }
     }
 
-    /// Ends a watch: from now on its handler is not called.
+    /// Ends a watch. Its handler is not called again.
     public func unwatchName(_ watch: NameWatchID) throws(CallError) {
         guard nameWatches.remove(watch) else { return }
         try removeMatch(BusDriver.ownerRule(watch.name))
     }
 
     func nameOwnerChanged(_ name: BusName, _ old: BusName?, _ new: BusName?) {
-        // A handler may end any watch, its own included.
+        // A handler may end any watch, including its own, so each handler is looked up when its turn comes.
         for id in nameWatches.ids(of: name) { nameWatches.handler(id)?(old, new) }
     }
 }

@@ -5,19 +5,25 @@ internal import Reactor
 struct PendingCall {
     let destination: BusName?
     let timer: TimerID?
-    /// The call itself, as long as it waits for the other end to take what was sent before.
+    /// The message of the call while it waits in the queue; nil once it has been sent.
     var unsent: Message?
-    /// Takes the answer, or the reason why there is none. Whoever removes the entry calls it, exactly once.
+    /// Takes the answer, or the error. The code that removes the entry calls this closure, exactly once.
     let complete: (Result<LibraryPointer, CallError>) -> Void
 }
 
 extension Connection {
     /// Calls a method and waits for its answer.
     ///
-    /// Calls that one task makes on one destination arrive there in that order.
+    /// Calls that one task makes to one destination arrive there in order.
     ///
-    /// - Parameter timeout: how long to wait; nil waits until the other end answers or goes away. 25 s is D-Bus's custom.
-    /// - Throws: ``CallError``; when the task is cancelled the call fails at once, and the other end may act all the same.
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - object: The object that has the method.
+    ///   - input: The arguments.
+    ///   - timeout: The time limit; by D-Bus's custom 25 s. Nil waits until the other end answers or goes away.
+    /// - Returns: The results of the method.
+    /// - Throws: ``CallError``. If the task is cancelled, the call fails at once, but the other end may still act on
+    ///   the call.
     @discardableResult
     public func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -28,8 +34,9 @@ extension Connection {
         let message = try methodCall(method, on: object, input)
         let destination = object.destination
         let serial = nextSerial()
-        // What resumes a task hands it to the executor that it prefers, and only from there it comes back to its actor: by
-        // way of another thread, and out of order, unless that is the loop itself.
+        // A resumed task first goes to the executor that it prefers, and from there to its actor. If the preferred
+        // executor is not the loop, the way to the actor leads through another thread, and tasks may overtake each
+        // other.
         let result: Result<Output, CallError> = await withTaskExecutorPreference(loop) {
             await withTaskCancellationHandler {
                 await answer(to: message, destination, serial, timeout)
@@ -48,7 +55,8 @@ extension Connection {
         _ timeout: Duration?
     ) async -> Result<Output, CallError> {
         await withCheckedContinuation { continuation in
-            // All of this is one step on the loop's thread: neither an answer nor the end of the task overtakes it.
+            // The closure runs as one step on the loop's thread, so neither an answer nor a cancellation can arrive
+            // before the entry in `pendingCalls` exists.
             if Task.isCancelled { return continuation.resume(returning: .failure(.cancelled)) }
             let isSent: Bool
             do throws(CallError) {
@@ -80,9 +88,10 @@ extension Connection {
         call.complete(.failure(error))
     }
 
-    /// Calls a method without wanting an answer.
+    /// Calls a method without asking for an answer.
     ///
-    /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``; nothing tells whether it arrived.
+    /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``. There is no way to learn whether the call
+    ///   arrived.
     public func send<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         on object: RemoteObject,
@@ -105,7 +114,7 @@ extension Connection {
         }
     }
 
-    /// Emits a signal to everyone who subscribed to it.
+    /// Emits a signal to all subscribers.
     ///
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
     public func emit<Body: MessageBody>(
@@ -122,14 +131,14 @@ extension Connection {
         try send(message)
     }
 
-    /// Calls of this connection that wait for their answer.
+    /// The number of calls that wait for their answer.
     var callsInFlight: Int { pendingCalls.count }
 
     // MARK: Receiving
 
-    /// Takes a message off libdbus's hands.
+    /// Handles a message that has arrived.
     ///
-    /// - Returns: whether libdbus has nothing more to do with it.
+    /// - Returns: Whether the message needs no further handling by libdbus.
     func receive(_ message: LibraryPointer) -> Bool {
         let pointer = message.pointer
         switch dbus_message_get_type(pointer) {
@@ -143,7 +152,7 @@ extension Connection {
             call.complete(.success(message))
             return true
         case DBUS_MESSAGE_TYPE_METHOD_CALL:
-            // A call that arrived before the end and was not begun by then is not begun at all.
+            // When the connection is ending, a call that has not begun is dropped.
             if state == .open { receiveCall(pointer) }
             return true
         case DBUS_MESSAGE_TYPE_SIGNAL:
@@ -160,8 +169,10 @@ extension Connection {
 }
 
 extension Message {
-    /// Whether an answer comes from the connection that was called, or from the bus in its place: a session bus delivers
-    /// answers that nobody asked for. Who owns a well-known name is not known here.
+    /// Whether an answer comes from the called connection, or from the bus on its behalf.
+    ///
+    /// The check is necessary because a session bus delivers answers that were never requested. An answer from a
+    /// well-known name is not checked, because its owner is not known here.
     static func isAnswer(_ pointer: OpaquePointer, from destination: BusName?, onBus: Bool) -> Bool {
         guard onBus, let destination, destination.isUnique || destination == .bus else { return true }
         let sender = dbus_message_get_sender(pointer).map { String(cString: $0) }

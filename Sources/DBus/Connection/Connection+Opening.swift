@@ -2,8 +2,9 @@ internal import CDBus
 internal import Glibc
 public import Reactor
 
-/// libdbus's connection after the first words, on its way from the thread that made it to the one that uses it; it belongs
-/// to one of them at a time.
+/// libdbus's connection after the first exchange, on its way from the thread that opened it to the event loop.
+///
+/// The type is unchecked `Sendable` because only one of the two threads uses the connection at a time.
 struct EstablishedConnection: @unchecked Sendable {
     let raw: OpaquePointer
     let uniqueName: BusName?
@@ -17,11 +18,16 @@ struct EstablishedConnection: @unchecked Sendable {
 extension Connection {
     /// Connects to a bus.
     ///
-    /// A bus that does not answer holds up nothing else on the loop: the first words are exchanged on a thread of their own.
+    /// The first exchange with the bus runs on a separate thread, so a bus that does not answer blocks nothing else on
+    /// the loop.
     ///
-    /// - Parameter timeout: how long to wait for the bus.
-    /// - Throws: ``ConnectionError`` with libdbus's own words when the bus cannot be reached, ``ConnectionError/timedOut``
-    ///   when it does not answer, ``ConnectionError/cancelled`` when the task is cancelled before it does.
+    /// - Parameters:
+    ///   - address: The bus.
+    ///   - loop: The event loop that carries the connection.
+    ///   - limits: The limits of the connection.
+    ///   - timeout: The time limit.
+    /// - Throws: ``ConnectionError`` with libdbus's message if the bus cannot be reached, ``ConnectionError/timedOut``
+    ///   if the bus does not answer, ``ConnectionError/cancelled`` if the task is cancelled before the bus answers.
     public static func open(
         _ address: BusAddress = .session,
         on loop: EventLoop,
@@ -33,7 +39,7 @@ extension Connection {
         }
     }
 
-    /// Has `connect` make a connection on a thread of its own, and takes it over.
+    /// Runs `connect` on a separate thread and creates a connection from the result.
     static func open(
         on loop: EventLoop,
         _ limits: ConnectionLimits,
@@ -41,7 +47,7 @@ extension Connection {
         _ connect: @escaping @Sendable () throws(ConnectionError) -> EstablishedConnection?
     ) async throws(ConnectionError) -> Connection {
         typealias Outcome = Result<Connection, ConnectionError>
-        // Whoever takes the continuation out resumes it.
+        // The code that takes the continuation out of the lock resumes it, so it is resumed exactly once.
         let waiting = Lock<CheckedContinuation<Outcome, Never>?>(nil)
         let fail: @Sendable (ConnectionError) -> Void = { error in
             waiting.withLock { $0.take() }?.resume(returning: .failure(error))
@@ -65,7 +71,7 @@ extension Connection {
                                     returning: isAttached ? .success(connection) : .failure(.outOfMemory)
                                 )
                             case (.success(let established), _):
-                                // Too late: nobody waits for it any more.
+                                // The caller no longer waits for the connection.
                                 established?.close()
                             case (.failure(let error), _): continuation?.resume(returning: .failure(error))
                             }
@@ -80,7 +86,8 @@ extension Connection {
         } onCancel: {
             fail(.cancelled)
         }
-        // Tells ThreadSanitizer, which does not see it of a continuation, that what the loop did comes first.
+        // ThreadSanitizer does not see that the loop's work happens before the continuation's task. The lock shows the
+        // order.
         waiting.withLock { _ in }
         return try outcome.get()
     }
@@ -94,9 +101,9 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// Runs on a thread of its own what may block for long.
+/// Runs a closure that may block on a separate thread.
 ///
-/// - Returns: false when there can be no more threads.
+/// - Returns: False if no thread can be started.
 private func startThread(_ run: @escaping @Sendable () -> Void) -> Bool {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)

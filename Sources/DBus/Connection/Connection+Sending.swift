@@ -2,23 +2,24 @@ internal import CDBus
 internal import DequeModule
 internal import Reactor
 
-/// What waits for the other end to take what was sent before, in order.
+/// The messages that wait until the other end has taken earlier ones, in order.
 struct OutgoingQueue {
     struct Entry {
         let serial: UInt32
-        /// Nil of a call: whoever waits for its answer holds its message, and it is not sent once nobody does.
+        /// The message; nil for a call. The message of a call is in its ``PendingCall``, so a call that has been
+        /// cancelled is not sent.
         let message: Message?
     }
 
     private var entries: Deque<Entry> = []
     private var abandoned = 0
-    /// Bytes of what nobody waits for an answer to.
+    /// The bytes of the messages other than calls.
     private(set) var bytes = 0
 
     var count: Int { entries.count }
     var isEmpty: Bool { entries.isEmpty }
 
-    /// What a descriptor costs, in bytes: a process has few.
+    /// The bytes that a descriptor counts as, because a process has few descriptors.
     private static let descriptorBytes = 64 << 10
 
     private func cost(_ message: Message) -> Int {
@@ -40,7 +41,8 @@ struct OutgoingQueue {
         return entry
     }
 
-    /// Notes that nobody waits any more for a call in the queue; when most are such remains, they go.
+    /// Records that no task waits any longer for a queued call. When more than half of the queue consists of such
+    /// calls, they are removed.
     mutating func abandonCall(_ isNeeded: (UInt32) -> Bool) {
         abandoned += 1
         guard abandoned > entries.count / 2 + 64 else { return }
@@ -49,9 +51,9 @@ struct OutgoingQueue {
     }
 }
 
-/// What becomes of a message that is sent.
+/// The sending of messages.
 extension Connection {
-    /// Sends a message that nobody waits for an answer to.
+    /// Sends a message to which no task awaits an answer.
     func send(_ message: Message) throws(CallError) {
         let serial = nextSerial()
         if try transmit(message, as: serial) { return }
@@ -62,21 +64,23 @@ extension Connection {
         }
     }
 
-    /// Hands a message to libdbus when nothing has to wait.
+    /// Hands a message to libdbus, unless the message has to wait for earlier ones.
     ///
-    /// - Returns: false when it has to.
+    /// - Returns: False if the message has to wait.
     func transmit(_ message: Message, as serial: UInt32) throws(CallError) -> Bool {
         guard state == .open, let raw, dbus_connection_get_is_connected(raw) != 0 else { throw .disconnected }
         if dbus_message_contains_unix_fds(message.pointer) != 0 {
-            // libdbus drops such a message without a word, and its caller would wait until the deadline.
+            // libdbus silently drops a message with descriptors if the other end does not accept them. The caller would
+            // then wait until the deadline.
             if dbus_connection_can_send_type(raw, TypeCode.unixFD) == 0 { throw .notSent(.descriptorNotPassed) }
             if dbus_connection_get_outgoing_unix_fds(raw) >= Self.descriptorsOnTheWay { return false }
         }
         guard queue.isEmpty, dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes else { return false }
         try handOver(message, as: serial)
-        // An answer, or the next call, may be there sooner than this thread could sleep and wake.
+        // An answer or the next call may arrive sooner than this thread could sleep and wake up.
         loop.expectInput()
-        // libdbus writes at once what it can, and where that was everything no event tells of room.
+        // libdbus immediately writes as much as it can. If it has written everything, no later event reports that there
+        // is room.
         if waiters.contains(.room) { sendQueued() }
         return true
     }
@@ -86,16 +90,16 @@ extension Connection {
         guard dbus_connection_send(raw, message.pointer, nil) != 0 else { throw .notSent(.outOfMemory) }
     }
 
-    /// How many descriptors libdbus holds for the other end before others wait here.
+    /// The number of descriptors in libdbus's queue above which messages with descriptors wait in the program.
     private static let descriptorsOnTheWay: CLong = 64
 
-    /// Whether the other end takes enough of what is sent, libdbus's own answers included.
+    /// Whether the bytes that wait for the other end, including libdbus's own answers, are within the limit.
     private var isReading: Bool {
         guard let raw else { return true }
         return dbus_connection_get_outgoing_size(raw) + queue.bytes <= limits.unreadBytes
     }
 
-    /// Whether a message that is sent now would be on its way at once.
+    /// Whether a message would be handed to libdbus immediately.
     var hasRoom: Bool {
         guard let raw else { return true }
         return queue.isEmpty && dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes
@@ -112,11 +116,11 @@ extension Connection {
         return !queue.isEmpty || dbus_connection_has_messages_to_send(raw) != 0
     }
 
-    /// Sends what waited for the other end to take what was sent before, until enough is on its way again; ends a connection
-    /// whose other end takes nothing, or that waits for its last message to be taken.
+    /// Sends waiting messages until enough bytes are in libdbus's queue.
     ///
-    /// libdbus tells of neither: it writes when it is handed a message, when it answers one by itself and when the socket
-    /// has room, so this is called after each of them.
+    /// The method also ends a connection whose other end takes nothing, and a closing connection whose last message has
+    /// been written. libdbus reports neither event. Bytes may leave or enter its queue when libdbus is handed a
+    /// message, answers a message by itself, or finds room in the socket, so this method is called after each of these.
     func sendQueued() {
         guard state == .open || state == .closing else { return }
         if !isReading { return disconnect(.unread) }
@@ -139,16 +143,18 @@ extension Connection {
         return pendingCalls[serial]?.unsent
     }
 
-    /// Returns when what was sent is on its way, but for less than ``ConnectionLimits/queuedBytes``, when the connection has
-    /// ended, or when the task is cancelled.
+    /// Waits until the other end has taken most of the messages.
     ///
-    /// A call waits for its answer and so slows its caller down by itself. Whoever emits or sends without waiting, faster
-    /// than the other end may read, waits here in between: a connection that more than ``ConnectionLimits/unreadBytes`` wait
-    /// on is ended.
+    /// The method returns when at most ``ConnectionLimits/queuedBytes`` are waiting, when the connection has ended, or
+    /// when the task is cancelled.
+    ///
+    /// A method call waits for its answer and so limits its caller's speed by itself. A program that emits signals or
+    /// sends calls without answers may be faster than the other end. Such a program should call this method regularly,
+    /// because a connection with more than ``ConnectionLimits/unreadBytes`` waiting is ended.
     public func waitForRoom() async {
         await wait(for: .room)
     }
 
-    /// Messages that wait for the other end to take earlier ones.
+    /// The number of messages that wait for the other end to take earlier ones.
     var queuedMessages: Int { queue.count }
 }

@@ -1,10 +1,14 @@
 internal import CDBus
 internal import Reactor
 
-/// How libdbus and the event loop move a connection's bytes: libdbus says which descriptors it wants watched, the loop
-/// tells it when they are ready, and what has arrived goes through one filter to ``Connection/receive(_:)``.
+/// The exchange of bytes between libdbus and the event loop.
+///
+/// libdbus names the descriptors to watch, and the event loop reports when a descriptor is ready. Each message that has
+/// arrived passes through one filter to ``Connection/receive(_:)``.
 extension Connection {
-    /// - Returns: false when there is no memory, and the connection has ended.
+    /// Connects libdbus's callbacks to this actor.
+    ///
+    /// - Returns: False if memory ran out. The connection has then ended.
     func attach() -> Bool {
         guard let raw else { return false }
         let pointer = Unmanaged.passRetained(self).toOpaque()
@@ -33,7 +37,7 @@ extension Connection {
         while dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {}
         dbus_connection_remove_filter(raw, receiveMessage, Unmanaged.passUnretained(self).toOpaque())
         dbus_connection_unref(raw)
-        // The reference that attach() took for libdbus.
+        // This call balances the reference that attach() took for libdbus.
         Unmanaged.passUnretained(self).release()
     }
 
@@ -55,7 +59,7 @@ extension Connection {
         dispatch()
     }
 
-    /// How many messages are taken before the loop's other work gets its turn.
+    /// The number of messages that are handled before other jobs of the loop get their turn.
     private static let messagesPerTurn = 64
 
     private func dispatch() {
@@ -91,8 +95,8 @@ extension Connection {
         }
     }
 
-    /// What is read while a watch is handled is dispatched right after it; only what is read at another time has to be
-    /// remembered.
+    /// Schedules the dispatch of messages that were read outside of a dispatch. Messages that are read while a watch is
+    /// handled are dispatched right afterwards.
     fileprivate func dataRemains() {
         if !isDispatching { scheduleDispatch() }
     }
