@@ -1,11 +1,13 @@
-/// `org.freedesktop.DBus.Properties`, as others implement it; this module answers it for what it exports.
+/// The interface `org.freedesktop.DBus.Properties` of other programs. This module answers the same interface for
+/// exported objects.
 public enum PropertiesInterface {
     /// The interface's name.
     public static let name = StandardInterfaces.properties
 
-    /// Tells of an interface whose properties changed, what some hold now, and which others are to be read anew.
+    /// The signal for changed properties of an interface: its name, the new values of some properties, and the names of
+    /// properties that have to be read again.
     ///
-    /// A ``MatchRule`` with the interface's name as argument 0 asks for the changes of one interface alone.
+    /// Use a ``MatchRule`` with the interface's name as argument 0 to receive the changes of only that interface.
     public static let changed = Signal<Arguments<String, [String: Value], [String]>>(
         name,
         "PropertiesChanged",
@@ -16,7 +18,7 @@ public enum PropertiesInterface {
 extension Connection {
     /// Reads a property.
     ///
-    /// - Throws: ``CallError``; a property of another type is ``CallError/unexpectedReply(_:)``.
+    /// - Throws: ``CallError``. A property of another type is ``CallError/unexpectedReply(_:)``.
     public func get<Content: DBusType>(
         _ property: Property<Content>,
         on object: RemoteObject,
@@ -36,7 +38,7 @@ extension Connection {
         try await call(StandardInterfaces.getAllProperties, on: object, interface.rawValue, timeout: timeout)
     }
 
-    /// Gives a property a new value.
+    /// Sets a property to a new value.
     public func set<Content: DBusType>(
         _ property: Property<Content>,
         on object: RemoteObject,
@@ -47,10 +49,10 @@ extension Connection {
         try await call(StandardInterfaces.setProperty, on: object, input, timeout: timeout)
     }
 
-    /// Tells everyone who subscribed to ``PropertiesInterface/changed`` that a property of an exported object has changed:
-    /// what it holds now, or for ``PropertyChange/invalidation`` its name alone.
+    /// Announces a change of an exported object's property to all subscribers of ``PropertiesInterface/changed``.
     ///
-    /// A property that the object does not export is nobody's to know, and nothing is sent.
+    /// The signal carries the current value, or only the property's name for ``PropertyChange/invalidation``. Nothing
+    /// is sent if the object does not export the property.
     ///
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
     public func emitChange<Content: DBusType>(of property: Property<Content>, at path: ObjectPath) throws(CallError) {
