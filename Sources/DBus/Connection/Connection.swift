@@ -37,7 +37,7 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls = IncomingCalls()
-    /// The match rules by their bytes, because the bus compares bytes but Swift's `String` compares canonical equivalence.
+    /// The match rules by their bytes: the bus compares bytes, but Swift's `String` compares canonical equivalence.
     var matches: [[UInt8]: Match] = [:]
     var nameWatches = NameWatches()
     var subscriptions = Subscriptions()
