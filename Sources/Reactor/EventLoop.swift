@@ -23,7 +23,7 @@ public import SystemPackage
 ///
 /// ### Thread
 ///
-/// The thread starts with the first job. It ends only after ``stop()``, when no job is left. A program therefore has
+/// The thread starts with the first job, and ends only after ``stop()``, when no job is left. A program therefore has
 /// one loop or a few, and shares them. A job that arrives after ``stop()`` starts the thread again, so that no method
 /// of an actor waits for an executor that has ended. If the system cannot start a thread, the process ends, because
 /// everything that waits on the loop would wait forever.

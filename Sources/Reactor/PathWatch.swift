@@ -100,7 +100,7 @@ public final class PathWatch {
     }
 }
 
-/// One event of inotify. It refers to the buffer into which it was read, and is valid only as long as the buffer.
+/// One event of inotify. The event refers to the bytes of the read buffer, and is valid only as long as the buffer.
 struct WatchEvent {
     let watch: CInt
     let mask: UInt32

@@ -4,7 +4,7 @@ internal import Glibc
 /// A connection for a program that makes a call and ends. Everything happens on the calling thread.
 ///
 /// The connection starts neither the event loop nor Swift's concurrency runtime, which take most of the time of a short
-/// program. It cannot export objects.
+/// program. A blocking connection cannot export objects.
 public final class BlockingConnection {
     /// libdbus's connection; nil once another object has taken it over.
     private var raw: OpaquePointer?

@@ -28,7 +28,7 @@ struct Load {
     }
 }
 
-/// The unanswered calls of other programs. They are counted for the limits and cancelled when the connection ends.
+/// The unanswered calls of other programs, which are counted for the limits and cancelled when the connection ends.
 struct IncomingCalls {
     private var tasks: [UInt64: Task<Void, Never>] = [:]
     private var bySender: [BusName?: Load] = [:]
