@@ -1,17 +1,17 @@
 extension GenericURL {
-    /// Whether both mean the same although they may be written with different cases: those of the scheme and the host
-    /// do not matter (RFC 1808 section 2.1, RFC 1738 section 3.1), nor do those of the digits of an escape (RFC 1738
-    /// section 2.2).
+    /// Returns whether both URLs mean the same, although their upper and lower case may differ.
     ///
-    /// Nothing else is overlooked: `%41` is not `A`, and a default port is not an absent one. A zone is part of its host, so
-    /// its case does not matter here, although it does to systems that name interfaces.
+    /// The case of the scheme and the host has no meaning (RFC 1808 section 2.1, RFC 1738 section 3.1). The case of the
+    /// digits of an escape has no meaning either (RFC 1738 section 2.2). All other differences count: `%41` is not
+    /// equivalent to `A`, and a default port is not equivalent to an absent port. The zone of an IPv6 address is part
+    /// of the host, so its case is ignored here, although an operating system may distinguish interface names by case.
     ///
-    /// Equivalent URLs are not equal and have no common key: a set or dictionary keeps both.
+    /// Two equivalent URLs need not be equal, and have no common hash value: a set or a dictionary keeps both.
     public func isEquivalent(to other: GenericURL) -> Bool {
         let a = string.utf8.span
         let b = other.string.utf8.span
         guard a.count == b.count else { return false }
-        // Two URLs that differ in nothing but the case of letters have the same layout.
+        // Two URLs that differ only in the case of letters have the same layout, so one layout is enough.
         let host = layout.host ?? 0..<0
         var caselessEnd = layout.schemeEnd
         for index in a.indices {

@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// This URL with other text for one component, and every other byte as it was.
+    /// Returns this URL with new text for one component. Every other byte stays unchanged.
     ///
     /// ```swift
     /// let url = try GenericURL("http://u:secret@h/a%2Cb?q=a+b")
@@ -7,20 +7,27 @@ extension GenericURL {
     /// try url.replacing(.query, with: "q=%26")    // http://u:secret@h/a%2Cb?q=%26
     /// ```
     ///
-    /// The text is raw, with its escapes; ``Builder`` is what escapes. A separator comes and goes with its component, and
-    /// nothing else does: a URL whose host is removed keeps its `//`. Parsing the result gives this text as the component
-    /// and all others as they were, absent or present. What cannot have that result is refused, such as a user without a
-    /// host, parameters after a host without a path, a path that would be read as a host or that would make an opaque URL
-    /// a hierarchical one, and a removal of the user before that of the password.
+    /// The new text is raw and must already have its escapes; only ``Builder`` escapes text. The separator of a
+    /// component appears and disappears together with the component. Nothing else changes: a URL whose host is removed
+    /// keeps its `//`.
     ///
-    /// The result can be longer than the limit that this URL was parsed with.
+    /// Parsing the result gives the new text as the component, and all other components as they were, absent or
+    /// present. A change that cannot have this result is refused. Examples are:
+    ///
+    /// - a user without a host;
+    /// - parameters after a host without a path;
+    /// - a path that would be read as a host, or that would make an opaque URL hierarchical;
+    /// - the removal of the user while the URL has a password.
+    ///
+    /// The result can be longer than the length limit that this URL was parsed with.
     ///
     /// - Parameters:
-    ///   - component: What to replace.
-    ///   - raw: The new text; `nil` removes the component, and makes a path empty, which is never absent.
-    /// - Throws: ``ParseError`` with the offset in `raw` of the byte that may not stand in the component, with
+    ///   - component: The component to replace.
+    ///   - raw: The new text. The value `nil` removes the component. A path is never absent, so `nil` makes a path
+    ///     empty.
+    /// - Throws: ``ParseError`` with the offset in `raw` of a byte that the component cannot contain, with
     ///   ``ParseError/Reason/misplacedComponent`` if the component cannot have this text, or with
-    ///   ``ParseError/Reason/emptyInput`` if nothing is left.
+    ///   ``ParseError/Reason/emptyInput`` if nothing is left of the URL.
     public func replacing(_ component: Component, with raw: String?) throws(ParseError) -> GenericURL {
         let text = raw ?? ""
         let bytes = text.utf8.span
@@ -39,6 +46,7 @@ extension GenericURL {
         } catch {
             throw error.reason == .emptyInput ? error : misplaced
         }
+        // This comparison finds every effect on another component, so no component needs a rule of its own.
         guard result.scheme == scheme, result.port == port else { throw misplaced }
         for other in Component.allCases {
             guard result.raw(other) == (other != component ? self.raw(other) : isAbsent ? nil : text[...]) else {
@@ -48,10 +56,10 @@ extension GenericURL {
         return result
     }
 
-    /// This URL with one more item at the end of its query, and every other byte as it was.
+    /// Returns this URL with one more item at the end of its query. Every other byte stays unchanged.
     ///
-    /// The item follows a `?` if there is no query, and an `&` unless the query is empty. The result can be longer than the
-    /// limit that this URL was parsed with.
+    /// A `?` precedes the item if the URL has no query. An `&` precedes the item if the query is not empty. The result
+    /// can be longer than the length limit that this URL was parsed with.
     ///
     /// ```swift
     /// let url = try GenericURL("http://h/a%2Cb?q=a+b#f")
@@ -65,12 +73,13 @@ extension GenericURL {
         return GenericURL(string: view(0..<end) + added + view(end..<string.utf8.count), layout: layout)
     }
 
-    /// Where a component stands with its separators, or would stand, and these separators; `nil` if it cannot.
+    /// Returns the range that a component occupies or would occupy, including its separators, and the separators to
+    /// write before and after new text; `nil` if this URL has no place for the component.
     private func place(of component: Component) -> (range: Range<Int>, prefix: String, suffix: String)? {
         switch component {
         case .user:
             guard let location = layout.networkLocation else { return nil }
-            // The `@` stays for the password.
+            // A password follows, and needs the `@`.
             if let user = layout.user, layout.password != nil { return (user, "", "") }
             return (location.lowerBound..<layout.hostStart, "", "@")
         case .password:
@@ -93,7 +102,7 @@ extension GenericURL {
 }
 
 extension GenericURL.Component {
-    /// Refuses text of which a byte cannot stand in this component.
+    /// Throws an error for the first byte that this component cannot contain.
     fileprivate func check(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) {
         if self == .host, bytes.byte(at: 0) == UInt8(ascii: "[") {
             let end = try bytes.endOfIPv6Literal(from: 0)
@@ -106,7 +115,7 @@ extension GenericURL.Component {
         throw bytes.unexpectedByte(at: end)
     }
 
-    /// What may stand in this component without an escape.
+    /// The bytes that this component may contain without an escape.
     private var byteSet: ByteSet {
         switch self {
         case .user, .host: .networkLocation

@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// A component that may hold escapes.
+    /// A component that may contain escapes.
     public enum Component: String, Sendable, CaseIterable {
         /// ``GenericURL/user``.
         case user
@@ -7,11 +7,11 @@ extension GenericURL {
         case password
         /// ``GenericURL/host``.
         case host
-        /// ``GenericURL/path``; take ``GenericURL/pathSegments`` where a `%2F` must not become a separator.
+        /// ``GenericURL/path``. Use ``GenericURL/pathSegments`` if `%2F` must not become a separator.
         case path
         /// ``GenericURL/parameters``.
         case parameters
-        /// ``GenericURL/query``; take ``GenericURL/queryItems`` where a `%26` must not become a separator.
+        /// ``GenericURL/query``. Use ``GenericURL/queryItems`` if `%26` must not become a separator.
         case query
         /// ``GenericURL/fragment``.
         case fragment
@@ -19,31 +19,35 @@ extension GenericURL {
         case opaquePart
     }
 
-    /// The text of a component with its escapes decoded once; `nil` if the component is absent, `""` if it is empty.
+    /// Returns the text of a component, with its escapes decoded once.
     ///
-    /// A `+` is a plus, in a query, too: forms write a space like that, URLs do not. The host of an IPv6 literal comes without
-    /// its brackets, a zone after a plain `%`, as `getaddrinfo` takes it.
+    /// The result is `nil` if the component is absent, and `""` if the component is empty. A `+` stays a plus sign,
+    /// also in a query: web forms write a space as `+`, but URLs do not. An IPv6 host is returned without its brackets
+    /// and with a plain `%` before its zone, as `getaddrinfo` accepts it.
     ///
-    /// Text of many lines, such as the body of a mail, holds control characters. It is in the bytes:
+    /// Text of several lines, such as the body of a mail, contains control characters, so this function throws. Decode
+    /// the bytes instead:
     ///
     /// ```swift
     /// let url = try GenericURL("mailto:a@b.c?body=one%0D%0Atwo")
     /// let body = url.queryItems.first(named: "body")?.value?.decodedBytes() ?? []
-    /// String(validating: body, as: UTF8.self)     // "one\r\ntwo"; nil for what is not UTF-8
+    /// String(validating: body, as: UTF8.self)     // "one\r\ntwo"; nil for bytes that are not UTF-8
     /// ```
     ///
-    /// - Throws: ``PercentDecodingError`` if the bytes are not UTF-8, hold a control character, or are a host with a
-    ///   separator. ``decodedBytes(_:)`` always answers.
+    /// - Throws: ``PercentDecodingError`` if the decoded bytes are not UTF-8, if the text contains a control character,
+    ///   or if a host contains a separator. ``decodedBytes(_:)`` never throws.
     public func decoded(_ component: Component) throws(PercentDecodingError) -> String? {
         component == .host ? try decodedHost() : try raw(component)?.percentDecodedText()
     }
 
-    /// The bytes of a component with its escapes decoded once, of a host without brackets; `nil` if the component is absent.
+    /// Returns the bytes of a component, with its escapes decoded once; `nil` if the component is absent.
+    ///
+    /// A host is returned without its brackets.
     public func decodedBytes(_ component: Component) -> [UInt8]? {
         (component == .host ? hostWithoutBrackets : raw(component))?.percentDecodedBytes
     }
 
-    /// A component as it was written.
+    /// Returns a component as it was written.
     func raw(_ component: Component) -> Substring? {
         switch component {
         case .user: user
@@ -57,8 +61,10 @@ extension GenericURL {
         }
     }
 
-    /// An escaped separator in a host is refused: whoever puts the decoded host into a URL, or compares it with the end
-    /// of a domain, would get another host.
+    /// Returns the decoded host, and refuses a host with an escaped separator.
+    ///
+    /// A program may put the decoded host into a URL, or compare the end of the host with a domain. With a separator in
+    /// the host, such a program would see a different host.
     private func decodedHost() throws(PercentDecodingError) -> String? {
         guard let host = hostWithoutBrackets else { return nil }
         let isLiteral = host != self.host
@@ -76,7 +82,8 @@ extension GenericURL {
 }
 
 extension UInt8 {
-    /// Whether a host with this byte could be taken for another one; for a colon that depends.
+    /// Whether a host that contains this byte could be read as a different host. A colon is not included, because an
+    /// IPv6 address contains colons.
     var separatesInHost: Bool {
         switch self {
         case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"),

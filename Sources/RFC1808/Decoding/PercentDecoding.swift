@@ -1,9 +1,11 @@
-/// Decoding of the escapes in one component. It happens once, after the URL was taken apart, so that an escaped separator
-/// never separates. `+` is a plus sign.
+/// Decoding of the escapes in one component.
+///
+/// A component is decoded once, after the URL was taken apart, so an escaped separator never separates. A `+` stays a
+/// plus sign.
 extension Substring {
-    /// The decoded bytes, whatever they are.
+    /// The decoded bytes, which need not be UTF-8.
     ///
-    /// Every `%` is followed by two digits here: the parser accepted the URL.
+    /// Two hexadecimal digits follow every `%` here, because the parser has accepted the URL.
     var percentDecodedBytes: [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(utf8.count)
@@ -18,7 +20,7 @@ extension Substring {
         return decoded
     }
 
-    /// The decoded bytes as text, if they are strict UTF-8 without control characters.
+    /// Returns the decoded bytes as text, if they are valid UTF-8 without control characters.
     func percentDecodedText() throws(GenericURL.PercentDecodingError) -> String {
         guard utf8.contains(UInt8(ascii: "%")) else { return String(self) }
         let decoded = percentDecodedBytes
@@ -34,7 +36,9 @@ extension Substring {
         return String(copying: text)
     }
 
-    /// The error for the byte that lies at `target` in the decoded bytes.
+    /// Returns the error for the byte at offset `target` of the decoded bytes.
+    ///
+    /// The offset in the error counts from the start of the string that this text is a part of.
     func decodingError(
         _ reason: GenericURL.PercentDecodingError.Reason,
         atDecodedOffset target: Int
@@ -50,7 +54,7 @@ extension Substring {
 }
 
 extension [UInt8] {
-    /// The offset of the first C0 control, DEL or C1 control in UTF-8.
+    /// The offset of the first control character: a C0 control, DEL, or a C1 control in UTF-8.
     fileprivate var firstControlCharacter: Int? {
         indices.first { index in
             switch self[index] {

@@ -1,6 +1,7 @@
-/// IPv6 addresses in brackets: RFC 2732, the address itself as RFC 3986 section 3.2.2 spells it out, a zone as in RFC 6874.
+/// Parsing of IPv6 addresses in brackets: the brackets of RFC 2732, the address of RFC 3986 section 3.2.2, and the zone
+/// of RFC 6874.
 extension Span<UInt8> {
-    /// Parses the literal whose `[` stands at `start` and returns the offset after its `]`.
+    /// Parses the literal whose `[` stands at `start`, and returns the offset after its `]`.
     func endOfIPv6Literal(from start: Int) throws(GenericURL.ParseError) -> Int {
         var index = try endOfIPv6Address(from: start + 1)
         if byte(at: index) == UInt8(ascii: "%") {
@@ -43,7 +44,9 @@ extension Span<UInt8> {
         return index
     }
 
-    /// Four decimal numbers up to 255, without leading zeros, which some read as octal.
+    /// Parses four decimal numbers up to 255, and returns the offset after the last number.
+    ///
+    /// Leading zeros are refused, because some programs read a number with a leading zero as octal.
     private func endOfIPv4Address(from start: Int) throws(GenericURL.ParseError) -> Int {
         var index = start
         for position in 0..<4 {
@@ -63,7 +66,9 @@ extension Span<UInt8> {
         return index
     }
 
-    /// A zone starts with the escape `%25`: a bare `%` could not be told from another escape.
+    /// Parses a zone, which starts with the escape `%25`, and returns the offset after the zone.
+    ///
+    /// A bare `%` is refused, because the zone could not be told from another escape.
     private func endOfZone(from start: Int) throws(GenericURL.ParseError) -> Int {
         guard byte(at: start + 1) == UInt8(ascii: "2"), byte(at: start + 2) == UInt8(ascii: "5") else {
             throw badIPv6Address(at: start)

@@ -1,10 +1,11 @@
-/// 16 bytes of a URL, compared at once.
+/// A vector of 16 bytes of a URL, all compared at once.
 ///
-/// This is the one file of the module that reads memory without a bounds check and reinterprets bits; `make fuzz` runs it
-/// under AddressSanitizer. Lanes are loaded only where all 16 bytes lie in the span.
+/// This file is the only file of the module that reads memory without a bounds check and reinterprets bits, so
+/// `make fuzz` runs it under AddressSanitizer. A vector is loaded only where all 16 bytes lie in the span.
 ///
-/// Only operators between two vectors are one instruction: those of a vector and a scalar, and those of two masks, go lane
-/// by lane. So constants are spread first, and the result of a comparison is taken as integers, 0xFF for true.
+/// Only an operator between two vectors compiles to one instruction. An operator between a vector and a scalar, or
+/// between two masks, works lane by lane. The code therefore first spreads each constant over a vector, and treats the
+/// result of a comparison as integers, with 0xFF for true.
 private struct Lanes {
     private let bytes: SIMD16<UInt8>
 
@@ -30,8 +31,10 @@ private struct Lanes {
         return unsafe unsafeBitCast(bytes &- first .<= width, to: SIMD16<UInt8>.self)
     }
 
-    /// Every byte that no part of a URL but a host in brackets may hold, and those that separate or escape everywhere
-    /// after the network location: `?`, `#` and `%`.
+    /// The lanes with a byte that needs attention in every component: a byte that no component may contain, a bracket,
+    /// or a `?`, `#` or `%`.
+    ///
+    /// Brackets may only enclose an IPv6 host, which `endOfIPv6Literal(from:)` parses.
     @inline(__always)
     private var marked: SIMD16<UInt8> {
         let printable = between("!", "z") | equal("~")
@@ -40,19 +43,19 @@ private struct Lanes {
             | equal("?") | equal("#") | equal("%")
     }
 
-    /// Bit `n` tells whether byte `n` is not of `ByteSet.path`.
+    /// A mask in which bit `n` is 1 if byte `n` is not in `ByteSet.path`.
     @inline(__always)
     var outsidePath: UInt64 {
         gather(marked | equal(";"))
     }
 
-    /// Bit `n` tells whether byte `n` is not of `ByteSet.networkLocation`.
+    /// A mask in which bit `n` is 1 if byte `n` is not in `ByteSet.networkLocation`.
     @inline(__always)
     var outsideNetworkLocation: UInt64 {
         gather(marked | equal("/") | equal(":") | equal("@"))
     }
 
-    /// Bit `n` tells whether byte `n` is not of `ByteSet.scheme`.
+    /// A mask in which bit `n` is 1 if byte `n` is not in `ByteSet.scheme`.
     @inline(__always)
     var outsideScheme: UInt64 {
         let lowercased = Lanes(bytes | all(0x20))
@@ -60,7 +63,7 @@ private struct Lanes {
         return gather(member ^ all(0xFF))
     }
 
-    /// One bit for each lane of 0xFF.
+    /// Gathers one bit from each lane: 1 from a lane of 0xFF, and 0 from a lane of 0x00.
     @inline(__always)
     private func gather(_ lanes: SIMD16<UInt8>) -> UInt64 {
         let halves = unsafe unsafeBitCast(lanes, to: SIMD2<UInt64>.self)
@@ -69,7 +72,9 @@ private struct Lanes {
 }
 
 extension UInt64 {
-    /// The lowest bit of each byte, gathered in the lowest byte; each byte is 0x00 or 0xFF.
+    /// The lowest bit of each byte, gathered in the lowest byte. Each byte must be 0x00 or 0xFF.
+    ///
+    /// The multiplication moves bit `8 * n` to bit `56 + n`.
     @inline(__always)
     fileprivate var bitOfEachByte: UInt64 {
         ((self & 0x0101_0101_0101_0101) &* 0x0102_0408_1020_4080) &>> 56
@@ -82,7 +87,7 @@ extension Span<UInt8> {
         Lanes(unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self))
     }
 
-    /// The end of the run of bytes of `ByteSet.scheme` that starts at 0.
+    /// The end of the run of bytes in `ByteSet.scheme` that starts at offset 0.
     @inline(__always)
     var endOfSchemeBytes: Int {
         var index = 0
@@ -94,7 +99,7 @@ extension Span<UInt8> {
         return end(of: .scheme, from: index)
     }
 
-    /// The end of the run of bytes of `ByteSet.networkLocation` that starts at `start`.
+    /// Returns the end of the run of bytes in `ByteSet.networkLocation` that starts at `start`.
     @inline(__always)
     func endOfNetworkLocationBytes(from start: Int) -> Int {
         var index = start
@@ -106,7 +111,10 @@ extension Span<UInt8> {
         return end(of: .networkLocation, from: index)
     }
 
-    /// Bit `n` tells whether the byte at `start + n` is not of `ByteSet.path`, for 64 bytes; bits past the end are 0.
+    /// Returns a mask of the 64 bytes from `start`, in which bit `n` is 1 if the byte at `start + n` is not in
+    /// `ByteSet.path`.
+    ///
+    /// Bits past the end of the span are 0.
     @inline(__always)
     func outsidePath(from start: Int) -> UInt64 {
         var mask: UInt64 = 0
@@ -116,7 +124,8 @@ extension Span<UInt8> {
             if offset <= count - 16 {
                 outside = lanes(at: offset).outsidePath
             } else if count >= 16 {
-                // The last 16 bytes, without those before the offset.
+                // Fewer than 16 bytes are left, so load the last 16 bytes of the span and shift out the bytes before
+                // the offset.
                 outside = lanes(at: count - 16).outsidePath &>> UInt64(truncatingIfNeeded: offset - (count - 16))
             } else {
                 outside = outsidePathOfShortSpan &>> UInt64(truncatingIfNeeded: offset)

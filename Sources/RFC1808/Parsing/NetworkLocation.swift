@@ -1,5 +1,6 @@
 extension Layout {
-    /// Parses `user:password@host:port` from `start` and returns its end, at the next `/`, `?` or `#` (decision D1).
+    /// Parses `user:password@host:port` from `start`, and returns the offset of the next `/`, `?` or `#`, or the end
+    /// (decision D1).
     mutating func parseNetworkLocation(_ bytes: Span<UInt8>, from start: Int) throws(GenericURL.ParseError) -> Int {
         userEnd = start
         hostStart = start
@@ -19,6 +20,7 @@ extension Layout {
                 index += 1
             case UInt8(ascii: "@"):
                 guard hostStart == start else { throw GenericURL.ParseError(.secondAtSign, at: index, in: bytes) }
+                // The text up to here was the user information. A bracket may only enclose a host.
                 guard !hostIsLiteral else { throw GenericURL.ParseError(.forbiddenByte, at: start, in: bytes) }
                 userEnd = firstColon ?? index
                 hostStart = index + 1
@@ -52,7 +54,7 @@ extension Layout {
 }
 
 extension Span<UInt8> {
-    /// The number in a range of bytes; `nil` if the range is empty.
+    /// Returns the number in a range of bytes, or `nil` if the range is empty.
     fileprivate func port(in range: Range<Int>) throws(GenericURL.ParseError) -> UInt16? {
         var value = 0
         for index in range {

@@ -1,8 +1,8 @@
 extension Layout {
-    /// Parses in one pass, left to right, and stops at the first byte that is wrong.
+    /// Parses a URL in one pass from left to right, and stops at the first wrong byte.
     ///
-    /// RFC 1808 section 2.4 takes a URL apart from both ends; one pass from the left finds the same boundaries, because
-    /// the first `#`, `?` and `;` end what stands before them.
+    /// RFC 1808 section 2.4 takes a URL apart from both ends. One pass from the left finds the same boundaries, because
+    /// the first `#`, `?` and `;` each end the component before them.
     init(parsing bytes: Span<UInt8>, maximumLength: Int) throws(GenericURL.ParseError) {
         guard !bytes.isEmpty else { throw GenericURL.ParseError(.emptyInput, at: 0, in: bytes) }
         guard bytes.count <= maximumLength else {
@@ -53,7 +53,7 @@ extension Layout {
         }
     }
 
-    /// Finds the scheme (RFC 1808 section 2.4.2) and returns the first offset after its colon, or 0 without one.
+    /// Parses the scheme (RFC 1808 section 2.4.2), and returns the offset after its colon, or 0 without a scheme.
     private mutating func parseScheme(_ bytes: Span<UInt8>) throws(GenericURL.ParseError) -> Int {
         let end = bytes.endOfSchemeBytes
         switch bytes.byte(at: end) {
@@ -64,7 +64,8 @@ extension Layout {
         case UInt8(ascii: "/"), UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"):
             return 0
         default:
-            // Whoever wrote `1+1:2` or `a_b:c` meant a scheme, or must write `./a_b:c`.
+            // A colon in the first segment means that `1+1:2` or `a_b:c` is a malformed scheme. A relative path must be
+            // written `./a_b:c`.
             let segmentEnd = bytes.endOfEscaped(.firstRelativeSegment, from: end)
             guard bytes.byte(at: segmentEnd) == UInt8(ascii: ":") else { return 0 }
             throw GenericURL.ParseError(.badScheme, at: bytes[0].isLetter ? end : 0, in: bytes)

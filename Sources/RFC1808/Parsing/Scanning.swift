@@ -1,11 +1,11 @@
 extension Span<UInt8> {
-    /// The byte at an offset, or 0, which no URL holds, at the end.
+    /// Returns the byte at an offset, or 0 past the end. No URL contains a 0 byte.
     @inline(__always)
     func byte(at offset: Int) -> UInt8 {
         offset < count ? self[offset] : 0
     }
 
-    /// The end of the run of bytes of `set` that starts at `start`.
+    /// Returns the end of the run of bytes in `set` that starts at `start`.
     @inline(__always)
     func end(of set: ByteSet, from start: Int) -> Int {
         var index = start
@@ -15,7 +15,7 @@ extension Span<UInt8> {
         return index
     }
 
-    /// The end of the run of bytes of `set` and of valid escapes that starts at `start`.
+    /// Returns the end of the run of bytes in `set` and valid escapes that starts at `start`.
     @inline(__always)
     func endOfEscaped(_ set: ByteSet, from start: Int) -> Int {
         var index = end(of: set, from: start)
@@ -25,14 +25,14 @@ extension Span<UInt8> {
         return index
     }
 
-    /// Whether `%` and two hexadecimal digits stand at an offset.
+    /// Returns whether a `%` and two hexadecimal digits stand at an offset.
     @inline(__always)
     func isEscape(at offset: Int) -> Bool {
         byte(at: offset) == UInt8(ascii: "%")
             && byte(at: offset + 1).isHexDigit && byte(at: offset + 2).isHexDigit
     }
 
-    /// The error for the byte that ended a run although nothing may end there.
+    /// Returns the error for a byte that the component at this offset cannot contain.
     func unexpectedByte(at offset: Int) -> GenericURL.ParseError {
         GenericURL.ParseError(self[offset] == UInt8(ascii: "%") ? .badEscape : .forbiddenByte, at: offset, in: self)
     }
@@ -41,7 +41,7 @@ extension Span<UInt8> {
 extension UInt8 {
     var isHexDigit: Bool { ByteSet.hexDigits.contains(self) }
 
-    /// The value of a hexadecimal digit of either case.
+    /// The value of a hexadecimal digit of either case; `nil` for any other byte.
     var hexValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")

@@ -1,13 +1,16 @@
 extension ResolvedParts {
-    /// How many bytes the text takes at most: those of the parts, a slash at the root and the longest prefix of a path.
+    /// Returns the largest possible length of the text, in bytes: all parts, a slash at the root, and the longest path
+    /// prefix.
     func capacity(base: Layout, referenceCount: Int) -> Int {
         base.pathStart + directory.count + (path == .base ? pathRange.count : 0)
             + (query == .base ? base.queryEnd - base.parametersEnd : 0) + referenceCount + 3
     }
 
-    /// Writes the parts so that parsing the text gives them back (RFC 1808 section 4, step 7), and tells where each lies.
+    /// Writes the parts in such a way that parsing the text gives the same parts (RFC 1808 section 4, step 7), and
+    /// stores the positions of the components in `layout`.
     ///
-    /// What comes from one URL mostly lies there in one piece, separators included, and is copied as such.
+    /// Adjacent parts of one URL are copied in one piece, with their separators, because one copy is faster than
+    /// several.
     func write(
         base: Layout,
         _ baseBytes: Span<UInt8>,
@@ -67,20 +70,24 @@ extension ResolvedParts {
         output.appendSegments(path, floor: floor, keepingSurplus: keepingSurplus)
     }
 
-    /// Puts before the path what keeps it from being read as part of something else.
+    /// Inserts a prefix before a path that the parser would otherwise read as part of another component.
     private func insertPathPrefix(_ layout: Layout, hasParametersAfterPath: Bool, in output: inout OutputSpan<UInt8>) {
         let start = layout.pathStart
         let isEmpty = start == output.count
         if output.byte(at: start) == UInt8(ascii: "/") {
             if networkLocation == nil, output.byte(at: start + 1) == UInt8(ascii: "/") {
+                // The parser would read `//` as the start of a network location.
                 output.insert("/", ".", at: start)
             }
         } else if networkLocation != nil {
+            // The parser would read anything but a slash as part of the network location.
             if !isEmpty || hasParametersAfterPath { output.insert("/", at: start) }
         } else if layout.schemeEnd == 0 {
             var wasMerged = false
             if case .removed = dotSegments { wasMerged = true }
             if isEmpty ? wasMerged : output.hasColonInFirstSegment(from: start) {
+                // The parser would read the text before a colon as a scheme. An empty path would later resolve to the
+                // whole path of a base instead of its directory.
                 output.insert(".", "/", at: start)
             }
         }
@@ -88,7 +95,8 @@ extension ResolvedParts {
 }
 
 extension Layout {
-    /// Takes over the parts of a network location whose `//` stands at `start` here.
+    /// Takes over the positions of a network location from `other`; in this layout, the `//` of the location stands at
+    /// `start`.
     fileprivate mutating func copyNetworkLocation(of other: Layout, to start: Int) {
         let shift = start - other.hierarchyStart
         userEnd = other.userEnd + shift

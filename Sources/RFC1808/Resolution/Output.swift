@@ -1,5 +1,5 @@
 extension String {
-    /// Makes a string of the ASCII that `body` writes, in its own storage.
+    /// Creates a string from the ASCII bytes that `body` writes directly into the storage of the string.
     init(utf8Capacity: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
         self = unsafe String(unsafeUninitializedCapacity: utf8Capacity) { buffer in
             var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
@@ -10,12 +10,12 @@ extension String {
 }
 
 extension OutputSpan<UInt8> {
-    /// The byte at an offset, or 0, which no URL holds, at the end.
+    /// Returns the byte at an offset, or 0 past the end. No URL contains a 0 byte.
     func byte(at offset: Int) -> UInt8 {
         offset < count ? self[offset] : 0
     }
 
-    /// The offset of the first `scalar`, or the end.
+    /// Returns the offset of the first `scalar`, or the end of the output.
     func firstIndex(of scalar: Unicode.Scalar, from start: Int) -> Int {
         var index = start
         while index < count, self[index] != UInt8(ascii: scalar) { index += 1 }
@@ -43,7 +43,7 @@ extension OutputSpan<UInt8> {
         }
     }
 
-    /// Moves all from `offset` on by the number of bytes put there.
+    /// Inserts scalars at `offset`, and moves the bytes from `offset` on towards the end.
     mutating func insert(_ scalars: Unicode.Scalar..., at offset: Int) {
         for scalar in scalars { append(UInt8(ascii: scalar)) }
         for index in stride(from: count - 1, through: offset + scalars.count, by: -1) {
@@ -52,15 +52,16 @@ extension OutputSpan<UInt8> {
         for (index, scalar) in scalars.enumerated() { self[offset + index] = UInt8(ascii: scalar) }
     }
 
-    /// Appends segments without their dot segments; each `..` takes away the segment before it.
+    /// Appends segments without their dot segments. Each `..` removes the segment before it.
     ///
-    /// The segments here start at `floor` and end in a slash. Nothing is read twice but what a `..` takes away, so the
-    /// time is linear.
+    /// The segments already in the output start at `floor`, and each of them ends in a slash. The scan reads a byte
+    /// again only if a `..` removes the byte, so the time is linear.
     mutating func appendSegments(_ bytes: Span<UInt8>, floor: Int, keepingSurplus: Bool) {
         var copied = 0
         var index = 0
         while index < bytes.count {
-            // Most bytes are neither a dot nor near one.
+            // Almost every byte takes this path, which copies nothing: whole runs of bytes are copied at the next dot
+            // segment.
             guard bytes[index] == UInt8(ascii: "."), index == 0 || bytes[index - 1] == UInt8(ascii: "/") else {
                 index += 1
                 continue
@@ -79,7 +80,8 @@ extension OutputSpan<UInt8> {
         append(copying: bytes.extracting(copied...))
     }
 
-    /// Removes the last segment and its slash, unless there is none or it is `..`.
+    /// Removes the last segment and its slash, and returns `true`. Without a segment, or if the segment is `..`,
+    /// removes nothing and returns `false`.
     private mutating func removeLastSegment(floor: Int) -> Bool {
         guard count > floor else { return false }
         var start = count - 1

@@ -1,31 +1,35 @@
 extension GenericURL {
-    /// The URL that this reference means beside `base` (RFC 1808 section 4, or RFC 3986 section 5.2).
+    /// Returns the URL that this reference means relative to `base` (RFC 1808 section 4, or RFC 3986 section 5.2).
     ///
-    /// The base may itself be relative or opaque; what it lacks, the result lacks. The result has at most the length of both
-    /// and three bytes, so it can be longer than the limit that either was parsed with;
-    /// ``resolving(reference:mode:maximumLength:)`` keeps to a limit. Parsing its text gives the same components; where the
-    /// plain concatenation of the parts would mean something else, the path gets a prefix:
+    /// The base may be relative or opaque. The result lacks a scheme or a network location if neither the base nor the
+    /// reference has one. The result is at most three bytes longer than the base and the reference together, so the
+    /// result can be longer than the length limit of either. Use ``resolving(reference:mode:maximumLength:)`` to limit
+    /// the length.
     ///
-    /// - `..//evil/x` beside `todolist:/a/b` is `todolist:/.//evil/x`, not the host `evil`;
-    /// - `;x` or `g` beside `http://a` gets a `/`, else it would be part of the host;
-    /// - a relative result such as `b:c` gets `./`, else `b` would be a scheme; so does one with nothing left of its path.
+    /// Parsing the text of the result gives the same components. If the plain concatenation of the parts would mean
+    /// something else, the path gets a prefix:
+    ///
+    /// - `..//evil/x` against `todolist:/a/b` gives `todolist:/.//evil/x`, so `evil` does not become the host;
+    /// - `;x` or `g` against `http://a` gets a `/` before it, and so does not become part of the host;
+    /// - a relative result such as `b:c` gets `./` before it, so `b` does not become a scheme;
+    /// - a relative result whose path became empty gets `./`, too.
     public func resolved(against base: GenericURL, mode: ResolutionMode = .rfc1808) -> GenericURL {
         if layout.schemeEnd > 0, mode == .rfc1808 || isOpaque { return self }
         return GenericURL(layout, string.utf8.span, against: base, mode)
     }
 
-    /// Parses a reference that may be empty and resolves it against this URL.
+    /// Parses a reference, which may be empty, and resolves it against this URL.
     ///
-    /// The empty reference means this URL, with its fragment by RFC 1808 (decision D4) and without it by RFC 3986; a URL that
-    /// is only a fragment keeps it, since none is empty.
+    /// An empty reference means this URL: with its fragment by RFC 1808 (decision D4), and without its fragment by RFC
+    /// 3986. A URL that consists only of a fragment keeps the fragment, because no URL is empty.
     ///
     /// - Parameters:
-    ///   - reference: What to parse.
-    ///   - mode: The algorithm that resolves it.
-    ///   - maximumLength: The longest accepted reference, and the longest result, in bytes.
-    /// - Returns: What the reference means beside this URL.
-    /// - Throws: ``ParseError`` with the offset in the reference of the byte that is wrong, or with
-    ///   ``ParseError/Reason/tooLong`` if the reference or the result is.
+    ///   - reference: The text of the reference to parse.
+    ///   - mode: The algorithm that resolves the reference.
+    ///   - maximumLength: The length of the longest accepted reference and of the longest result, in bytes.
+    /// - Returns: The URL that the reference means relative to this URL.
+    /// - Throws: ``ParseError`` with the offset of the wrong byte in the reference, or with
+    ///   ``ParseError/Reason/tooLong`` if the reference or the result is too long.
     public func resolving(
         reference: String,
         mode: ResolutionMode = .rfc1808,
@@ -39,7 +43,7 @@ extension GenericURL {
             }
             return try GenericURL(layout, bytes, against: self, mode, maximumLength: maximumLength)
         }
-        // Without its fragment, `#top` would be the empty reference again.
+        // A URL that is only a fragment, such as `#top`, would be empty without the fragment.
         let end = mode == .rfc3986 && layout.queryEnd > 0 ? layout.queryEnd : string.utf8.count
         guard end <= maximumLength else {
             throw ParseError(.tooLong, at: max(maximumLength, 0), in: string.utf8.span)
