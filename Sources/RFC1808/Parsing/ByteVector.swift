@@ -6,7 +6,7 @@
 /// Only an operator between two vectors compiles to one instruction. An operator between a vector and a scalar, or
 /// between two masks, works lane by lane. The code therefore first spreads each constant over a vector, and treats the
 /// result of a comparison as integers, with 0xFF for true.
-private struct Lanes {
+private struct ByteVector {
     private let bytes: SIMD16<UInt8>
 
     @inline(__always)
@@ -58,7 +58,7 @@ private struct Lanes {
     /// A mask in which bit `n` is 1 if byte `n` is not in `ByteSet.scheme`.
     @inline(__always)
     var outsideScheme: UInt64 {
-        let lowercased = Lanes(bytes | all(0x20))
+        let lowercased = ByteVector(bytes | all(0x20))
         let member = lowercased.between("a", "z") | between("0", "9") | equal("+") | equal("-") | equal(".")
         return gather(member ^ all(0xFF))
     }
@@ -83,8 +83,8 @@ extension UInt64 {
 
 extension Span<UInt8> {
     @inline(__always)
-    private func lanes(at offset: Int) -> Lanes {
-        Lanes(unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self))
+    private func vector(at offset: Int) -> ByteVector {
+        ByteVector(unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: SIMD16<UInt8>.self))
     }
 
     /// The end of the run of bytes in `ByteSet.scheme` that starts at offset 0.
@@ -92,7 +92,7 @@ extension Span<UInt8> {
     var endOfSchemeBytes: Int {
         var index = 0
         while index <= count - 16 {
-            let outside = lanes(at: index).outsideScheme
+            let outside = vector(at: index).outsideScheme
             if outside != 0 { return index + outside.trailingZeroBitCount }
             index += 16
         }
@@ -104,7 +104,7 @@ extension Span<UInt8> {
     func endOfNetworkLocationBytes(from start: Int) -> Int {
         var index = start
         while index <= count - 16 {
-            let outside = lanes(at: index).outsideNetworkLocation
+            let outside = vector(at: index).outsideNetworkLocation
             if outside != 0 { return index + outside.trailingZeroBitCount }
             index += 16
         }
@@ -122,11 +122,11 @@ extension Span<UInt8> {
         while offset < count, offset - start < 64 {
             let outside: UInt64
             if offset <= count - 16 {
-                outside = lanes(at: offset).outsidePath
+                outside = vector(at: offset).outsidePath
             } else if count >= 16 {
                 // Fewer than 16 bytes are left, so load the last 16 bytes of the span and shift out the bytes before
                 // the offset.
-                outside = lanes(at: count - 16).outsidePath &>> UInt64(truncatingIfNeeded: offset - (count - 16))
+                outside = vector(at: count - 16).outsidePath &>> UInt64(truncatingIfNeeded: offset - (count - 16))
             } else {
                 outside = outsidePathOfShortSpan &>> UInt64(truncatingIfNeeded: offset)
             }
