@@ -1,26 +1,26 @@
 extension ExecCommand {
-    /// Why a command line is none that may be run, to be read after the key.
+    /// The reason why a command line cannot be run. A message puts the reason after the name of the key.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
-        /// There is nothing in it, or nothing before a comment.
+        /// The command line is empty, or has nothing before a comment.
         case empty
-        /// A quotation without its end.
+        /// A quotation has no end.
         case unterminatedQuote(Character)
-        /// A backslash as the last character.
+        /// The last character is a backslash.
         case trailingBackslash
-        /// A `%` as the last character.
+        /// The last character is a `%`.
         case trailingPercent
-        /// A field code that the specification does not know.
+        /// The specification does not define this field code.
         case unknownFieldCode(Character)
-        /// A field code within quotes: what it expands to is undefined.
+        /// A field code stands within quotes, where its expansion is undefined.
         case quotedFieldCode(Character)
-        /// A second one of `%f`, `%u`, `%F` and `%U`.
+        /// A field code is the second of `%f`, `%u`, `%F` and `%U`.
         case secondURLCode(Character)
-        /// A code that stands for several arguments, as a part of one.
+        /// A field code that stands for several arguments is only a part of an argument.
         case embeddedFieldCode(Character)
-        /// A program that is a field code, holds `=`, or is given by a relative path.
+        /// The program is a field code, contains `=`, or is a relative path.
         case program(String)
 
-        /// The reason in words.
+        /// The reason in plain English.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -36,7 +36,7 @@ extension ExecCommand {
         }
     }
 
-    /// Takes apart the value of `Exec`, after its escape sequences as a string were undone.
+    /// Parses the value of an `Exec` key, whose escape sequences as a string are already decoded.
     public init(parsing text: String) throws(ParseError) {
         var parser = ExecParser(text)
         try parser.parse()
@@ -49,7 +49,7 @@ extension ExecCommand {
             program += text
         }
         guard !program.isEmpty else { throw .program("has no name") }
-        // "The name or path of the executable program may not contain the equal sign."
+        // Desktop Entry Specification: "The name or path of the executable program may not contain the equal sign."
         guard !program.contains("=") else { throw .program("holds '='") }
         guard program.hasPrefix("/") || !program.contains("/") else { throw .program("is a relative path") }
         self.program = program
@@ -57,12 +57,12 @@ extension ExecCommand {
     }
 }
 
-/// A character as a message can show it.
+/// Returns a character in a form that is safe in a message.
 private func printable(_ character: Character) -> String {
     character.unicodeScalars.map { printable($0) }.joined(separator: " ")
 }
 
-/// Splits a command line into arguments, as `g_shell_parse_argv` does, and finds the field codes in them.
+/// A parser that splits a command line into arguments, as `g_shell_parse_argv` does, and finds the field codes.
 private struct ExecParser {
     private(set) var arguments: [ExecCommand.Argument] = []
 
@@ -70,9 +70,9 @@ private struct ExecParser {
     private var previous: Unicode.Scalar?
     private var pieces: [ExecCommand.Piece] = []
     private var text = ""
-    /// Whether an argument has begun: also an empty one, in quotes.
+    /// Whether an argument has begun, which may be an empty one in quotes.
     private var isArgument = false
-    /// The code of several arguments that is all there is of this one.
+    /// The field code that makes up the whole argument and stands for several arguments.
     private var list: (code: Character, argument: ExecCommand.Argument)?
     private var hasURLCode = false
 
@@ -101,7 +101,7 @@ private struct ExecParser {
                 try doubleQuoted()
             case "\\":
                 guard let escaped = next() else { throw .trailingBackslash }
-                // Together with a line's end it is nothing.
+                // A backslash before the end of a line continues the line.
                 if escaped != "\n" { append(escaped) }
             case "#" where before == nil || before == " " || before == "\n":
                 while let skipped = next(), skipped != "\n" {}
@@ -162,7 +162,7 @@ private struct ExecParser {
         case "F": try become(.files, isURL: true, code)
         case "U": try become(.urls, isURL: true, code)
         case "i": try become(.icon, isURL: false, code)
-        // Deprecated: "should be removed from the command line and ignored".
+        // The specification says about these deprecated codes: "should be removed from the command line and ignored".
         case "d", "D", "n", "N", "v", "m": break
         default: throw .unknownFieldCode(Character(code))
         }
