@@ -1,8 +1,7 @@
-/// Takes what a delegate wants to find again at its next launch, and hands it back then ("Preserving Your App's High-Level
-/// State").
+/// A store of values that a delegate saves and gets back at its next launch ("Preserving Your App's High-Level State").
 ///
-/// It is for what the user sees: a selection, a filter, a draft. The state may be deleted whenever it gives trouble, so the
-/// user's data does not belong here.
+/// Use the coder for the state of the user interface: a selection, a filter, a draft. The state may be deleted whenever
+/// it causes a problem, so do not store the user's data in it.
 public final class RestorableStateCoder {
     /// The ``ApplicationDelegate/restorationVersion`` of the handler that saved the state.
     public let version: Int
@@ -13,23 +12,23 @@ public final class RestorableStateCoder {
         self.values = values
     }
 
-    /// Keeps a value under a key; an earlier value of that key is replaced.
+    /// Stores a value under a key, and replaces an earlier value of that key.
     ///
-    /// - Throws: `EncodingError`, also for integers of more than 64 bits.
+    /// - Throws: `EncodingError`, also for an integer that needs more than 64 bits.
     public func encode(_ value: some Encodable, forKey key: String) throws {
         values[key] = try ArchivedValue(encoding: value)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
-    /// - Returns: nil where nothing was kept under that key.
-    /// - Throws: `DecodingError` where it is a value of another type.
+    /// - Returns: nil if no value is stored under the key.
+    /// - Throws: `DecodingError` if the value has another type.
     public func decode<Content: Decodable>(_ type: Content.Type, forKey key: String) throws -> Content? {
         try values[key]?.decoded(as: type)
     }
 }
 
-/// A handler's state as it is kept between two of its processes.
+/// A handler's state as it is stored between two processes of the handler.
 package struct SavedState: Hashable {
     var version: Int
     var values: [String: ArchivedValue]
@@ -39,10 +38,10 @@ package struct SavedState: Hashable {
         self.values = values
     }
 
-    /// What a file begins with: a name, and the version of the format.
+    /// The first bytes of a file: a name and the version of the format.
     private static let mark = Array("openurl-state 1\n".utf8)
 
-    /// The contents of a file: the mark, a checksum of the rest, the handler's own version, the values.
+    /// The contents of a file: the mark, a checksum of the rest, the handler's restoration version, the values.
     package var bytes: [UInt8] {
         var content = ArchiveWriter()
         content.append(.integer(Int64(version)))
@@ -64,7 +63,8 @@ package struct SavedState: Hashable {
         self.init(version: version, values: values)
     }
 
-    /// FNV-1a: it tells damage, not malice, as only the user can write the file.
+    /// Returns the FNV-1a checksum, which detects damage but not manipulation. Only the user can write the file, so
+    /// manipulation needs no protection.
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }

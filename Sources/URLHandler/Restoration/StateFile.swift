@@ -3,30 +3,37 @@ internal import Glibc
 internal import OpenURLBus
 internal import SystemPackage
 
-/// Where a handler's state is between two of its processes.
+/// The storage of a handler's state between two processes of the handler.
 @MainActor package protocol RestorableStateStore: AnyObject {
-    /// Hands out what was saved, once: if the launch does not get as far as ``finishRestoring()``, the state is the suspect,
-    /// and the next launch does without.
+    /// Returns the saved state, once.
+    ///
+    /// If the launch ends before ``finishRestoring()``, the state is suspected of having crashed it. The next launch
+    /// then runs without the state.
     func beginRestoring() -> SavedState?
-    /// The launch that has begun to restore is over.
+    /// Deletes the state that ``beginRestoring()`` returned, when the launch is over.
     func finishRestoring()
-    /// Takes the place of what was saved before; nil leaves nothing.
+    /// Replaces the saved state; nil deletes it.
     func save(_ state: SavedState?)
 }
 
-/// The file ``RestorationFile`` of one handler. What goes wrong with it is told on standard error and stops nothing.
+/// The file of one handler's state, at the path that ``RestorationFile`` gives.
+///
+/// An error does not stop the handler: it is only written to standard error.
 final class StateFile: RestorableStateStore {
     private let path: String
     private let warn: (String) -> Void
     private var restoring: String { path + ".restoring" }
 
-    /// - Parameter warn: takes a sentence without a full stop.
+    /// Creates the storage for the file at `path`.
+    ///
+    /// - Parameter warn: a function that reports a problem; its argument is a sentence without a full stop.
     init(_ path: String, warn: @escaping (String) -> Void) {
         self.path = path
         self.warn = warn
     }
 
     func beginRestoring() -> SavedState? {
+        // A file that is still here was not deleted by `finishRestoring()`: the launch that used it has crashed.
         if unlink(restoring) == 0 {
             warn("its state is not restored, as the launch before did not survive that")
             return nil
@@ -75,8 +82,10 @@ final class StateFile: RestorableStateStore {
         }
     }
 
-    /// Whoever reads the file finds the old contents or the new, after a crash too. One process at a time owns the handler's
-    /// name, so the draft is nobody else's.
+    /// Replaces the file, so that a reader finds either the old or the new contents, even after a crash.
+    ///
+    /// The name of the draft is fixed, because only one process at a time owns the handler's bus name and writes the
+    /// file.
     private func write(_ bytes: [UInt8]) throws {
         try makeDirectory(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
         let draft = path + ".new"

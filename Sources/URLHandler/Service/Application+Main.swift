@@ -5,22 +5,26 @@ internal import OpenURLBus
 internal import Reactor
 
 extension Application {
-    /// Runs a handler until it is told to end: the whole of a handler's `main`.
+    /// Runs a handler until it is told to end. The function is the complete `main` of a handler.
     ///
-    /// It connects to the session bus, exports the handler's object, takes the name, and then calls the delegate for what
-    /// arrives. Started by the router, it waits for the first message; started by hand, it launches at once and without
-    /// a URL. `SIGTERM` and `SIGINT` end it in order; the library needs `SIGCONT` for itself.
+    /// The function connects to the session bus, exports the handler's object and requests the bus name. It then calls
+    /// the delegate for every event that arrives. A handler that the router has started waits for the first message. A
+    /// handler that a person has started launches immediately, without a URL. `SIGTERM` and `SIGINT` end the handler in
+    /// an orderly way. The library uses `SIGCONT` itself.
     ///
-    /// Exit status: 0 when it was told to end, 1 when there is no bus, another process owns the name, then or when it
-    /// wakes from suspension, or the bus went away; standard error says which.
+    /// The exit status is 0 if the handler was told to end. The exit status is 1 in these cases, and a message on
+    /// standard error names the cause:
+    ///
+    /// - There is no session bus, or the connection to the bus has ended.
+    /// - Another process owns the bus name, at the start or after a suspension.
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
         let isStartedByRouter = getenv(HandlerInterface.launchVariable) != nil
-        // A child of the handler is not started by the router.
+        // Programs that the handler starts must not inherit the variable: they were not started by the router.
         unsetenv(HandlerInterface.launchVariable)
         if isStartedByRouter {
-            // A handler that the router has stopped would stay stopped for ever when the router dies, whatever way. What counts
-            // is the death of the thread that started this process; openurld starts processes on its event loop, which is its
-            // main thread and lives as long as the program.
+            // A stopped handler would stay stopped if the router died, so the kernel sends SIGCONT when that happens.
+            // The kernel watches the thread that started this process, not the router's process. openurld starts
+            // processes on its event loop, whose thread is the main thread and lives as long as the program.
             set_parent_death_signal(SIGCONT)
         }
 
@@ -62,7 +66,8 @@ extension Application {
         )
         await connection.export(object.interfaces, at: HandlerInterface.object(of: identifier))
 
-        // Not on the main actor: a delegate that does not return must not keep the process alive without a bus.
+        // The task is detached from the main actor: a delegate that does not return must not keep the process alive
+        // without a bus.
         Task.detached {
             await connection.waitUntilClosed()
             queue.end(application, connection) { ended.yield(1) }
@@ -81,7 +86,9 @@ extension Application {
         exit(1)
     }
 
-    /// Nil without a home directory: there is nothing to restore then, and nothing is saved.
+    /// Returns the file of the handler's state.
+    ///
+    /// The result is nil if there is no home directory. The handler then neither restores nor saves a state.
     private static func stateFile(of identifier: BusName) -> StateFile? {
         var environment: [String: String] = [:]
         for name in ["XDG_STATE_HOME", "HOME"] { environment[name] = getenv(name).map { String(cString: $0) } }
@@ -96,10 +103,12 @@ extension Application {
 }
 
 extension EventQueue {
-    /// How long a handler may take to end ("App Termination": five seconds).
+    /// The time limit for the end of a handler ("App Termination": five seconds).
     private static let endTimeout = Duration.seconds(5)
 
-    /// Ends the handler after the events that have arrived; a delegate that does not return cannot hold it up for ever.
+    /// Ends the handler after the events that have already arrived.
+    ///
+    /// The process exits with status 1 at the time limit, so a delegate that does not return cannot prevent the end.
     fileprivate func end(
         _ application: Application,
         _ connection: Connection,
@@ -110,23 +119,24 @@ extension EventQueue {
         finish {
             await EventQueue.refuseMore(as: application.identifier, connection)
             await application.handle(.terminate)
-            // Answers that were given are written before the process ends.
+            // Closing the connection first writes the answers that were given.
             await connection.close()
             ended()
         }
     }
 
-    /// Gives the name back, and returns when every URL that the router sent to this process has arrived and been refused.
+    /// Releases the bus name, and returns when every URL that the router sent to this process has arrived and been
+    /// refused.
     ///
-    /// The router hears that the name is free before it answers the ping, and sends nothing here after that. So what it has
-    /// sent arrives before its answer, and no URL is lost in a process that is about to end.
+    /// The router learns that the name is free before it answers the ping, and then sends no more URLs to this process.
+    /// All earlier URLs therefore arrive before the answer, and no URL is lost in a process that is about to end.
     private static func refuseMore(as name: BusName, _ connection: Connection) async {
         let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
         do throws(CallError) {
             try await connection.releaseName(name)
             _ = try await connection.call(PeerInterface.ping, on: router, Empty(), timeout: .seconds(1))
         } catch {
-            // Without a bus, or without a router, nobody sends anything.
+            // Without a bus or a router, no process sends URLs.
         }
     }
 }
