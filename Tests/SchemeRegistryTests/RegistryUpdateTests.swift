@@ -78,7 +78,7 @@ import Testing
             let elsewhere = schemes.filter {
                 before.handlers(claiming: $0).first?.id != made.handlers(claiming: $0).first?.id
             }
-            #expect(registry.schemes(Set(changed.flatMap(\.schemes)), thatGoElsewhereThanIn: before) == elsewhere)
+            #expect(registry.schemes(Set(changed.flatMap(\.schemes)), withWinnersOtherThanIn: before) == elsewhere)
         }
     }
 

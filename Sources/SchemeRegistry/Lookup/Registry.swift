@@ -104,7 +104,7 @@ public struct Registry: Sendable {
     }
 
     /// Those of some schemes whose URLs, if they have no host, go elsewhere than in another registry; in byte order.
-    public func schemes(_ some: Set<Scheme>, thatGoElsewhereThanIn other: Registry) -> [Scheme] {
+    public func schemes(_ some: Set<Scheme>, withWinnersOtherThanIn other: Registry) -> [Scheme] {
         some.filter { destination(of: $0) != other.destination(of: $0) }.sorted()
     }
 
