@@ -1,9 +1,9 @@
 extension HandlerManifest {
-    /// Reads the keys of a property list.
+    /// Decodes a manifest from a property list.
     ///
-    /// Everything that is wrong is reported, in the order of the keys' declaration, not only the first mistake.
+    /// All errors are reported, not only the first one, in the order in which the keys are declared.
     ///
-    /// - Returns: the manifest, or `nil` if there is any problem: nothing is half registered.
+    /// - Returns: the manifest, or `nil` if there is any problem, so that no handler is registered incompletely.
     static func decode(_ list: PropertyListValue) -> (manifest: HandlerManifest?, problems: [ManifestProblem]) {
         guard case .dictionary(let keys) = list else {
             return (nil, [ManifestProblem(key: nil, reason: "is \(list.typeName), not a dictionary")])

@@ -1,22 +1,26 @@
 public import Desktop
 
 extension Registry {
-    /// What gets a URL, or `nil` if nothing claims it.
+    /// Returns the claimant that gets a URL, or `nil` if nothing claims the URL.
     ///
-    /// The handler of a fixed scheme comes first, then what the user chose for the scheme, then the longest of the hosts
-    /// that match, then the directory of the higher precedence; there a handler comes before an application. Handlers
-    /// among themselves go by the date of their registration and their id, applications by the desktop's own order.
+    /// The rules apply in this order: the handler of a fixed scheme, the user's default for the scheme, the longest
+    /// matching host, the directory with the higher precedence, and a handler before an application. Handlers are then
+    /// ordered by the date of their registration and by id, and applications by the desktop's own order.
     public func winner(for scheme: Scheme, host: String?) -> Claimant? {
         guard applications.concern(scheme) else { return handler(for: scheme, host: host).map(Claimant.handler) }
         return claims(for: scheme, host: host).first?.claimant
     }
 
-    /// Everything that could have a URL, what gets it first.
+    /// Returns every candidate for a URL; the winner comes first.
     ///
-    /// A handler that asks for hosts which do not match is no candidate. One that claims the URL twice is there once, by
-    /// its longest host.
+    /// A handler whose hosts do not match is not a candidate. A handler that claims the URL twice is listed once, with
+    /// its longest matching host.
     ///
-    /// - Parameter id: the one that whoever opens the URL asks for, if any: no other gets it, even if that one does not claim it.
+    /// - Parameters:
+    ///   - scheme: the URL's scheme.
+    ///   - host: the host as written in the URL; `nil` if the URL has no host.
+    ///   - id: the claimant that the sender asks for, if any. No other claimant then gets the URL, even if this
+    ///     claimant does not claim the URL.
     public func candidates(for scheme: Scheme, host: String?, asking id: String? = nil) -> [Candidate] {
         var claims = claims(for: scheme, host: host)
         if let id {
@@ -43,15 +47,16 @@ extension Registry {
         }
     }
 
-    /// The ids of all that claims a scheme, whatever the host: what a URL without one goes to first, then the others.
+    /// Returns the ids of all claimants of a scheme, whatever the host. The winner for a URL without a host comes
+    /// first.
     public func claimants(of scheme: Scheme) -> [String] {
         let claims = claims(for: scheme, host: nil).map(\.claimant.id)
         return claims + handlers(claiming: scheme).map(\.id.rawValue).filter { !claims.contains($0) }
     }
 
-    /// The application behind a handler without a program: the desktop's own choice for the scheme.
+    /// Returns the application behind a handler without a program, which is the desktop's own choice for the scheme.
     ///
-    /// - Throws: ``NoApplication``, if there is none, or it would lead back to the router.
+    /// - Throws: ``NoApplication`` if there is no application, or if the application would lead back to the router.
     public func application(for scheme: Scheme) throws(NoApplication) -> DesktopEntry {
         guard let entry = applications.desktopChoice(for: scheme) else { throw .none(scheme) }
         guard !entry.isOwn else { throw .own(scheme, entry.id) }
@@ -72,7 +77,7 @@ extension Registry {
             chosen.isUserDefault = true
             claims.append(chosen)
         }
-        // Each of the two has an order of its own, so the heads decide.
+        // Each of the two lists has its own order, so only the first elements are compared.
         while let handler = handlers.first, let application = applications.first {
             let handlerIsFirst = handler.host != nil || handler.claimant.precedence <= application.claimant.precedence
             claims.append(handlerIsFirst ? handlers.removeFirst() : applications.removeFirst())
@@ -80,7 +85,7 @@ extension Registry {
         return claims + handlers + applications
     }
 
-    /// The first of the desktop's defaults that may have the URL.
+    /// Returns the first of the desktop's defaults that claims the URL.
     private func userDefault(for scheme: Scheme, among claims: ArraySlice<Claim>) -> Claim? {
         for choice in applications.defaults(for: scheme) {
             let chosen = claims.first { claim in
@@ -96,14 +101,14 @@ extension Registry {
     }
 }
 
-/// Why a scheme of the system's has no application.
+/// The reason why a scheme of the system has no application.
 public enum NoApplication: Error, Hashable, CustomStringConvertible {
-    /// Nothing that is installed opens it.
+    /// No installed application opens the scheme.
     case none(Scheme)
     /// The desktop's default is openurl itself.
     case own(Scheme, DesktopFileID)
 
-    /// What is wrong and what to do.
+    /// The error, and how to correct it.
     public var description: String {
         switch self {
         case .none(let scheme):
@@ -119,13 +124,13 @@ public enum NoApplication: Error, Hashable, CustomStringConvertible {
 /// One claim on a URL.
 private struct Claim {
     let claimant: Claimant
-    /// The pattern by which a handler claims it; `nil` for any host.
+    /// The pattern by which a handler claims the URL; `nil` for any host.
     let host: HostPattern?
     var isUserDefault = false
-    /// Whether it is the one that is asked for.
+    /// Whether the sender asks for this claimant.
     var isRequested = false
 
-    /// The rule that put the first of two claims before the second.
+    /// Returns the rule that put the first claim before the second.
     static func decidingRule(_ first: Claim, _ second: Claim) -> WinningRule {
         if first.isRequested != second.isRequested { return .request }
         if first.claimant.isFixed != second.claimant.isFixed { return .fixedScheme }
@@ -134,7 +139,8 @@ private struct Claim {
         if first.host != second.host { return .host }
         guard case .handler(let left) = first.claimant, case .handler(let right) = second.claimant else {
             if first.claimant.precedence < second.claimant.precedence { return .directory }
-            // An application of an earlier directory is behind the handler only where the desktop has it behind another one.
+            // An application of an earlier directory comes after a handler only if the desktop puts another application
+            // before it.
             return first.claimant.precedence == second.claimant.precedence ? .kind : .association
         }
         // Handlers of one registry differ in their ids at least.
