@@ -13,6 +13,7 @@ struct ClaimTable: Sendable {
     /// Reserves capacity for a total number of schemes.
     mutating func reserveCapacity(_ count: Int) {
         guard count > Self.partCount else { return }
+        // The parts are only about equally large, so each part gets an eighth more than the average.
         for part in parts.indices { parts[part].reserveCapacity(count / Self.partCount * 9 / 8) }
     }
 

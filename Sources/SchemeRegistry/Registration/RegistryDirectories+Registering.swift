@@ -1,15 +1,19 @@
 import Desktop
 
 extension RegistryDirectories {
-    /// Registers a bundle or a bare manifest for the user: links it into the user's directory under its id.
+    /// Registers a bundle or a bare manifest for the user, by a link in the user's directory that is named after the
+    /// handler's id.
     ///
-    /// Checks it first. The link takes its place in one step, so a crash leaves the old state or the new. What was
-    /// registered before under the same id is replaced if it is a link, and left alone otherwise. Blocks on files.
+    /// The manifest is checked first. The link takes its place in one step, so a crash leaves either the old state or
+    /// the new state. An earlier registration with the same id is replaced if it is a link; otherwise it is left
+    /// unchanged. The function blocks while it reads and writes files.
     ///
     /// - Parameters:
-    ///   - path: absolute; `Name.app` or `Name.plist`. The link leads to this very path, whatever links it goes through.
-    ///   - registry: what the directories hold, for the conflicts; it is not changed, so load a new one afterwards.
-    /// - Returns: the handler, what changed, and who else claims its schemes.
+    ///   - path: the absolute path of a `Name.app` or a `Name.plist`. The link leads to this exact path, even if the
+    ///     path goes through other links.
+    ///   - registry: the current registry, used to find conflicts. The registry is not changed: load a new one
+    ///     afterwards.
+    /// - Returns: the handler, the change, and the handlers that claim the same schemes.
     /// - Throws: ``RegistrationError``.
     public func register(_ path: String, in registry: Registry) throws(RegistrationError) -> Registration {
         guard path.hasPrefix("/") else { throw .relativePath(path) }
@@ -26,11 +30,11 @@ extension RegistryDirectories {
         if let previous, previous.isFixed { throw .fixedHandler(id) }
         let directory = LinkDirectory(path: user)
         let entryName = path.split(separator: "/").last.map(String.init) ?? ""
-        // Hidden names are not looked at there.
+        // The directory's loader ignores hidden names, so a hidden name needs a link like any other path.
         if !entryName.hasPrefix("."),
             try changing({ () throws(LinkDirectory.Failure) in try directory.contains(path) })
         {
-            // What stands in the directory is registered by that, if its name is right.
+            // An entry that already stands in the directory needs no link, if its name is right.
             let (handler, warnings) = try read(target, named: entryName)
             return registration(of: handler, change: .unchanged, warnings: warnings, in: registry)
         }
@@ -45,13 +49,14 @@ extension RegistryDirectories {
         return registration(of: handler, change: change, warnings: warnings, in: registry)
     }
 
-    /// Takes the user's registration of a handler back: removes exactly the link that registered it.
+    /// Removes the user's registration of a handler: the links that declare the handler, and nothing else.
     ///
-    /// A handler of a system directory with the same id is in force again after that. Blocks on files.
+    /// If a system directory has a handler with the same id, that handler is in force again. The function blocks while
+    /// it reads and writes files.
     ///
     /// - Parameters:
-    ///   - id: the handler's.
-    ///   - registry: what the directories hold; it is not changed, so load a new one afterwards.
+    ///   - id: the handler's id.
+    ///   - registry: the current registry. The registry is not changed: load a new one afterwards.
     /// - Throws: ``UnregistrationError``.
     public func unregister(_ id: BundleIdentifier, from registry: Registry) throws(UnregistrationError) {
         let registered = registry[id]
@@ -101,7 +106,7 @@ extension RegistryDirectories {
         warnings: [Diagnostic],
         in registry: Registry
     ) -> Registration {
-        // A registry of this handler and of those that claim one of its schemes says all there is to say about it.
+        // Only this handler and the claimants of its schemes can be part of a conflict, so a small registry is enough.
         let rivals = Set(handler.schemes.flatMap { registry.handlers(claiming: $0) }).filter { $0.id != handler.id }
         let around = Registry(handlers: rivals + [handler], diagnostics: warnings)
         return Registration(
@@ -114,7 +119,7 @@ extension RegistryDirectories {
 }
 
 extension UnregistrationError {
-    /// Why there is nothing of the user's to remove.
+    /// Returns the reason why the user has no registration to remove.
     fileprivate static func absent(_ id: BundleIdentifier, _ registered: Handler?) -> UnregistrationError {
         guard let registered, registered.scope == .system else { return .unknown(id) }
         return .systemHandler(id, entry: registered.entry)

@@ -1,21 +1,21 @@
 public import Desktop
 
-/// Why a user's choice for a scheme was not noted.
+/// The reason why a user's choice for a scheme was not saved.
 public enum DefaultError: Error, Hashable, CustomStringConvertible {
-    /// The text is no scheme.
+    /// The text is not a scheme.
     case badScheme(String, Scheme.ParseError)
-    /// Nothing of the name is installed.
+    /// No handler or application has this name.
     case unknown(String)
-    /// The handler does not claim the scheme, or may not as it is the system's.
+    /// The handler does not claim the scheme, or the handler is a system handler without a program.
     case notClaimed(BundleIdentifier, Scheme)
     /// The desktop has no entry that stands for the handler.
     case notPublished(BundleIdentifier)
-    /// There is no place for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
+    /// There is no directory for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
     case noConfigurationDirectory
-    /// The file was not written.
+    /// The file could not be written.
     case file(DesktopWriteError)
 
-    /// What is wrong and what to do.
+    /// The error, and how to correct it.
     public var description: String {
         switch self {
         case .badScheme(let text, let error): "the scheme '\(printable(text))' \(error)"
@@ -32,11 +32,14 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
 }
 
 extension Registry {
-    /// Writes the user's choice for a scheme to `mimeapps.list`, where the desktop and other programs find it too.
+    /// Writes the user's choice for a scheme to `mimeapps.list`, which the desktop and other programs also read.
     ///
-    /// Blocks on files; load the applications again afterwards.
+    /// The function blocks while it reads and writes files. Load the applications again afterwards.
     ///
-    /// - Parameter id: a handler's, or the name of a desktop file; empty takes the choice back.
+    /// - Parameters:
+    ///   - id: the id of a handler, or the name of a desktop file. An empty id removes the choice.
+    ///   - scheme: the scheme.
+    ///   - directories: the desktop's directories.
     public func setDefault(
         _ id: String,
         for scheme: String,
