@@ -66,7 +66,7 @@ public struct RegistryLoader: Sendable {
         return takeFound()
     }
 
-    /// Applies one registration in the user's directory, and checks nothing else. This makes the handler available
+    /// Applies one registration in the user's directory, and checks nothing else. The handler is then available
     /// immediately; ``update()`` finds any other change.
     ///
     /// - Parameter handler: the registered handler, whose manifest is not read again.

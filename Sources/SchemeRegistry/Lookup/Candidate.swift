@@ -15,7 +15,8 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     case kind
     /// The application that comes first in the desktop's own order wins.
     ///
-    /// An application also loses by this rule to a handler that comes before a preceding application.
+    /// By this rule an application also loses to a handler, if the desktop prefers another application that the
+    /// handler comes before.
     case association
     /// The earliest registration wins.
     case registrationDate

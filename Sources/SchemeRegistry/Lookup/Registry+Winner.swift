@@ -4,8 +4,9 @@ extension Registry {
     /// Returns the claimant that gets a URL, or `nil` if nothing claims the URL.
     ///
     /// The rules apply in this order: the handler of a fixed scheme, the user's default for the scheme, the longest
-    /// matching host, the directory with the higher precedence, and a handler before an application. Handlers are then
-    /// ordered by the date of their registration and by id, and applications by the desktop's own order.
+    /// matching host, and the directory with the higher precedence. Within directories of the same precedence, a
+    /// handler comes before an application. Handlers are then ordered by the date of their registration and by id, and
+    /// applications by the desktop's own order.
     public func winner(for scheme: Scheme, host: String?) -> Claimant? {
         guard applications.concern(scheme) else { return handler(for: scheme, host: host).map(Claimant.handler) }
         return claims(for: scheme, host: host).first?.claimant

@@ -36,10 +36,10 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
 /// The limits on the property lists that reach the decoder.
 ///
 /// `PropertyListDecoder` trusts its input. A container that contains itself, or 10,000 nested containers, overflow the
-/// stack. A list of 60 arrays, each with 16 references to the next array, keeps it busy forever. Every level of
-/// dictionaries multiplies its running time. The checks therefore run before the decoder. The limit on containers also
-/// bounds the depth, whatever structure the decoder finds in the text. The limits on values and bytes bound the effect
-/// of shared references.
+/// stack. A list of 60 arrays, each with 16 references to the next array, keeps the decoder busy forever. Every level
+/// of dictionaries multiplies the running time. The checks therefore run before the decoder. The limit on containers
+/// also bounds the depth, whatever structure the decoder finds in the text. The limits on values and bytes bound the
+/// effect of shared references.
 enum PropertyListLimits {
     /// The maximum number of arrays and dictionaries. A container counts once for every reference to it.
     ///

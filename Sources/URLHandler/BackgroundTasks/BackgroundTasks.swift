@@ -14,8 +14,8 @@ extension Application {
     ///
     /// - Parameters:
     ///   - name: a description of the work, for a person who looks at the running tasks.
-    ///   - expirationHandler: a function that stops the work and ends the task. It is called on the main actor when the
-    ///     time is nearly over, at most once, and not after the task has ended.
+    ///   - expirationHandler: a function that stops the work and ends the task. The function is called on the main
+    ///     actor when the time is nearly over, at most once, and not after the task has ended.
     /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``.
     public func beginBackgroundTask(
         named name: String,
