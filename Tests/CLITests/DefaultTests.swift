@@ -2,9 +2,9 @@ import Foundation
 import PrivateBus
 import Testing
 
-/// `openurl default`: against a stand-in what it prints, and against a real router what it does.
+/// `openurl default`: the output with a stand-in router, and the effect with a real router.
 @Suite struct DefaultTests {
-    // MARK: What it prints
+    // MARK: Output
 
     @Test func choosesAndShows() async throws {
         try await StandInRouter.with { router in
@@ -18,12 +18,12 @@ import Testing
             let reset = try await openurl(["default", "--reset", "todo"], on: router)
             #expect(reset.status == 0)
             #expect(reset.output == "com.acme.first\n")
-            // Showing chooses nothing.
+            // Showing the default does not change the choice.
             #expect(await router.choices == ["todo=com.acme.todolist", "todo="])
         }
     }
 
-    /// One value is no table: a person gets what a program gets, without colours.
+    /// The output is a single value and not a table, so a terminal gets the same text as a program, without colours.
     @Test(arguments: [[:], ["NO_COLOR": "1"]]) func aTerminalChangesNothing(_ variables: [String: String]) async throws
     {
         try await StandInRouter.with { router in
@@ -113,9 +113,9 @@ import Testing
         #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
     }
 
-    // MARK: What it does
+    // MARK: Effect
 
-    /// Runs a test on a bus that starts a real router, with the applications `one` and `two` for the scheme `todo`.
+    /// Runs a test on a bus that starts a real router. The applications `one` and `two` claim the scheme `todo`.
     private func withRouter(_ body: ([String: String], URL) async throws -> Void) async throws {
         let bus = try await PrivateBus { directory in
             let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
@@ -126,7 +126,7 @@ import Testing
                 let text = (["[Desktop Entry]"] + keys).joined(separator: "\n")
                 try applications.appending(path: "\(name).desktop").write(text + "\n")
             }
-            // Its log is not this test's output.
+            // The router's log must not appear in the output of this test.
             let command = "/bin/sh -c \"exec '\(product("openurld").path)' 2> /dev/null\""
             try services.appending(path: "org.openurl.Router1.service")
                 .write("[D-BUS Service]\nName=org.openurl.Router1\nExec=\(command)\n")
@@ -151,7 +151,7 @@ import Testing
                     "loses\tone.desktop\texec\t–\tthe user's default comes first",
                 ]
             )
-            // The user may choose what does not claim the scheme.
+            // The user may choose an application that does not claim the scheme.
             #expect(
                 try await openurl("default", "new", "two.desktop", environment: environment).output == "two.desktop\n"
             )

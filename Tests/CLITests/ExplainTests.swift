@@ -1,7 +1,7 @@
 import OpenURLBus
 import Testing
 
-/// `openurl explain`.
+/// Tests of `openurl explain`.
 @Suite struct ExplainTests {
     @Test func aProgramGetsTheColumnsSeparatedByTabs() async throws {
         try await StandInRouter.with { router in
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// Without colours, whether or not the environment asks for that.
+    /// The output has no colours, even if the environment allows colours.
     @Test(arguments: [[:], ["NO_COLOR": "1"], ["NO_COLOR": "", "TERM": "xterm-256color"]])
     func aPersonGetsAlignedColumns(_ variables: [String: String]) async throws {
         try await StandInRouter.with { router in

@@ -1,6 +1,6 @@
 import Testing
 
-/// `openurl activate`, `background`, `suspend` and `terminate`.
+/// Tests of `openurl activate`, `background`, `suspend` and `terminate`.
 @Suite struct LifecycleTests {
     @Test(arguments: [
         (["activate"], "activate"), (["activate", "--background"], "wake"), (["background"], "background"),

@@ -1,6 +1,6 @@
 import Testing
 
-/// `openurl --queue` and `openurl queue`.
+/// Tests of `openurl --queue` and `openurl queue`.
 @Suite struct QueueTests {
     @Test func storesAURL() async throws {
         try await StandInRouter.with { router in
