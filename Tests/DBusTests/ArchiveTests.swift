@@ -3,7 +3,7 @@ import Testing
 
 @testable import DBus
 
-/// Bodies as bytes in a file.
+/// Message bodies that are stored as bytes, for example in a file.
 @Suite struct ArchiveTests {
     @Test func aBodyComesBackAsItWas() throws {
         let body = Arguments("a:b", ["k": Value.array([.uint32(7)], of: "u"), "e": .array([], of: "(sv)")])

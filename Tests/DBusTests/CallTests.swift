@@ -153,7 +153,8 @@ import Testing
             let calls = (0..<100).map { _ in
                 Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
             }
-            // Answered after the others were sent: the bus keeps a connection's order.
+            // The bus keeps the order of a connection's messages, so this answer proves that the other messages were
+            // sent.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
             pair.bus.stop()
             for call in calls {

@@ -33,11 +33,11 @@ import Testing
                 _ = try await connection.signals(Echo.played)
                 weakly = connection
                 await connection.close()
-                // Nothing is exported any more, so nothing can hold it.
+                // A closed connection exports nothing, so this export does not keep the connection alive.
                 await connection.export([holding], at: "/")
             }
             try await openAndClose()
-            // What was closed goes with the turn that closed it.
+            // The connection frees a closed object in the loop's turn that closed the object.
             for _ in 0..<10 where weakly != nil { await pair.client.loop.run {} }
             #expect(weakly == nil)
         }

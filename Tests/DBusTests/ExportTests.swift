@@ -35,7 +35,7 @@ import Testing
                     try await client.call(Self.hold, on: Self.object, Arguments(text, []), timeout: nil)
                 }
                 await #expect(throws: large) { try await calls[1].value }
-                // What has its answer is not counted any more.
+                // An answered call no longer counts towards the limit.
                 for _ in 0..<5 {
                     #expect(try await client.call(Echo.string, on: Echo.object, "x") == "x")
                 }
@@ -64,7 +64,7 @@ import Testing
                 }
                 let many = Self.refusal("calls that wait for an answer hold too many descriptors")
                 await #expect(throws: many) { try await calls[1].value }
-                // Two more are within the limit, and free again once they have their answer.
+                // Two more descriptors stay within the limit. An answer frees the descriptors of its call.
                 for _ in 0..<5 {
                     try await client.call(Echo.descriptor, on: Echo.object, pipe.writeEnd)
                 }

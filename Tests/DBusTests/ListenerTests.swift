@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-/// A listener in a directory that everybody may enter.
+/// Runs `body` with a listener in a directory that every user may enter.
 private func withListener(
     authenticationTime: Duration,
     _ body: (PeerListener, AsyncStream<Connection>) async throws -> Void
@@ -40,7 +40,7 @@ private func withListener(
             #expect(await iterator.next()?.waitUntilClosed() == .unauthenticated)
             let other = try await Connection.open(peer: listener.address, on: EventLoop())
             let server = try #require(await iterator.next())
-            // One that has said hello stays.
+            // A client that has authenticated stays connected.
             await server.endUnlessAuthenticated(within: .zero)
             #expect(try await other.call(Echo.string, on: RemoteObject(nil, Echo.path), "a") == "a")
             await other.close()
@@ -68,7 +68,7 @@ private func withListener(
             let text = output.fileHandleForReading.readDataToEndOfFile()
             process.waitUntilExit()
             #expect(String(decoding: text, as: UTF8.self) == "0\n")
-            // The first that was accepted is this one.
+            // The first accepted connection belongs to this client.
             let own = try await Connection.open(peer: listener.address, on: EventLoop())
             var iterator = accepted.makeAsyncIterator()
             #expect(await iterator.next()?.peerCredentials?.uid == 0)
@@ -78,7 +78,7 @@ private func withListener(
     }
 
     @Test func withoutDescriptorsTheListenerWaits() async {
-        // In a child, whose descriptors and time are its own.
+        // A child process has its own descriptors and its own CPU time.
         await #expect(processExitsWith: .success) {
             try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
                 let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -88,7 +88,7 @@ private func withListener(
                 while let next = Optional(dup(descriptor)), next >= 0 { taken.append(next) }
                 let before = clock()
                 #expect(connectSocket(descriptor, to: socketPath(listener.address)))
-                // Half a second in which the loop may do what it wants.
+                // The loop is free for half a second.
                 await withCheckedContinuation { continuation in
                     listener.loop.execute {
                         listener.loop.schedule(at: .now + .milliseconds(500)) { continuation.resume() }

@@ -2,11 +2,11 @@ import CDBus
 import DBus
 import Testing
 
-/// Each rule beside libdbus's own, on the same input.
+/// Each rule of the names, compared with libdbus on the same input.
 @Suite struct NameTests {
     private static let rounds = 4000
 
-    /// - Parameter isStricter: where the specification says no and libdbus yes.
+    /// - Parameter isStricter: Whether the specification refuses a text that libdbus accepts.
     private func compare<Name: ValidatedName>(
         _ type: Name.Type,
         alphabet: String,
@@ -40,7 +40,7 @@ import Testing
             BusName.self,
             alphabet: "aZ_09-.:.b",
             examples: Self.boundaries + [":", ":a", ":1.0", "a.-", "-.a", "é.a"],
-            // libdbus takes a unique name of one element, or of an empty one.
+            // libdbus accepts a unique name with only one element or with an empty element.
             isStricter: { $0.hasPrefix(":") }
         ) {
             dbus_validate_bus_name($0, nil) != 0
@@ -84,7 +84,7 @@ import Testing
             Signature.self,
             alphabet: "ybnqiuxtdsogvaaaaa(){}sv",
             examples: examples,
-            // libdbus counts only arrays that follow one another.
+            // libdbus counts only directly nested arrays.
             isStricter: { text in text.utf8.count { $0 == UInt8(ascii: "a") } > 32 }
         ) {
             dbus_signature_validate($0, nil) != 0

@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-/// A listener in a directory of its own, and a connection to it.
+/// Runs `body` with a listener in a temporary directory and a connection to the listener.
 func withPeers(
     limits: ConnectionLimits = ConnectionLimits(),
     maximumConnections: Int = 256,
@@ -50,7 +50,7 @@ func withPeers(
         try await withPeers { _, client, _ in
             #expect(client.uniqueName == nil)
             #expect(try await client.call(Echo.string, on: Self.object, "ß") == "ß")
-            // Nobody vouches for a sender here.
+            // Without a bus no sender is verified.
             #expect(try await client.call(Echo.sender, on: Self.object, Empty()) == "")
             #expect(try await client.get(Echo.volume, on: Self.object) == 5)
             await #expect(throws: CallError.remote(RemoteError("a.b", "c"))) {
@@ -149,7 +149,7 @@ func withPeers(
         limits.bodyBytes = 2 << 20
         try await withPeers(limits: limits) { listener, client, _ in
             #expect(try await client.call(Echo.string, on: Self.object, "") == "")
-            // The other end's thread does nothing until it reads a byte.
+            // The thread at the other end blocks until it reads a byte.
             let gate = try Pipe()
             listener.loop.execute {
                 var byte: UInt8 = 0

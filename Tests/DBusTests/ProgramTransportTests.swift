@@ -6,9 +6,10 @@ import Testing
 
 @testable import DBus
 
-/// Buses that are reached through a program's standard input and output (`unixexec:`).
+/// Buses that a client reaches through the standard input and output of a program (`unixexec:`).
 ///
-/// Each in a child: libdbus never collects the processes that it starts, and this process waits for its own.
+/// Each test runs in a child process. libdbus never reaps the processes that it starts, but the test process waits for
+/// its children.
 @Suite struct ProgramTransportTests {
     @Test func aBusIsReachedThroughAProgram() async {
         await #expect(processExitsWith: .success) {
@@ -62,9 +63,10 @@ import Testing
     }
 }
 
-/// A bus's address by way of the program that systemd's tools use for buses of other machines.
+/// Returns a bus address that goes through `systemd-stdio-bridge`, the program that systemd's tools use for the buses
+/// of other machines.
 private func bridge(to bus: PrivateBus) throws -> BusAddress {
-    // Without what follows the socket's path, which is the bus's identifier.
+    // The identifier of the bus follows the path of the socket and is not part of the path.
     let path = bus.address.prefix { $0 != "," }
     let escaped = try #require(dbus_address_escape_value("--bus-path=\(path)"))
     defer { dbus_free(escaped) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DBus
 
-/// The accepted end of a connection that a ``RawPeer`` has made.
+/// Runs `body` with the accepted end of a connection from a ``RawPeer``.
 private func withRawPeer(
     queuedBytes: Int,
     _ body: (PeerListener, Connection, RawPeer) async throws -> Void
@@ -36,7 +36,7 @@ private let text = String(repeating: "x", count: 50_000)
                     sent += 1
                 }
                 let waiter = Task { await server.waitForRoom() }
-                // While the loop stands still everything on the way is taken, and libdbus gets something to answer.
+                // While the loop is blocked, the peer reads all bytes in transit and sends libdbus messages to answer.
                 let gate = try Pipe()
                 listener.loop.execute {
                     var byte: UInt8 = 0

@@ -129,7 +129,7 @@ import Testing
             )
             let object = RemoteObject(Echo.name, "/order")
             let client = pair.client
-            // All are sent before the first is waited for, in the order of their numbers.
+            // The caller sends all calls in the order of their numbers before it waits for the first answer.
             let calls = await Caller(client).inOrder(0..<500) { try await client.call(method, on: object, $0) }
             for (number, call) in calls.enumerated().dropFirst() {
                 #expect(try await call.value == UInt32(number))
@@ -225,12 +225,12 @@ import Testing
     }
 }
 
-/// Runs a program on a bus and returns what it printed.
+/// Runs a program on a bus and returns its output.
 func run(_ command: [String], on bus: PrivateBus) throws -> String {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = command
-    // Whatever the machine's language is, GLib's tools take and print UTF-8.
+    // With this locale GLib's tools read and print UTF-8 on every machine.
     process.environment = bus.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
     let output = Foundation.Pipe()
     process.standardOutput = output

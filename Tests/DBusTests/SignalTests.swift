@@ -59,7 +59,7 @@ import Testing
             try await emit(pair.client, "/a", "x", 1)
             try await emit(pair.client, "/a/bc", "it's", 2)
             try await emit(pair.client, "/a/b/c", "x", 3)
-            // Both connections' signals reach the subscriber, in the order in which the bus got them.
+            // The subscriber gets the signals of both connections in the order in which the bus received them.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
             try await emit(pair.service, "/a/b", "x", 4)
             try await emit(pair.service, "/end", "it's", 5)
@@ -79,7 +79,7 @@ import Testing
             for number in 0..<10 as Range<UInt32> {
                 try await pair.service.emit(Echo.played, from: "/", Arguments("", number))
             }
-            // The answer comes after the signals.
+            // The answer arrives after the signals.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
             var iterator = signals.makeAsyncIterator()
             let first = try #require(await iterator.next())
@@ -212,7 +212,7 @@ import Testing
             try await pair.service.releaseName(name)
             var iterator = events.makeAsyncIterator()
             for expected in [1, 2, 3, 1, 3] { #expect(await iterator.next() == expected) }
-            // An end that comes twice takes nobody else's watch away.
+            // Ending a watch twice does not end another watch.
             for watch in [first, first, id, last] { try await client.unwatchName(watch) }
             let next = try await client.watchName(name) { _, _ in log.yield(4) }
             for watch in [first, id, last] { try await client.unwatchName(watch) }
@@ -250,7 +250,7 @@ import Testing
 }
 
 extension Connection {
-    /// Returns when what was given to the loop before has run.
+    /// Returns after the loop has run all earlier jobs.
     func turn() async {
         await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DBus
 
-// Rows 42 to 53: what a connection refuses, and its end.
+// Rows 42 to 53: refusals of a connection, and its end.
 extension TrapTests {
     @Test("42: the path that libdbus keeps for itself (dropped)")
     func reservedPath() async throws {
@@ -56,7 +56,7 @@ extension TrapTests {
         }
     }
 
-    // As row 7: an array of booleans is a `[Bool]`.
+    // The type of an array of booleans is `[Bool]`, as in row 7.
     @Test("46: an array of booleans that are neither 0 nor 1 (abort)")
     func booleans() throws {
         #expect(try roundTrip([true, false, true]) == [true, false, true])
@@ -66,7 +66,7 @@ extension TrapTests {
         #expect(refusal(of: liar) == .inconsistentValue)
     }
 
-    // Serials are the module's own, and nobody else sets one.
+    // The module chooses every serial; a program cannot set one.
     @Test("47: the serial 0 (accepted)")
     func serials() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -108,8 +108,8 @@ extension TrapTests {
         }
     }
 
-    // Whoever opens a container closes it: what goes in is written by a closure, and the writer of the container cannot
-    // leave it. The nearest is a closure that fails in the middle, which gives the container up, once.
+    // A closure writes the contents of a container, and the module closes the container after the closure. The closest
+    // test is a closure that fails in the middle, which abandons the container once.
     @Test("49: closing a container twice (abort)")
     func containerClosedTwice() throws {
         #expect(refusal(of: [["a"], ["b\0"]]) == .nulInString)
@@ -133,7 +133,8 @@ extension TrapTests {
                 }
             ) == .inconsistentValue
         )
-        // Whoever catches the refusal and goes on does not get it sent without: `WriterTests` has more of these.
+        // A program that catches the refusal and continues cannot send the rest of the message. `WriterTests` has more
+        // such cases.
         let careless = Liar<[String]> { (w) throws(MessageEncodingError) in
             do throws(MessageEncodingError) {
                 try w.appendArray(of: "s") { (w) throws(MessageEncodingError) in try w.append("b\0") }
@@ -144,7 +145,7 @@ extension TrapTests {
 
     @Test("51: a bus that goes away (the process ends)")
     func endOfTheBus() async {
-        // In a child, which says by its status that it lives.
+        // The child process proves with its exit status that it survived.
         await #expect(processExitsWith: .exitCode(51)) {
             try await withPair { (pair: Pair) async throws in
                 let blocking = try BlockingConnection(.address(pair.bus.address))
@@ -166,8 +167,8 @@ extension TrapTests {
         #expect(ErrorName("a." + element.dropLast()) != nil && ErrorName("a." + element) == nil)
     }
 
-    // An interface is always given. Without a destination a call goes to whoever is at the other end of the socket; the bus
-    // answers there what every program does, and nothing of its own.
+    // A call always names an interface. A call without a destination goes to the other end of the socket. There the bus
+    // answers the standard methods of every peer, but not its own methods.
     @Test("53: a call without destination (accepted)")
     func noDestination() async throws {
         let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")

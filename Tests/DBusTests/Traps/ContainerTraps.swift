@@ -2,14 +2,14 @@ import Testing
 
 @testable import DBus
 
-/// Reads a string where it promises an array.
+/// A value with the signature of an array that reads a string.
 private struct StringInsteadOfArray: DBusType {
     static var signature: Signature { "as" }
     init(from reader: inout MessageReader) throws(MessageDecodingError) { _ = try reader.readString() }
     func write(to writer: inout MessageWriter) throws(MessageEncodingError) {}
 }
 
-/// Reads an array where it promises a string.
+/// A value with the signature of a string that reads an array.
 private struct ArrayInsteadOfString: DBusType {
     static var signature: Signature { "s" }
     init(from reader: inout MessageReader) throws(MessageDecodingError) {
@@ -18,7 +18,7 @@ private struct ArrayInsteadOfString: DBusType {
     func write(to writer: inout MessageWriter) throws(MessageEncodingError) {}
 }
 
-/// Reads a body of one type as another, past no check but the signature's.
+/// Reads a body of one type as another type. The only check on the way is the comparison of signatures.
 private func read<Body: MessageBody, Content: MessageBody>(_ body: Body, as: Content.Type) throws -> Content {
     let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: 4096)
     return try Message.body(message.pointer, limit: .max)
@@ -50,7 +50,7 @@ extension TrapTests {
         }
     }
 
-    // The module has a table of its own.
+    // The module has its own table of type codes.
     @Test("34: asking about a type code that is none (abort)", arguments: ["Q", "aQ", "a{Qs}", "(Q)", "\u{0}", "é"])
     func unknownTypeCode(_ text: String) {
         #expect(Signature(text) == nil)
@@ -112,7 +112,7 @@ extension TrapTests {
 
     @Test("38: 70 variants in each other (dropped)")
     func nestedVariants() async throws {
-        // A value in that many variants, of which the body's is the outermost.
+        // Returns a value inside `depth` variants. The outermost variant belongs to the body.
         func nested(_ depth: Int) -> Value {
             (1..<depth).reduce(Value.byte(7)) { inner, _ in .variant(inner) }
         }
@@ -122,12 +122,12 @@ extension TrapTests {
             await #expect(throws: CallError.notSent(.tooDeep)) {
                 try await pair.client.call(Echo.values, on: Echo.object, [nested(70)])
             }
-            // The array is one more.
+            // The array adds one level.
             #expect(try await pair.client.call(Echo.values, on: Echo.object, [nested(62)]) == [nested(62)])
         }
     }
 
-    // No limit can be set above what D-Bus allows in one array, and it holds for the message as a whole.
+    // A limit above the D-Bus maximum of one array has no effect. The limit holds for the message as a whole.
     @Test("39: more than 64 MiB at once in an array (abort)")
     func arrayTooLarge() {
         var limits = ConnectionLimits()

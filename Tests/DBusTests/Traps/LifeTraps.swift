@@ -7,21 +7,21 @@ import Testing
 
 // Row 15 and rows 19 to 30: messages that were sent, replies, objects, connections, match rules.
 extension TrapTests {
-    // Answers are made by the module, to calls that have arrived; libdbus lets none in that has no serial.
+    // The module answers only calls that have arrived, and libdbus refuses a call without a serial.
     @Test("15: an answer to a call that has no serial (abort)")
     func answerWithoutSerial() async throws {
         try await withPeers { listener, client, _ in
             let peer = try RawPeer(listener.address)
             try peer.authenticate()
             #expect(peer.write(RawPeer.ping(0)))
-            // The end of the connection, and nothing before it.
+            // The connection ends without another message.
             #expect(peer.read(1) == nil)
             #expect(try await client.call(Echo.string, on: RemoteObject(nil, Echo.path), "a") == "a")
         }
     }
 
-    // A message exists from the call that makes it to the one that sends it; its writer is lent to `write(to:)` and cannot
-    // be kept. What can be used twice is a body, and that makes two messages.
+    // The module makes a message in the call that sends the message, and `write(to:)` cannot keep the writer. A program
+    // can send a body twice, which makes two messages.
     @Test("19: appending to a message that was sent (abort)")
     func messageSentTwice() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -51,7 +51,8 @@ extension TrapTests {
         }
     }
 
-    // The answer is what a call returns: there is none to take before it has come. The nearest is a call that is given up.
+    // A call returns its answer, so a program cannot take an answer early. The closest test is a call that the program
+    // abandons.
     @Test("21: taking an answer that has not come (abort)")
     func answerTooEarly() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -67,7 +68,7 @@ extension TrapTests {
         }
     }
 
-    // Objects are exported at an `ObjectPath`.
+    // An object is exported at an `ObjectPath`.
     @Test("22: an object at a path without a slash in front (abort)")
     func objectWithoutSlash() {
         #expect(ObjectPath(rawValue: "com/example") == nil)
@@ -89,7 +90,7 @@ extension TrapTests {
                 [ExportedInterface(other.interface, [.method(other) { _, _ in "b" }])],
                 at: Echo.path
             )
-            // Of the same interface the later one counts; another is added.
+            // A later export of the same interface replaces the earlier export. Another interface is added.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "A")
             #expect(try await pair.client.call(other, on: Echo.object, Empty()) == "b")
             let xml = try await pair.client.call(introspect, on: Echo.object, Empty())
@@ -97,7 +98,8 @@ extension TrapTests {
         }
     }
 
-    // Nobody counts references: a connection on a loop lives until it is closed, a blocking one closes itself.
+    // A program counts no references. A connection on a loop lives until a call closes the connection. A blocking
+    // connection closes itself.
     @Test("25: letting go of a connection that is open (abort)")
     func connectionLetGo() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -113,7 +115,7 @@ extension TrapTests {
         }
     }
 
-    // Each connection is its opener's own.
+    // Each connection is private to the program that opened it.
     @Test("26: closing a connection that is shared (abort)")
     func sharedConnectionClosed() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -127,7 +129,8 @@ extension TrapTests {
         }
     }
 
-    // A watch is named by what began it, and its end may be told twice. There is no filter to take away.
+    // The identifier of a watch comes from the call that began the watch, and ending a watch twice is allowed. The
+    // module has no filters to remove.
     @Test("27: taking away a filter that was never added (abort)")
     func neverAdded() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -139,7 +142,7 @@ extension TrapTests {
         }
     }
 
-    // Errors of libdbus do not leave the module; each of its calls has one of its own.
+    // The errors of libdbus stay inside the module, and each call of libdbus gets a new error.
     @Test("28: an error that is set already (abort)")
     func errorUsedTwice() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -155,7 +158,7 @@ extension TrapTests {
         }
     }
 
-    // As row 0: a match rule is made of names and of `String`.
+    // A match rule consists of names and of `String` values, as in row 0.
     @Test("29: a match rule that is no UTF-8 (abort)")
     func matchRuleInvalidUTF8() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -167,8 +170,8 @@ extension TrapTests {
         }
     }
 
-    // `MatchRule` has no place for a key of one's own, and its values are quoted. What the bus refuses all the same is an
-    // error, and nothing of it stays.
+    // `MatchRule` cannot hold unknown keys and quotes its values. A rule that the bus still refuses is an error and
+    // leaves no trace.
     @Test("30: a match rule with an unknown key (an error, or nothing at all)")
     func matchRuleRefused() async throws {
         try await withPair { (pair: Pair) async throws in

@@ -5,7 +5,7 @@ import Testing
 
 // Rows 0 to 18: strings, names and paths.
 extension TrapTests {
-    // No `String` holds invalid UTF-8: what is made from such bytes has replacement characters in their place.
+    // A `String` never holds invalid UTF-8. A string from invalid bytes has replacement characters instead.
     @Test(
         "0: a string that is no UTF-8 (abort)",
         arguments: [[0xFF], [0x61, 0xC3], [0xC0, 0x80], [0xF5, 0x80, 0x80, 0x80]]
@@ -16,7 +16,7 @@ extension TrapTests {
         #expect(try roundTrip(repaired) == repaired)
     }
 
-    // No `String` holds half of a surrogate pair either.
+    // A `String` never holds half of a surrogate pair.
     @Test("1: a surrogate in a string (abort)", arguments: [[0xED, 0xA0, 0x80], [0xED, 0xBF, 0xBF]])
     func surrogate(_ bytes: [UInt8]) throws {
         #expect(String(validating: bytes, as: UTF8.self) == nil)
@@ -45,19 +45,19 @@ extension TrapTests {
         }
     }
 
-    // A value of type `o` is made from an `ObjectPath`, and nothing else.
+    // Only an `ObjectPath` makes a value of type `o`.
     @Test("4, 5: an object path that is none, as a value (abort)", arguments: ["/a/", "nope", "", "//", "/a//b", "/é"])
     func objectPathAsValue(_ text: String) {
         #expect(ObjectPath(text) == nil)
     }
 
-    // A value of type `g` is made from a `Signature`, and nothing else.
+    // Only a `Signature` makes a value of type `g`.
     @Test("6: a signature that is none, as a value (abort)", arguments: ["a", "(", "a{vs}", "z", "()"])
     func signatureAsValue(_ text: String) {
         #expect(Signature(text) == nil)
     }
 
-    // A boolean is a `Bool`, and a number is not taken for one.
+    // A boolean is a `Bool`, and a number does not convert to a boolean.
     @Test("7: a boolean that is neither 0 nor 1 (abort)")
     func boolean() throws {
         #expect(try roundTrip(true) && !roundTrip(false))
@@ -99,7 +99,7 @@ extension TrapTests {
         #expect(ErrorName(text) == nil)
     }
 
-    // An error is told whatever is in its text: a NUL becomes a space.
+    // Every text of an error is sent. A NUL becomes a space.
     @Test(
         "14: an error's text that is no UTF-8 (abort)",
         arguments: [("a\0b", "a b"), ("", ""), (String(decoding: [0x61, 0xFF], as: UTF8.self), "a\u{FFFD}")]
