@@ -70,16 +70,16 @@ import Testing
         #expect(candidates == ["a", "b", "c"])
     }
 
-    /// Unlike GLib 2.74, which forgets it unless something is added as well.
+    /// GLib 2.74 ignores the removal unless the file also adds an association.
     @Test func whatADirectoryRemovesIsRemovedFromItsOwnEntries() throws {
         try tree.write(list("Removed Associations", "a.desktop"), to: "data1/applications/mimeapps.list")
         #expect(candidates == ["b", "c"])
-        // It is too late for the entries before it.
+        // A removal does not affect entries of directories with a higher precedence.
         try tree.writeEntry("home/applications/a.desktop", claiming: type)
         #expect(candidates == ["a", "b", "c"])
     }
 
-    /// Like GLib, unlike the specification: a default needs no association.
+    /// A default needs no association. GLib does the same; the specification requires an association.
     @Test func aDefaultCountsAlthoughItIsRemovedOrClaimsNothing() throws {
         try tree.writeEntry("data2/applications/other.desktop")
         try tree.write(

@@ -74,7 +74,7 @@ import Testing
         #expect(entry.mimeTypes.isEmpty && entry.objectPath == nil)
     }
 
-    /// The table of the specification, "Localized values for keys".
+    /// The cases come from the table in "Localized values for keys" of the specification.
     @Test func theBestTranslationIsTaken() throws {
         let text = "Exec=foo\nName=d\nName[sr_YU]=c\nName[sr@Latn]=b\nName[sr]=a\n"
         func name(_ locale: String) throws -> String {
@@ -147,7 +147,7 @@ import Testing
         ("Exec=foo\nMimeType=x-scheme-handler/1a", "MimeType: holds 'x-scheme-handler/1a', which is no MIME type"),
         ("Exec=foo\nMimeType=x-scheme-handler/a/b", "MimeType: holds 'x-scheme-handler/a/b', which is no MIME type"),
         ("Exec=foo\nMimeType=x-scheme-handler/a_b", "MimeType: holds 'x-scheme-handler/a_b', which is no MIME type"),
-        // The Kelvin sign, which is a k in lower case elsewhere.
+        // The Kelvin sign becomes an ASCII k in Unicode's lower case, but not in ASCII's.
         (
             "Exec=foo\nMimeType=x-scheme-handler/\u{212A}",
             #"MimeType: holds 'x-scheme-handler/\u{212A}', which is no MIME type"#

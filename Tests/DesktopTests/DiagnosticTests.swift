@@ -8,7 +8,7 @@ import Testing
         #expect(Diagnostic(severity: .warning, file: "/a", reason: "is a FIFO").description == "/a: is a FIFO")
     }
 
-    /// A file's name is whatever somebody called it: nothing in it may reach a terminal as a control character.
+    /// A file name can contain any character, so a diagnostic must not pass control characters of a name to a terminal.
     @Test func aFileNameIsShownInPrintableASCII() {
         let problem = Diagnostic(severity: .error, file: "/\u{1B}[2J\u{202E}\n", reason: "is a device")
         #expect(problem.description == #"/\u{1B}[2J\u{202E}\n: is a device"#)

@@ -36,7 +36,7 @@ import Testing
         try tree.write("[Desktop Entry]\nHidden=true\n", to: "data1/applications/a.desktop")
         try tree.writeEntry("data2/applications/a.desktop", claiming: "x-scheme-handler/x")
         #expect(load().entries.isEmpty)
-        // But not what comes before.
+        // A hidden entry does not hide an entry of a directory with a higher precedence.
         try tree.writeEntry("home/applications/a.desktop")
         #expect(ids(load()) == ["a.desktop"])
     }
@@ -80,14 +80,14 @@ import Testing
         )
     }
 
-    /// GLib's rule: a half-written file in the user's directory does not take the system's application away.
+    /// The rule is GLib's: a half-written file in the user's directory does not hide the system's application.
     @Test func anEntryOfNoUseGivesWay() throws {
         try tree.write("[Desktop Ent", to: "home/applications/a.desktop")
         try tree.writeEntry("data1/applications/a.desktop", claiming: "x-scheme-handler/x", "TryExec=missing")
         try tree.writeEntry("data2/applications/a.desktop", claiming: "x-scheme-handler/x")
         let entries = load()
         #expect(entries.entries.values.map(\.precedence) == [2])
-        // What it claims is hidden all the same.
+        // The file still hides the claims of the other entries with its name.
         #expect(entries.claimants(of: "x-scheme-handler/x").isEmpty)
     }
 
@@ -122,7 +122,7 @@ import Testing
         #expect(symlink("/dev/zero", "\(tree.path)/\(place)/device.desktop") == 0)
         #expect(symlink("cycle.desktop", "\(tree.path)/\(place)/cycle.desktop") == 0)
         #expect(symlink("gone", "\(tree.path)/\(place)/dangling.desktop") == 0)
-        // Directories that lead back up.
+        // These links lead back up the tree.
         #expect(symlink(".", "\(tree.path)/\(place)/here") == 0)
         #expect(symlink("..", "\(tree.path)/\(place)/up") == 0)
         let sparse = try tree.write([], to: "\(place)/sparse.desktop")

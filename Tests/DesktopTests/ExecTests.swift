@@ -15,10 +15,10 @@ import Testing
         (#"foo a\ b \"c"#, ["foo", "a b", #""c"#]),
         ("foo 'a\\b' #comment\nd e#f", ["foo", "a\\b", "d", "e#f"]),
         (#"foo %% "100%%" '%%'"#, ["foo", "%", "100%", "%"]),
-        // Deprecated codes are dropped, alone and within an argument.
+        // Deprecated codes are removed, both alone and within an argument.
         ("foo %d %D %n %N %v %m a%mb", ["foo", "ab"]),
         ("env A=1 foo", ["env", "A=1", "foo"]),
-        // Neither a variable nor a command nor a pattern is anything to us.
+        // Variables, commands and patterns of a shell have no special meaning.
         ("foo $HOME `id` $(id) * ; | >x", ["foo", "$HOME", "`id`", "$(id)", "*", ";", "|", ">x"]),
     ]
 
@@ -59,7 +59,7 @@ import Testing
         #expect(try expanded("foo --u=%u", urls) == [["foo", "--u=a:1"], ["foo", "--u=b:2"]])
         #expect(try expanded("foo -- %U x", urls) == [["foo", "--", "a:1", "b:2", "x"]])
         #expect(try expanded("foo %F", urls) == [["foo", "a:1", "b:2"]])
-        // Without a code the URL comes last, or it would be lost.
+        // Without a field code the URL is appended, so that it is not lost.
         #expect(try expanded("foo x", urls) == [["foo", "x", "a:1"], ["foo", "x", "b:2"]])
     }
 
@@ -75,7 +75,7 @@ import Testing
         #expect(try expanded("foo %i", [], icon: "") == [["foo"]])
     }
 
-    /// What a URL holds is one argument, whatever a shell would make of it.
+    /// A URL always becomes a single argument, even if it contains characters with a meaning for a shell.
     @Test func aURLIsNeverTakenApart() throws {
         let url = "x:a b\"'`$(id)`;|&\n%u%U"
         #expect(try expanded("foo %u", [url]) == [["foo", url]])
@@ -97,14 +97,14 @@ import Testing
         #expect(try expanded("foo %u", [url]) == [["foo", url]])
     }
 
-    /// 3,000 random command lines are split as GLib splits them, or refused where it refuses them.
+    /// The module and GLib split 3,000 random command lines in the same way, and refuse the same ones.
     @Test func splitsLikeGLib() throws {
         let tree = try TemporaryTree()
         var generator = SeededGenerator(seed: 0xE8EC)
         let alphabet = Array(" \t\n\"'\\#$`ab;\u{E9}")
         let lines = (0..<3000).map { _ in
             let line = "p" + Self.random(0...12, of: alphabet, &generator)
-            // GLib takes a comment without anything in it for a quotation that does not end.
+            // GLib reads an empty comment as a quotation without an end.
             return line.hasSuffix("#") ? line + "x" : line
         }
         try tree.write(lines.joined(separator: "\0"), to: "lines")
@@ -136,7 +136,7 @@ import Testing
         #expect((300..<2000).contains(refused))
     }
 
-    /// What is written comes back, from our own reader and from GLib's.
+    /// The module's reader and GLib both read the written command line back.
     @Test func writtenCommandsAreReadBackAsTheyWere() throws {
         let tree = try TemporaryTree()
         var generator = SeededGenerator(seed: 0x0E5C)

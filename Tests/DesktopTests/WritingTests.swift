@@ -21,7 +21,7 @@ import Testing
         try status(of: "\(tree.path)/\(name)", followingLinks: false).st_mode & 0o7777
     }
 
-    /// The names in a directory, those that start with a dot too.
+    /// Returns the names in a directory, including names that start with a dot.
     private func names(_ directory: String) throws -> [String] {
         try run(["ls", "-A", "\(tree.path)/\(directory)"]).split(separator: "\n").map(String.init)
     }
@@ -87,7 +87,7 @@ import Testing
         let removed = changed.replacing("x-scheme-handler/foo=a.desktop;\n", with: "")
             .replacing("=b.desktop;a.desktop;", with: "=b.desktop;")
         #expect(try tree.read("config/mimeapps.list") == removed)
-        // Again it changes nothing.
+        // A second removal changes nothing.
         try file.removeDefault(for: type)
         #expect(try tree.read("config/mimeapps.list") == removed)
     }
@@ -116,12 +116,12 @@ import Testing
         )
     }
 
-    /// How many lines of a text are this one.
+    /// Returns the number of lines that equal the given line.
     private func count(_ line: String, in text: String) -> Int {
         text.utf8.split(separator: UInt8(ascii: "\n")).count { $0.elementsEqual(line.utf8) }
     }
 
-    /// 200 random files and changes, each read back, and by GLib in the end.
+    /// Makes 200 random changes to random files. Each result is read back, and in the end by GLib too.
     @Test func whatIsWrittenIsRead() throws {
         var generator = SeededGenerator(seed: 0x3117)
         let lines = [
