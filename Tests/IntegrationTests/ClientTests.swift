@@ -4,7 +4,7 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// Programs in other languages, as callers and as handlers, and callers that mean no good.
+/// Callers and handlers in other languages, and hostile callers.
 @Suite struct ClientTests {
     private func run(_ router: Router, _ arguments: [String]) throws -> (status: Int32, output: String) {
         let process = Process()
@@ -115,7 +115,7 @@ import Testing
         #expect(try router.log(of: "com.example.strict").filter { $0.hasPrefix("open") } == ["open strict:x"])
     }
 
-    /// What a socket of a hostile client can send, and no library would.
+    /// A hostile client writes messages to its socket that no library would send.
     @Test func rawMessagesThatBreakTheRulesDoNotReachTheRouter() async throws {
         let router = try await Router(["com.example.target": []])
         defer { router.stop() }

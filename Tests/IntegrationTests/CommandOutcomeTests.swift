@@ -4,7 +4,7 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// What `openurl` prints and how it ends, with a real router and real handlers.
+/// The output and the exit status of `openurl`, with a real router and real handlers.
 @Suite(.timeLimit(.minutes(10))) struct CommandOutcomeTests {
     @Test func aURLThatIsOpenedIsASuccessAndSaysNothing() async throws {
         let router = try await Router(["com.example.good": []])
@@ -81,7 +81,7 @@ import Testing
             ),
         ] {
             let run = try await router.openurl(arguments)
-            // Where the machine is too busy for the process to get that far, the launch itself is too slow.
+            // On a very busy machine the launch itself can exceed its time limit first.
             let slow = run.errors.contains("did not take its name on the bus within 0.3 seconds")
             #expect(run.status == 6)
             #expect(run.errors == "openurl: \(message)\n" || slow, "\(run.errors)")
@@ -102,7 +102,7 @@ import Testing
         let noBus = try await CommandRun(Router.command, ["good:x"], environment, in: bus.directory)
         #expect(noBus.status == 69)
         #expect(noBus.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
-        // What is wrong with the command line needs neither.
+        // An invalid command line needs neither a router nor a bus.
         for arguments in [["--nonsense", "good:x"], ["--timeout", "soon", "good:x"], ["open"]] {
             let usage = try await CommandRun(Router.command, arguments, environment, in: bus.directory)
             #expect(usage.status == 64)
@@ -177,7 +177,7 @@ import Testing
     }
 }
 
-/// What a run of a command printed and how it ended.
+/// The output and the exit status of one run of a command.
 struct CommandRun: Sendable, Hashable {
     let status: Int32
     let output: String
@@ -185,14 +185,15 @@ struct CommandRun: Sendable, Hashable {
 }
 
 extension CommandRun {
-    /// Runs a program without blocking a thread that others need.
+    /// Runs a program without blocking a thread of the concurrency pool.
     init(
         _ executable: URL,
         _ arguments: [String],
         _ environment: [String: String],
         in directory: URL
     ) async throws {
-        // Files and not pipes: nobody has to read while the program runs, and what it starts cannot hold them open.
+        // The output goes to files instead of pipes. A file needs no reader while the program runs, and processes that
+        // the program starts cannot hold the run open.
         let files = [directory.appending(path: UUID().uuidString), directory.appending(path: UUID().uuidString)]
         for file in files { try Data().write(to: file) }
         let process = Process()
@@ -212,7 +213,7 @@ extension CommandRun {
                 ended.resume(throwing: error)
             }
         }
-        // Foundation's process keeps them otherwise.
+        // Foundation's `Process` would keep the handles open.
         for handle in handles { try handle.close() }
         self.init(
             status: status,
@@ -235,7 +236,7 @@ extension Router {
         try await CommandRun(Self.command, arguments, bus.environment, in: bus.directory)
     }
 
-    /// Runs a program that is looked up on `PATH`.
+    /// Runs a program from the `PATH`.
     func run(_ arguments: String...) async throws -> CommandRun {
         try await CommandRun(URL(filePath: "/usr/bin/env"), arguments, bus.environment, in: bus.directory)
     }

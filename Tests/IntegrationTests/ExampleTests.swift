@@ -4,13 +4,13 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// The examples and the code of README.md, on a real router.
+/// The examples and the code of README.md, with a real router.
 @Suite struct ExampleTests {
     private static let guideURL = "todolist://www.acme.com?Quarterly%20Report#200806231300"
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../..").standardizedFileURL
 
-    /// A router whose to-do list is in UTC.
+    /// Starts a router whose to-do list uses UTC.
     private func router(prepare: (URL) throws -> Void = { _ in }) async throws -> Router {
         try await Router { directory in
             try Router.write(
@@ -40,7 +40,7 @@ import Testing
         let (output, errors) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (output, errors)
         try process.run()
-        // Both are less than what a pipe holds.
+        // Both outputs fit into the buffer of a pipe.
         process.waitUntilExit()
         let texts = try [output, errors].map {
             String(decoding: try $0.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
@@ -48,7 +48,7 @@ import Testing
         return (process.terminationStatus, texts[0], texts[1])
     }
 
-    /// What `todolist list` prints.
+    /// Returns the output of `todolist list`.
     private func list(_ router: Router) throws -> String {
         let list = try run("todolist", ["list"], router.bus.environment)
         #expect(list.status == 0 && list.errors == "")
@@ -176,7 +176,8 @@ import Testing
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory.path]) { $1 }
-        // The threads of tests block most signals, which a shell hands on: its bus would not end when it is told to.
+        // The threads of tests block most signals, and a shell passes its signal mask on. The shell's bus would
+        // therefore ignore the signal to end.
         let demo = try run(
             "/usr/bin/env",
             ["--default-signal", Self.root.appending(path: "examples/demo.sh").path, Router.products.path],
@@ -197,7 +198,7 @@ import Testing
 
     // MARK: README.md
 
-    /// The blocks of code in a language.
+    /// Returns the code blocks of README.md in a language.
     private func readme(_ language: String) throws -> [String] {
         let text = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
         return text.components(separatedBy: "```\(language)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }

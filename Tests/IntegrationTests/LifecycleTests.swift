@@ -5,12 +5,12 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// What becomes of handlers between their URLs, with real processes.
+/// The lifecycle of handlers between their URLs, with real processes.
 @Suite(.timeLimit(.minutes(10))) struct LifecycleTests {
     private static let first = "com.example.first"
     private static let second = "com.example.second"
 
-    /// A router with handlers that are suspended as soon as they are in the background.
+    /// Starts a router that suspends handlers as soon as they are in the background.
     private func router(
         _ handlers: [String: [String]] = [first: [], second: []],
         _ extra: [String: Any] = [:]
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    /// Whether the kernel has stopped a process.
+    /// Returns whether the kernel has stopped a process.
     private func isStopped(_ pid: UInt32) throws -> Bool {
         let stat = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
         return try #require(stat.split(separator: ")").last).split(separator: " ").first == "T"
@@ -50,7 +50,7 @@ import Testing
         #expect(try await states.next(of: Self.first) == "inactive")
         #expect(try await states.next(of: Self.first) == "active")
 
-        // The second takes the foreground, and the first is suspended after a while.
+        // The second handler takes the foreground, and the router suspends the first after the delay.
         #expect(try await router.open("second:x").path == .launched)
         #expect(try await states.next(of: Self.first) == "inactive")
         #expect(try await states.next(of: Self.first) == "background")
@@ -114,7 +114,7 @@ import Testing
         _ = try await router.open("first:x")
         try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         let pid = try #require(try await router.status(of: Self.first).pid)
-        // Nobody owns the name: the bus has it activated, which goes by way of the router.
+        // The name has no owner, so the bus activates the name through the router.
         let object = RemoteObject(BusName(Self.first)!, ObjectPath(for: BusName(Self.first)!))
         #expect(try await router.connection.get(HandlerInterface.state, on: object) == "background")
         #expect(try await router.status(of: Self.first).pid == pid)
@@ -139,7 +139,7 @@ import Testing
         )
     }
 
-    // MARK: What keeps it from being suspended
+    // MARK: Reasons against a suspension
 
     @Test func aBackgroundTaskKeepsItRunningUntilItEnds() async throws {
         let router = try await router([Self.first: ["task=upload"], Self.second: []])
@@ -281,14 +281,14 @@ extension Router {
         return try #require(all.first { $0.id == id })
     }
 
-    /// Every change of a handler's state from now on.
+    /// Returns the state changes of all handlers from now on.
     func states() async throws -> SignalSequence<Arguments<String, String>> {
         try await connection.signals(LifecycleInterface.stateChanged, matching: MatchRule(sender: RouterService.name))
     }
 }
 
 extension SignalSequence<Arguments<String, String>>.AsyncIterator {
-    /// The next state of a handler.
+    /// Returns the next state of a handler.
     mutating func next(of id: String) async throws -> String {
         while let signal = await next() {
             if signal.body.values.0 == id { return signal.body.values.1 }

@@ -5,9 +5,9 @@ import PrivateBus
 import Synchronization
 import Testing
 
-/// What changes in the handlers' directories while the router runs.
+/// Changes in the handlers' directories while the router runs.
 @Suite(.timeLimit(.minutes(10))) struct LiveReloadTests {
-    /// Writes a manifest where no router looks for it, and returns its path.
+    /// Writes a manifest outside the router's directories and returns its path.
     private func stage(_ id: String, _ router: Router, extra: [String: Any] = [:]) throws -> URL {
         let directory = router.bus.directory.appending(path: "staging")
         try Router.write(id, [], in: directory, extra: extra)
@@ -168,7 +168,7 @@ import Testing
         try Router.write("com.example.unseen", [], in: router.bus.directory)
         #expect(try await router.reload() == [:])
         #expect(try await router.open("unseen:x").handler == "com.example.unseen")
-        // It begins to watch after it is ready, and says what came of it when it has read all again.
+        // The router begins to watch after it is ready, and logs a failure after it has read all directories again.
         while try !log(router).contains("No space left on device: its changes are not noticed") {
             #expect(try await router.reload() == [:])
         }

@@ -5,7 +5,7 @@ import PrivateBus
 import Reactor
 import Testing
 
-/// Nothing is lost, nothing overtakes, and there is one process.
+/// The order of URLs: no URL is lost, no URL overtakes another, and each handler has one process.
 @Suite struct OrderTests {
     @Test func aHundredCallersThatLeaveAtOnceWhileTheHandlerStartsAreAllDeliveredInOrderToOneProcess() async throws {
         let router = try await Router(["com.example.slow": ["startDelay=1500"]])
@@ -21,7 +21,7 @@ import Testing
             caller.waitUntilExit()
             try #require(caller.terminationStatus == 0)
         }
-        // One more, whose answer comes when those before it have been handled.
+        // The answer to this last URL arrives after the handler has handled all earlier URLs.
         _ = try await router.open("slow:100")
         let log = try router.log(of: "com.example.slow")
         #expect(log.filter { $0.hasPrefix("start") }.count == 1)
@@ -44,7 +44,7 @@ import Testing
     @Test func aThousandOpensAtOnceToAColdHandlerStartOneProcessAndKeepTheirOrder() async throws {
         let router = try await Router(["com.example.burst": []])
         defer { router.stop() }
-        // A message without an answer leaves in the order in which it is sent, which tasks of their own would not keep.
+        // Calls without an answer are sent in order. Separate tasks would not keep the order.
         for number in 0..<999 {
             try await router.connection.send(
                 RouterInterface.openURL,
@@ -63,7 +63,8 @@ import Testing
         let router = try await Router(["com.example.ready": ["startDelay=100"]])
         defer { router.stop() }
         var sent = 0
-        // Sent without a pause until the handler has answered one, so that some arrive in the moment in between.
+        // The test sends without a pause until the handler has answered a URL, so some URLs arrive while the handler
+        // becomes ready.
         let first = Task { try await router.open("ready:first") }
         while try router.log(of: "com.example.ready").count < 4, sent < 20_000 {
             for _ in 0..<50 {
@@ -91,7 +92,7 @@ import Testing
             let result = try await router.open("phoenix:\(number)")
             guard case .int32(let pid) = result.reply["pid"] else { continue }
             pids.insert(pid)
-            // The handler is told to end; the next URL arrives whenever it does.
+            // The next URL may arrive before or after the handler has ended.
             kill(pid, SIGTERM)
         }
         let log = try router.log(of: "com.example.phoenix")
@@ -124,7 +125,7 @@ import Testing
         let (opened, started) = AsyncStream<BusName?>.makeStream()
         let watch = try await router.connection.watchName(RouterService.name) { _, new in started.yield(new) }
         let (answers, answered) = AsyncStream<Result<OpenResult, any Error>>.makeStream()
-        // The handler takes its name when the router has the URL, and the URL has no answer before that.
+        // The handler takes its name after the router has the URL and before the URL has an answer.
         try await Router.waitForOwner(of: "com.example.last", on: router.connection) {
             Task {
                 do {
@@ -144,7 +145,7 @@ import Testing
     }
 }
 
-/// What a process holds.
+/// The resources that a process uses.
 struct Usage {
     let descriptors: Int
     let residentBytes: Int

@@ -3,7 +3,7 @@ import Foundation
 import OpenURLBus
 import Testing
 
-/// One cause, one error name; each against a real process.
+/// Each cause has one error name. Each test uses a real process.
 @Suite struct OutcomeTests {
     @Test func aURLLaunchesItsHandlerInTheDocumentedOrderAndTheNextOneFindsItRunning() async throws {
         let router = try await Router(["com.example.cold": []])

@@ -5,7 +5,7 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// URLs that are accepted now and delivered later, with real processes.
+/// URLs that the router accepts now and delivers later, with real processes.
 @Suite(.timeLimit(.minutes(10))) struct QueuedDeliveryTests {
     private static let app = "com.example.app"
 
@@ -25,7 +25,7 @@ import Testing
         #expect(try router.log(of: Self.app).contains("open app:1"))
     }
 
-    /// The router is killed when it has accepted; the handler does not exist until the next router runs.
+    /// The router is killed after it has accepted the URL. The handler does not exist until the next router runs.
     @Test func whatWasAcceptedSurvivesTheRoutersDeath() async throws {
         let router = try await Router { directory in
             try Router.write(Self.app, [], in: directory, extra: ["CFBundleExecutable": "/nonexistent/program"])
@@ -94,7 +94,7 @@ extension Router {
         try await connection.call(QueueInterface.list, on: RouterService.object, "")
     }
 
-    /// What becomes of the URLs in the queue, from now on.
+    /// Returns the state changes of queued URLs from now on.
     func queueChanges() async throws -> SignalSequence<Arguments<String, String>> {
         try await connection.signals(QueueInterface.stateChanged, matching: MatchRule(sender: RouterService.name))
     }

@@ -4,9 +4,9 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// Registering and unregistering over the bus while the router runs.
+/// Registration and unregistration over the bus while the router runs.
 @Suite(.timeLimit(.minutes(10))) struct RegistrationTests {
-    /// Writes a manifest where no router looks for it, and returns its path.
+    /// Writes a manifest outside the router's directories and returns its path.
     private func manifest(
         _ id: String,
         _ arguments: [String] = [],
@@ -54,14 +54,14 @@ import Testing
         #expect(listed?.state == "active")
         #expect(try await router.schemes()["late"] == ["com.example.late"])
 
-        // The same once more changes nothing and is not announced.
+        // Registering the same manifest again changes nothing and sends no signal.
         #expect(try await router.register(path).state == "active")
         try await router.unregister("com.example.late")
         #expect(await changes.next()?.body == ["late"])
         _ = try await router.register(try manifest("com.example.next", for: router))
         #expect(await changes.next()?.body == ["next"])
 
-        // What is unregistered gets no more URLs, and its process is left alone.
+        // An unregistered handler gets no more URLs, and its process keeps running.
         #expect(try await router.failure("late:y").code == .noHandler)
         #expect(try await router.handlers()["com.example.late"] == nil)
         #expect(try await router.schemes()["late"] == nil)
@@ -148,7 +148,7 @@ import Testing
         #expect(listed["com.example.first"]?.warnings == [warning])
         #expect(listed["com.example.second"]?.warnings == [warning])
         #expect(try await router.open("shared:x").handler == "com.example.first")
-        // Whoever asks for the second gets it.
+        // A sender that names the second handler reaches the second handler.
         var options = OpenOptions()
         options.handler = "com.example.second"
         #expect(try await router.open("shared:x", options).handler == "com.example.second")
@@ -236,12 +236,12 @@ extension Router {
         try await connection.call(RegistryInterface.listSchemes, on: RouterService.object, Empty())
     }
 
-    /// What the registry announces from now on.
+    /// Returns the changes that the registry announces from now on.
     func changes() async throws -> SignalSequence<[String]> {
         try await connection.signals(RegistryInterface.changed, matching: MatchRule(sender: RouterService.name))
     }
 
-    /// The text with which the router refuses its arguments.
+    /// Returns the text with which the router refuses the arguments.
     func refusal<T>(_ body: () async throws -> T) async throws -> String {
         do {
             let result = try await body()

@@ -3,7 +3,7 @@ import Foundation
 import OpenURLBus
 import Testing
 
-/// Handlers that open each other's URLs, and what each is told of who sent them.
+/// Handlers that open each other's URLs, and the source that each handler sees.
 @Suite(.timeLimit(.minutes(10))) struct SenderTests {
     @Test func aHandlerThatOpensAURLIsItsSource() async throws {
         let router = try await Router(["com.example.first": ["forward=second:x"], "com.example.second": []])
@@ -18,7 +18,7 @@ import Testing
         #expect(result.reply["source-executable"] == .string(program))
         #expect(try router.log(of: "com.example.second").contains("open second:x"))
 
-        // Who opened the first is no handler.
+        // The sender of the first URL is not a handler.
         let direct = try await router.open("second:y")
         #expect(direct.reply["source-application"] == nil)
         #expect(direct.reply["source-pid"] == .uint32(UInt32(getpid())))
@@ -45,7 +45,7 @@ import Testing
         #expect(try router.log(of: "com.example.foe").last == "didBecomeActive")
         #expect(try router.log(of: "com.example.foe").contains("guarded:foe ended with NotAllowed"))
 
-        // The sender's own words change nothing.
+        // The options of the sender cannot change the source.
         var options = OpenOptions()
         options.annotation = .options(["source-application": "com.example.friend"])
         #expect(try await router.failure("guarded:x", options) == direct)
@@ -73,11 +73,12 @@ import Testing
     }
 
     @Test func moreThanEightHopsAreALoop() async throws {
-        // Ten handlers, each of which opens the next one's URL and waits for its answer.
+        // Each of the ten handlers opens the next handler's URL and waits for the answer.
         let ids = (0..<10).map { "com.example.hop\($0)" }
         let router = try await Router { directory in
             for (number, id) in ids.enumerated() {
-                // What is counted is not how fast this machine starts nine processes.
+                // The test does not measure the time that the machine needs to start nine processes, so the limits are
+                // long.
                 try Router.write(
                     id,
                     number < 9 ? ["forward=hop\(number + 1):x"] : [],
@@ -92,7 +93,7 @@ import Testing
         #expect(error.message.hasSuffix("hop9:x: 9 handlers in a row have opened each other"), "\(error.message)")
         #expect(try router.log(of: ids[8]).contains("hop9:x ended with LoopDetected"))
         #expect(try router.log(of: ids[9]) == [])
-        // Eight are none.
+        // A chain of eight hops is not a loop.
         #expect(try await router.open("hop1:x").reply["source-application"] == "com.example.hop8")
         #expect(try router.log(of: ids[9]).contains("open hop9:x"))
     }
@@ -103,7 +104,7 @@ import Testing
         let reason =
             "com.example.ping is still opening the URL that this one follows from, and they would wait for each other"
         let expected = OpenURLError(.declined, "pong:x: ping:x: \(reason)")
-        // Both are free again afterwards.
+        // The second round shows that both handlers can open URLs again after the refusal.
         for _ in 0..<2 { #expect(try await router.failure("ping:x") == expected) }
         #expect(try router.log(of: "com.example.ping").filter { $0 == "open ping:x" }.count == 2)
         #expect(try router.log(of: "com.example.pong").filter { $0 == "ping:x ended with LoopDetected" }.count == 2)

@@ -4,7 +4,7 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// Hundreds of files that are broken, half-written or meant to do harm, all at once before a real router.
+/// Hundreds of broken, half-written and hostile files at once, with a real router.
 @Suite(.timeLimit(.minutes(10))) struct HostileFilesTests {
     @Test func eachHasItsDiagnosticOrIsIgnoredAndTheRestIsServed() async throws {
         var files: [String: HostileFile] = [:]
@@ -39,7 +39,7 @@ import Testing
         }
         #expect(found.keys.filter { files[$0] == nil } == [])
 
-        // What is right is served, and what the others claim has a definite end.
+        // Valid files are served, and URLs of all other claims have a definite outcome.
         #expect(try await router.open("good:x").handler == "com.example.good")
         #expect(try await router.open("exec:x").handler == "exec.desktop")
         for (scheme, expected) in files.values.flatMap(\.outcomes) {
@@ -54,7 +54,7 @@ import Testing
         #expect(try residentMemory(of: router.pid) < memory + (64 << 20))
     }
 
-    /// The cache that the router keeps current for the desktop, with something else in its place.
+    /// Tests other contents and other objects in place of the cache that the router keeps for the desktop.
     @Test(arguments: HostileFile.caches)
     func aCacheThatIsNoneKeepsNobodyFromURLs(_ cache: HostileFile) async throws {
         let router = try await Router(["com.example.good": []]) { directory in
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// In bytes, as `/proc/PID/status` has it.
+    /// Returns the resident memory in bytes, from `/proc/PID/status`.
     private func residentMemory(of pid: Int32) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
