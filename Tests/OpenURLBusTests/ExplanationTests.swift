@@ -3,7 +3,7 @@ import Testing
 
 @testable import DBus
 
-/// The `a{sv}` that `Explain` answers with.
+/// The answer of `Explain` as an `a{sv}`.
 @Suite struct ExplanationTests {
     private static let candidates = [
         Explanation.Candidate(id: "com.example.app", kind: "native", host: "*.example.com", wins: true, reason: "host"),
@@ -62,7 +62,7 @@ import Testing
         #expect(try recoded([:] as [String: Value]) == Explanation(url: ""))
     }
 
-    /// Nobody may send it URLs, which is not the same as that anybody may.
+    /// An empty list means that no source may send URLs to the handler. A missing list means that every source may.
     @Test func anEmptyListOfSourcesIsOne() throws {
         var explanation = Explanation(url: "a:b")
         explanation.allowedSources = []

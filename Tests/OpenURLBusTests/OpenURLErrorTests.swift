@@ -2,7 +2,7 @@ import DBus
 import OpenURLBus
 import Testing
 
-/// One cause, one name, one exit status.
+/// Each cause has one error name and one exit status.
 @Suite struct OpenURLErrorTests {
     private static let table: [(code: OpenURLError.Code, name: String, exitStatus: Int32)] = [
         (.declined, "org.openurl.Error.Declined", 1),

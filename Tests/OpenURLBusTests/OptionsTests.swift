@@ -3,7 +3,7 @@ import Testing
 
 @testable import DBus
 
-/// Every `a{sv}` of the contract: there and back, without what is unknown, and with an error for what is of another type.
+/// The round trip of every `a{sv}` of the contract. Unknown keys are dropped, and a value of another type is an error.
 @Suite struct OptionsTests {
     // MARK: OpenOptions
 

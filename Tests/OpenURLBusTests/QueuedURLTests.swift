@@ -2,7 +2,7 @@ import DBus
 import OpenURLBus
 import Testing
 
-/// One URL of the queue, there and back.
+/// The round trip of one URL of the queue.
 @Suite struct QueuedURLTests {
     @Test func comesBackAsItWas() throws {
         var url = QueuedURL(
