@@ -1,7 +1,7 @@
 import RFC1808
 import Testing
 
-/// One test for each decision on what the RFCs leave open or implementations disagree on.
+/// One test for each decision in a case that the RFCs leave open or that implementations disagree on.
 @Suite struct Decisions {
     @Test func `D1: the network location ends at a slash, a question mark or a number sign`() throws {
         let guide = try GenericURL("todolist://www.acme.com?Quarterly%20Report#200806231300")

@@ -1,7 +1,7 @@
 import RFC1808
 import Testing
 
-/// One component of a URL changes, all other bytes stay.
+/// Replacing one component of a URL keeps all other bytes.
 @Suite struct Editing {
     @Test(
         arguments: [

@@ -13,7 +13,8 @@ import Testing
         #expect(NSURLCase.all.count == 60)
     }
 
-    /// The expected path is `NSURL`'s: decoded, followed by the raw parameters, without a slash at its end.
+    /// The expected path is the path of `NSURL`: decoded, with the raw parameters appended and without a trailing
+    /// slash.
     @Test(arguments: NSURLCase.all)
     func `NSURL's own`(example: NSURLCase) throws {
         guard let expected = example.expected else {

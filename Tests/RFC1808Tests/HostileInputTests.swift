@@ -1,7 +1,7 @@
 import RFC1808
 import Testing
 
-/// Input made to cost time or memory, which completes in time that is linear in its length.
+/// Input that is built to cost time or memory. Each test finishes in time that is linear in the length of its input.
 @Suite(.timeLimit(.minutes(10))) struct `Hostile input` {
     private static let megabyte = 1 << 20
 

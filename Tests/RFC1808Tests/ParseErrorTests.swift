@@ -1,7 +1,7 @@
 import RFC1808
 import Testing
 
-/// What is refused, one case of each class at least: the reason and the byte.
+/// The reason and the byte offset of each refusal, with at least one case of each class.
 @Suite struct Refusals {
     private func refusal(of input: String, maximumLength: Int = GenericURL.defaultMaximumLength) -> GenericURL
         .ParseError?

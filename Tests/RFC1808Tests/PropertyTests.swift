@@ -2,7 +2,7 @@ import RFC1808
 import Testing
 
 @Suite struct Properties {
-    /// Everything that can be asked of a URL without decoding it.
+    /// Every property of a URL that needs no decoding.
     private struct Components: Equatable {
         var values: [Substring?]
         var scheme: String?

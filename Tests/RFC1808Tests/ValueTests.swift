@@ -2,7 +2,7 @@ import Foundation
 import RFC1808
 import Testing
 
-/// What a URL is as a Swift value.
+/// Equality, hashing, coding and descriptions of a URL as a Swift value.
 @Suite struct Values {
     @Test func `Equality is of bytes`() throws {
         let url = try GenericURL("Foo://H/%2f")
