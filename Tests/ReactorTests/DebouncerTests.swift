@@ -9,7 +9,7 @@ import Testing
             var count = 0
             let debouncer = Debouncer(on: loop, quiet: .milliseconds(5), limit: .seconds(60)) {
                 count += 1
-                // Another action of the same burst would come before this.
+                // A second action of the same burst would run before this timer.
                 if count == 1 { loop.schedule(at: .now + .milliseconds(20)) { done(count) } }
             }
             for _ in 0..<1000 { debouncer.signal() }

@@ -10,7 +10,7 @@ func onLoop<T: Sendable>(_ loop: EventLoop, _ body: @escaping @Sendable (_ done:
     let value = await withCheckedContinuation { continuation in
         loop.execute { body { continuation.resume(returning: $0) } }
     }
-    // ThreadSanitizer sees by this that the value was made before it is looked at.
+    // This call makes the order visible to ThreadSanitizer: `done` wrote the value before this thread reads the value.
     await loop.run {}
     return value
 }
@@ -197,7 +197,7 @@ private actor Counter {
             var writer: DescriptorWatch?
             reader = loop.watch(a, for: .readable) { ready in
                 log.append("read \(ready == .readable)")
-                // What is cancelled is not called for an event that was seen in the same turn.
+                // A cancelled watch gets no call, even for an event that the loop saw in the same turn.
                 writer?.cancel()
                 reader?.cancel()
                 loop.schedule(at: .now + .milliseconds(2)) { done(log) }
@@ -255,7 +255,7 @@ private actor Counter {
             }
             loop.stop()
         }
-        // The loop goes with its thread, which ends after this.
+        // The loop's thread holds the last reference to the loop and ends after this point.
         while gone != nil { await Task.yield() }
         #expect(cancelled == nil)
         close(a)
@@ -263,7 +263,7 @@ private actor Counter {
     }
 
     @Test func thereMayBeMoreWatchesThanDescriptors() async throws {
-        // In a child, as the limit is the whole process's.
+        // The limit applies to the whole process, so the test runs in a child process.
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()
             let (a, b) = try socketPair()
@@ -312,7 +312,8 @@ private actor Counter {
                 }
             }
         }
-        // Whoever comes first starts the loop; the other is run by it or returns at once.
+        // The first of the two calls starts the loop. The loop then runs the second call, or the second call returns at
+        // once.
         let result = await loop.run { loop.isIsolatingCurrentContext() == true }
         loop.stop()
         await thread.value
