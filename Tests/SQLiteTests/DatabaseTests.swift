@@ -2,7 +2,7 @@ import FoundationEssentials
 import SQLite
 import Testing
 
-/// A path for a database that goes away with the test.
+/// The path of a database that is removed at the end of its test.
 private final class TemporaryFile {
     let path = FileManager.default.temporaryDirectory.appending(path: "sqlite-\(UUID().uuidString)").path
 
