@@ -4,10 +4,10 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// An update reads what has changed, and nothing else.
+/// An update reads only the files that have changed.
 struct ApplicationLoaderTests {
     private let root: TemporaryDirectory
-    /// A time at which all that the test wrote is long ago.
+    /// A time long after all writes of the test.
     private let later: Int64
 
     init() throws {
@@ -51,7 +51,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 4)
         #expect(try loader.applications.claiming(Scheme("mail")).map(\.id.rawValue) == ["b.desktop"])
         #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["a.desktop", "c.desktop"])
-        // Another time and the same contents: it is read, and the applications are the same.
+        // The contents are the same at another time. The loader reads the file, but the applications do not change.
         try root.setDate("home/applications/b.desktop", seconds: 5)
         #expect(!update(&loader))
         #expect(loader.readCount == 5)
@@ -66,14 +66,14 @@ struct ApplicationLoaderTests {
         #expect(update(&loader))
         #expect(loader.applications.all.map(\.precedence) == [1])
         #expect(loader.readCount == 2)
-        // The same entry again is a file that was not seen before.
+        // The new file has the same contents, but the loader has not seen it before.
         try root.writeEntry("home/applications/a.desktop", opening: ["web"])
         #expect(update(&loader))
         #expect(loader.applications.all.map(\.precedence) == [0])
         #expect(loader.readCount == 3)
     }
 
-    /// Of two changes within one tick of the file system's clock the second leaves no mark.
+    /// Two changes within one tick of the file system's clock can leave the same time stamp.
     @Test func aFileThatWasJustWrittenIsReadAgain() throws {
         var loader = loader()
         try root.writeEntry("home/applications/a.desktop", opening: ["web"])
@@ -147,7 +147,7 @@ struct ApplicationLoaderTests {
         let id = try desktopFile("com.acme.app.desktop")
         #expect(loader.applications.entries.entries[id]?.handler == "com.acme.app")
         #expect(loader.applications.entries.entries[id]?.mimeTypes == [])
-        // Then it is read, and known.
+        // The loader now reads the file and knows it.
         #expect(update(&loader))
         #expect(loader.readCount == 2)
         #expect(loader.applications.entries.entries[id]?.urlSchemes == ["todolist"])
@@ -162,7 +162,7 @@ struct ApplicationLoaderTests {
         #expect(update(&loader, assuming: [handler]))
         #expect(loader.readCount == 1)
         #expect(ids(loader) == ["com.acme.app.desktop"])
-        // A handler that opens nothing has no entry to be taken for.
+        // A handler without schemes has no desktop entry, so the file belongs to another program.
         try root.writeEntry("home/applications/com.acme.none.desktop", opening: ["mail"])
         #expect(update(&loader, assuming: [try .test("com.acme.none", opening: [])]))
         #expect(ids(loader) == ["com.acme.app.desktop", "com.acme.none.desktop"])

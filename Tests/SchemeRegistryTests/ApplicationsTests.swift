@@ -3,7 +3,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// The desktop's applications as the registry sees them.
+/// The desktop's applications in the view of the registry.
 struct ApplicationsTests {
     private let root: TemporaryDirectory
 
@@ -66,7 +66,8 @@ struct ApplicationsTests {
         #expect(try claiming("other", in: applications) == [])
     }
 
-    /// What the registry wrote, what stands for the router, and any entry that starts its command leads back to it.
+    /// The registry's own entries, the router's entry, and any entry that starts the router's command lead back to the
+    /// router.
     @Test(
         arguments: [
             ("com.acme.app.desktop", "true %u", "X-OpenURL-Handler=com.acme.handler"),
@@ -84,7 +85,7 @@ struct ApplicationsTests {
         #expect(applications.all.map(\.id.rawValue) == ["other.desktop"])
         #expect(try claiming("web", in: applications) == ["other.desktop"])
         #expect(applications[try desktopFile(file)] == nil)
-        // As a default it counts, for the handler that it stands for.
+        // The entry counts as a default, on behalf of its handler.
         let scheme = try Scheme("web")
         let isHandlers = line.contains("com.acme.handler")
         let choice = isHandlers ? Default.handler("com.acme.handler") : .application(try desktopFile(file))
@@ -100,7 +101,7 @@ struct ApplicationsTests {
         #expect(Array(load().schemes) == [])
     }
 
-    /// It may be that of a handler that is being registered.
+    /// The default may belong to a handler that is being registered.
     @Test func aDefaultThatIsNotInstalledConcernsItsScheme() throws {
         try root.write(associations(defaults: ["web": "gone.desktop"]), to: "config/mimeapps.list")
         #expect(load().concernedSchemes == [try Scheme("web")])
@@ -123,7 +124,7 @@ struct ApplicationsTests {
         #expect(files == ["home/applications/a.desktop", "config/mimeapps.list"])
     }
 
-    /// The files of the desktop may hold schemes that no URL can have.
+    /// The files of the desktop may contain schemes that are invalid in a URL.
     @Test func aSchemeThatNoURLCanHaveIsLeftOut() {
         #expect(Scheme(ofDesktop: "a_b") == nil)
         #expect(Scheme(ofDesktop: "") == nil)

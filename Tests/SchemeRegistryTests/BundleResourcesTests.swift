@@ -3,7 +3,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// What a bundle holds for people to see.
+/// The localised names and the images of a bundle.
 struct BundleResourcesTests {
     private let root: TemporaryDirectory
 
@@ -63,7 +63,8 @@ struct BundleResourcesTests {
         #expect(try resources("de").diagnostics.isEmpty)
     }
 
-    /// The user's languages in their order, each also as the directory of a bundle spells it, then the bundle's own.
+    /// The user's languages come in their order, each also in the spelling of bundle directories. The bundle's own
+    /// language comes last.
     @Test(
         arguments: [
             (["de_DE", "de", "fr"], "de_DE"), (["de", "de_DE"], "de"), (["pt_BR", "pt"], "pt-BR"),
@@ -122,7 +123,8 @@ struct BundleResourcesTests {
 
     // MARK: Launch images
 
-    /// The guide's order: the scheme's own image before the one for all, the plain file before that for a dense screen.
+    /// The order is the guide's: the image of the scheme before the image for all schemes, and the plain file before
+    /// the file for a high-resolution screen.
     @Test(
         arguments: [
             ([], nil, nil), (["Default.png"], "Default.png", "Default.png"),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// The user's choice for a scheme, set and taken back.
+/// Setting and removing the user's choice for a scheme.
 struct DefaultChoiceTests {
     private let root: TemporaryDirectory
     private let file = "config/mimeapps.list"
@@ -51,7 +51,7 @@ struct DefaultChoiceTests {
         #expect(try root.read(file)?.contains("x-scheme-handler/web=com.acme.app.desktop") == true)
     }
 
-    /// A scheme is one in any case, and so is its line.
+    /// Schemes are case-insensitive, and so is the line of a scheme.
     @Test func theSchemeIsWrittenInLowerCase() throws {
         try set("viewer.desktop", for: "WEB")
         #expect(try root.read(file)?.contains("x-scheme-handler/web=viewer.desktop") == true)
@@ -80,7 +80,7 @@ struct DefaultChoiceTests {
     @Test func takingBackWhatWasNeverChosenWritesNothing() throws {
         try set("")
         #expect(try root.read(file) == nil)
-        // An unknown scheme, and one that nothing claims, can be taken back as well.
+        // The choice for an unknown or unclaimed scheme can be removed too.
         try set("", for: "unclaimed")
         #expect(try root.read(file) == nil)
     }
@@ -90,7 +90,7 @@ struct DefaultChoiceTests {
             ("viewer.desktop", "a b", DefaultError.badScheme("a b", .forbiddenCharacter(" "))),
             ("", "", .badScheme("", .empty)), ("missing.desktop", "web", .unknown("missing.desktop")),
             ("viewer", "web", .unknown("viewer")), ("com.acme.nobody", "web", .unknown("com.acme.nobody")),
-            // The entry of a handler is chosen by the handler's id.
+            // A handler is chosen by its identifier and not by the name of its desktop entry.
             ("com.acme.app.desktop", "web", .unknown("com.acme.app.desktop")),
         ]
     )
@@ -104,14 +104,14 @@ struct DefaultChoiceTests {
         #expect(throws: DefaultError.notClaimed(app, try Scheme("mail"))) { try set("com.acme.app", for: "mail") }
         let unpublished = try BundleIdentifier("com.acme.unpublished")
         #expect(throws: DefaultError.notPublished(unpublished)) { try set("com.acme.unpublished") }
-        // A scheme of the system's is decided for the application behind it.
+        // For a scheme of the system the choice names the application behind the handler.
         let fixed = try BundleIdentifier("com.acme.fixed")
         let system = try Scheme("system")
         #expect(throws: DefaultError.notClaimed(fixed, system)) { try set("com.acme.fixed", for: "system") }
         #expect(try root.read(file) == nil)
     }
 
-    /// Another program's entry in the place of the handler's own is not the handler.
+    /// Another program's entry with the name of the handler's entry does not stand for the handler.
     @Test func anEntryOfTheSameNameIsNotTheHandlers() throws {
         try root.writeEntry("home/applications/com.acme.app.desktop", opening: ["web"])
         let app = try BundleIdentifier("com.acme.app")

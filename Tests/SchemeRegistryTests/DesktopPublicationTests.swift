@@ -4,7 +4,8 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// Which files are written and removed for the desktop and the bus, and which are nobody's business.
+/// The files that the registry writes and removes for the desktop and the bus. The files of other programs stay as they
+/// are.
 final class DesktopPublicationTests {
     private let root: TemporaryDirectory
     private var publication: DesktopPublication
@@ -20,7 +21,7 @@ final class DesktopPublicationTests {
     private let services = "home/dbus-1/services"
     private let cache = "home/applications/mimeinfo.cache"
 
-    /// A registry with the desktop as it is now.
+    /// Returns a registry with the current state of the desktop.
     private func registry(_ handlers: [Handler]) -> Registry {
         Registry(handlers: handlers, applications: Applications(loading: root.desktop()))
     }
@@ -43,7 +44,7 @@ final class DesktopPublicationTests {
         diagnostics.map { $0.description.replacing("\(root.path)/", with: "") }
     }
 
-    /// Every file of the user's.
+    /// Returns the names of all entries and services of the user.
     private func files() throws -> [String] {
         try [applications, services].flatMap { directory -> [String] in
             guard access("\(root.path)/\(directory)", F_OK) == 0 else { return [] }
@@ -51,7 +52,7 @@ final class DesktopPublicationTests {
         }
     }
 
-    /// The lines of the cache that name handlers.
+    /// Returns the lines of the cache that name handlers.
     private func cached() throws -> [String] {
         let lines = try root.read(cache)?.split(separator: "\n").map(String.init) ?? []
         return lines.filter { $0.hasPrefix("x-scheme-handler/") }
@@ -61,7 +62,7 @@ final class DesktopPublicationTests {
         try files().map { try status(of: "\(root.path)/\($0)", followingLinks: false).st_ino }
     }
 
-    // MARK: What is written
+    // MARK: Writing
 
     @Test func thereHasToBeAPlaceAndACommand() {
         #expect(DesktopPublication(in: DesktopDirectories(environment: [:]), command: "/bin/openurl") == nil)
@@ -108,7 +109,7 @@ final class DesktopPublicationTests {
                 "x-scheme-handler/todo=com.acme.app.desktop;", "x-scheme-handler/todolist=com.acme.app.desktop;",
             ]
         )
-        // The desktop knows it by now as the handler's own.
+        // The desktop now recognises the entry as the registry's own.
         let entry = registry([handler]).applications.entries.entries[try desktopFile("com.acme.app.desktop")]
         #expect(entry?.isOwn == true)
         #expect(entry?.command?.program == command)
@@ -161,13 +162,13 @@ final class DesktopPublicationTests {
         #expect(other.diagnostics == [])
         #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(moved) -- %u\n") == true)
         #expect(try root.read("\(services)/com.acme.app.service")?.contains("Exec=\(moved) activate") == true)
-        // So is the one whose command is gone, which the desktop does not list any more.
+        // An entry whose command is missing is rewritten too. The desktop no longer lists such an entry.
         try #require(unlink(moved) == 0)
         #expect(self.publish(handler) == [])
         #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(command) -- %u\n") == true)
     }
 
-    /// The cache is edited for a few handlers and made anew for many, which is the same to whoever reads it.
+    /// The cache is edited for a few handlers and rebuilt for many. Both ways give the same contents.
     @Test func manyHandlersAreInTheCache() throws {
         let handlers = try (0..<30).map { try Handler.test("com.acme.h\($0)", opening: ["s\($0)"]) }
         publication.publish(registry(handlers))
@@ -179,7 +180,7 @@ final class DesktopPublicationTests {
         #expect(try cached().sorted() == rest)
     }
 
-    /// What the desktop was found to have is from before all that.
+    /// The registries in this test hold a state of the desktop from before the changes.
     @Test func aHandlerThatComesBackAtOnceIsPublishedAgain() throws {
         let handler = try Handler.test("com.acme.app", opening: ["old"])
         #expect(publish(handler) == [])
@@ -200,7 +201,7 @@ final class DesktopPublicationTests {
         #expect(try files().map { try root.read($0) } == written)
     }
 
-    /// What such an entry claimed is not known, so the cache is made anew.
+    /// The claims of a left-over entry are unknown, so the cache is rebuilt.
     @Test(arguments: [false, true]) func anEntryThatWasLeftIsTakenUp(isIncremental: Bool) throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         try root.write(
@@ -213,7 +214,8 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
-    /// What there is says what has to go, and not what the registry said before: writing it may have failed.
+    /// The file decides which claims to remove. The previous registry does not, because its entry may not have been
+    /// written.
     @Test func nothingIsLeftOfAnEntryWhoseSuccessorCouldNotBeWritten() throws {
         #expect(publish(try .test("com.acme.app", opening: ["old"])) == [])
         let failed = try Handler.test("com.acme.app", opening: ["failed"])
@@ -221,7 +223,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
     }
 
-    /// Of a router that ended after it had written the entry.
+    /// An earlier router ended after it had written the entry and before it had written the cache.
     @Test func aCacheThatDoesNotKnowOfAnEntryIsMadeAnewAtTheStart() throws {
         #expect(publish(try .test("com.acme.app", opening: ["old"])) == [])
         let old = try #require(try root.read(cache))
@@ -233,7 +235,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
     }
 
-    /// Somebody removed the entry, and the cache still has it.
+    /// Another program removed the entry, and the cache still has its lines.
     @Test func nothingIsLeftOfAnEntryThatSomebodyRemoved() throws {
         let old = try Handler.test("com.acme.app", opening: ["old"])
         let new = try Handler.test("com.acme.app", opening: ["new"])
@@ -241,7 +243,7 @@ final class DesktopPublicationTests {
         try #require(unlink("\(root.path)/\(applications)/com.acme.app.desktop") == 0)
         #expect(publish([new], insteadOf: [old]) == [])
         #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
-        // And the same over a start.
+        // The same happens while the router is not running.
         try #require(unlink("\(root.path)/\(applications)/com.acme.app.desktop") == 0)
         #expect(publish(old) == [])
         #expect(try cached() == ["x-scheme-handler/old=com.acme.app.desktop;"])
@@ -255,7 +257,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
-    /// The desktop does not list it, and would take what a package has under the same name.
+    /// The desktop does not list the entry, and would use an entry of the same name from a package.
     @Test func anEntryWhoseCommandIsGoneIsWrittenAgainBeforeAnotherPrograms() throws {
         let handler = try Handler.test("com.acme.app")
         try root.writeEntry(
@@ -269,7 +271,7 @@ final class DesktopPublicationTests {
         #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(command) -- %u\n") == true)
     }
 
-    /// What stands for an entry without a word, and goes.
+    /// The package's entry replaces the handler's entry without a diagnostic, and is then removed.
     @Test func aHandlerGetsItsEntryWhenThatOfAPackageGoes() throws {
         let entry = "data1/applications/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"], command: "\(command) -- %u")
@@ -289,7 +291,7 @@ final class DesktopPublicationTests {
         try root.makeFIFO("\(services)/com.acme.app.service")
         #expect(publish([], insteadOf: [handler]) == ["\(services)/com.acme.app.service: is a FIFO, not a file"])
         try #require(rename("\(root.path)/kept", service) == 0)
-        // Only when something else has changed as well.
+        // The registry retries only together with another change.
         publication.publish(registry([]), insteadOf: registry([]), isRetrying: false)
         #expect(access(service, F_OK) == 0)
         #expect(publish([], insteadOf: []) == [])
@@ -316,7 +318,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
-    // MARK: What is removed
+    // MARK: Removal
 
     @Test(arguments: [false, true]) func whatIsLeftOfAHandlerThatIsGoneIsRemoved(isIncremental: Bool) throws {
         let gone = try Handler.test("com.acme.gone", opening: ["gone"])
@@ -340,7 +342,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == [])
     }
 
-    /// It can still be called by its name, but opens nothing.
+    /// The handler can still be called by its name, but opens no URLs.
     @Test(arguments: [false, true]) func aHandlerThatOpensNothingAnyMoreKeepsOnlyItsService(isIncremental: Bool) throws
     {
         let old = try Handler.test("com.acme.app")
@@ -351,7 +353,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == [])
     }
 
-    /// The desktop does not list it any more.
+    /// The desktop no longer lists the entry.
     @Test func whatIsLeftOfAHandlerWhoseCommandIsGoneTooIsRemoved() throws {
         try root.writeEntry(
             "\(applications)/left.desktop",
@@ -369,7 +371,7 @@ final class DesktopPublicationTests {
             "[D-BUS Service]\nName=com.acme.left\nExec=/bin/true\nX-OpenURL-Handler=com.acme.left\n",
             to: "\(services)/com.acme.left.service"
         )
-        // Of another handler, so that it is not the mark of this file.
+        // The mark names another handler, so the file does not belong to the registry.
         try root.write(
             "[D-BUS Service]\nName=com.acme.odd\nExec=/bin/true\nX-OpenURL-Handler=com.acme.left\n",
             to: "\(services)/com.acme.odd.service"
@@ -378,7 +380,7 @@ final class DesktopPublicationTests {
         #expect(try files() == [cache, "\(services)/com.acme.odd.service"])
     }
 
-    // MARK: What is somebody else's
+    // MARK: Files of other programs
 
     private let foreignService = "[D-BUS Service]\nName=com.acme.app\nExec=/usr/bin/acme\n"
 
@@ -391,7 +393,7 @@ final class DesktopPublicationTests {
         let handler = try Handler.test("com.acme.app")
         let warning = "\(entry): is another program's entry, which the desktop takes instead of com.acme.app"
         #expect((isIncremental ? publish([handler], insteadOf: []) : publish(handler)) == [warning])
-        // The handler goes, and they stay.
+        // The files stay after the handler is unregistered.
         #expect((isIncremental ? publish([], insteadOf: [handler]) : publish()) == [])
         #expect(try root.read(entry) == text)
         #expect(try root.read("\(services)/com.acme.app.service") == foreignService)
@@ -414,7 +416,7 @@ final class DesktopPublicationTests {
         #expect(try root.read(entry) == text)
     }
 
-    /// Whether or not it is known already that it has gone.
+    /// The registry may or may not have noticed the removal yet.
     @Test(arguments: [false, true]) func whatStoodInTheWayIsForgottenWhenItGoes(isKnown: Bool) throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"])
@@ -441,7 +443,7 @@ final class DesktopPublicationTests {
         #expect(publish([other], insteadOf: [handler, other]) == [])
     }
 
-    /// A package may bring a handler's entry as it would be written.
+    /// A package may install an entry that equals the entry that the registry would write.
     @Test(arguments: [false, true]) func aCompleteEntryOfTheSystemsIsNotShadowed(isIncremental: Bool) throws {
         let handler = try Handler.test("com.acme.app")
         try root.write(
@@ -465,7 +467,7 @@ final class DesktopPublicationTests {
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
-    /// A package that brings an entry which leads to the command has done what there is to do.
+    /// The package's entry starts the router's command, so the registry needs no entry of its own.
     @Test func anEntryThatLeadsToTheCommandIsAsGood() throws {
         try root.writeEntry(
             "data1/applications/com.acme.app.desktop",
@@ -491,7 +493,7 @@ final class DesktopPublicationTests {
         #expect(try root.read(cache) == "[MIME Cache]\ntext/plain=editor.desktop;\n")
     }
 
-    // MARK: What cannot be written
+    // MARK: Write errors
 
     @Test func problemsAreReportedAndTheRestIsWritten() throws {
         try root.makeDirectory("\(services)/com.acme.app.service")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// Directories full of files that are broken, half-written or meant to do harm.
+/// Directories full of broken, half-written and hostile files.
 struct HostileFilesTests {
     private let root: TemporaryDirectory
     private let directories: RegistryDirectories
@@ -15,7 +15,7 @@ struct HostileFilesTests {
         directories = RegistryDirectories(user: "\(root.path)/user", system: [])
     }
 
-    /// Each maker gets the number of its file and returns the diagnostic it expects, without the directory.
+    /// Each maker gets the number of its file and returns the expected diagnostic without the directory.
     private typealias Maker = @Sendable (TemporaryDirectory, Int) throws -> String
 
     private static func name(_ number: Int) -> String { "com.acme.h\(number).plist" }
@@ -159,7 +159,7 @@ struct HostileFilesTests {
         let registry = Registry(loading: directories)
         for diagnostic in registry.diagnostics {
             let text = diagnostic.description.dropFirst("\(root.path)/user/".count)
-            // What the decoder says of a file that ends too soon is its own affair.
+            // The decoder words its own text about a truncated file, so only the start is compared.
             let match = expected.first { text == $0 || ($0.hasSuffix("property list") && text.hasPrefix($0 + ": ")) }
             #expect(match != nil, "unexpected: \(text)")
             if let match { expected.remove(match) }

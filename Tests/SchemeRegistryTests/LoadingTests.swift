@@ -181,7 +181,7 @@ struct LoadingTests {
         try root.write([], to: "opt/elsewhere/todolist")
         try root.write([], to: "opt/Acme.app2/todolist")
         try root.link("opt/Acme.app/todolist", to: "../Acme.app2/todolist")
-        // The directory is outside even while it holds no such file.
+        // The directory is outside the bundle, even if the file does not exist.
         try root.link("opt/Acme.app/bin", to: "../Acme.app2/none/..")
         try root.makeDirectory("opt/Acme.app2/none")
         #expect(try program(executable, inBundle: true) == nil)

@@ -6,12 +6,12 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// Loading again, in one process and from one to the next.
+/// Repeated loading, within one process and from one process to the next.
 @Suite struct ManifestCacheTests {
     private let root: TemporaryDirectory
     private let directories: RegistryDirectories
     private let cache: ManifestCache
-    /// A time at which no file of the test has just been changed.
+    /// A time long after all writes of the test.
     private let later = currentTime() + 3_600_000_000_000
 
     init() throws {
@@ -28,7 +28,7 @@ import Testing
 
     private func update(_ loader: inout RegistryLoader, now: Int64) -> Bool { loader.update(now: now) }
 
-    /// What a start of the program reads, and what it makes of it.
+    /// Loads the registry as a start of the program does.
     private func start(_ cache: ManifestCache) throws -> RegistryLoader {
         var loader = RegistryLoader(directories)
         try loader.restore(from: cache)
@@ -79,7 +79,7 @@ import Testing
         _ = update(&loader, now: later)
         let id = try BundleIdentifier("com.acme.app")
 
-        /// What the loader makes of a change is what a look at everything makes of it.
+        /// Expects that an update for one change gives the same registry as a complete reload.
         func expectTakenUp(_ isAnother: Bool, _ schemes: [String], _ registered: Registration? = nil) {
             let changed =
                 if let registered { loader.update(registrationOf: registered.handler) } else {
@@ -103,7 +103,7 @@ import Testing
         expectTakenUp(true, ["other", "present", "two"], two)
         try directories.unregister(id, from: loader.registry)
         expectTakenUp(true, ["other", "present"])
-        // Under a name of its own, and gone again.
+        // The link has another name than the handler, and is removed again.
         try root.link("user/A.app", to: "../opt/Two.app")
         let link = try directories.register("\(root.path)/user/A.app", in: loader.registry)
         expectTakenUp(true, ["other", "present", "two"], link)
@@ -112,7 +112,7 @@ import Testing
         try root.link("user/com.acme.app.plist", to: "../opt/nothing.plist")
         expectTakenUp(true, ["other", "present"])
 
-        // What else has changed is left for the next look at everything.
+        // An update for one handler leaves other changes to the next complete update.
         try write("com.acme.present", schemes: ["more"])
         let changed = loader.update(unregistrationOf: id)
         #expect(!changed)
@@ -158,7 +158,7 @@ import Testing
         try write("com.acme.a", schemes: ["a"])
         try write("com.acme.b", schemes: ["b"])
         _ = try start(cache)
-        // Of the same size and, as far as a program can tell it, of the same time.
+        // The new file has the same size and the same time stamps.
         let file = "user/com.acme.a.plist"
         let status = try status("\(root.path)/\(file)")
         try write("com.acme.a", schemes: ["x"])
@@ -185,9 +185,9 @@ import Testing
         return status
     }
 
-    // MARK: Files that are no cache
+    // MARK: Invalid cache files
 
-    /// Why a start goes without the cache.
+    /// Returns the reason why a start ignores the cache.
     private func reason(of body: () throws -> Void) throws -> String {
         do {
             try body()
@@ -263,7 +263,7 @@ import Testing
         _ = loader.update(now: later)
         #expect(try reason { try loader.save(to: cache) } == "database is locked")
         try other.execute("COMMIT")
-        // What could not be kept is kept the next time.
+        // A later save succeeds.
         try loader.save(to: cache)
         #expect(try start(cache).readCount == 0)
     }

@@ -118,7 +118,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    /// Behind the checksum nothing is trusted to have a length or a form either.
+    /// The reader checks every length and form, even after a correct checksum.
     @Test func noBytesAreTooStrangeToRead() throws {
         var generator = SeededGenerator(state: 3)
         for _ in 0..<500 {
@@ -136,7 +136,7 @@ struct SeededGenerator: RandomNumberGenerator {
                     try ManifestReading(from: &reader).write(to: &again)
                     #expect(!again.bytes.isEmpty)
                 } catch {
-                    // As it should mostly be.
+                    // Most of the damaged inputs end here, as they should.
                 }
             }
         }

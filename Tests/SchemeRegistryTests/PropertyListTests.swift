@@ -69,7 +69,7 @@ struct PropertyListTests {
         let open = String(repeating: "<\(tag)>\(key)", count: depth)
         let close = String(repeating: "</\(tag)>", count: depth)
         #expect(throws: PropertyListError.tooManyContainers) { try PropertyListValue(bytes: xml(open + close)) }
-        // A comment that only some readers would take for one hides nothing.
+        // Only some readers recognise this comment, so it must not hide anything.
         #expect(throws: PropertyListError.tooManyContainers) {
             try PropertyListValue(bytes: xml("<!-->" + open + "<!-- \(close) -->" + close))
         }
@@ -104,7 +104,7 @@ struct BinaryPropertyListTests {
     }
 
     @Test func refusesAStringThatIsSharedTooOften() {
-        // 128 references to 64 KiB are 8 MiB for the decoder.
+        // The decoder expands 128 references to 64 KiB into 8 MiB.
         let string: [UInt8] = [0x5F, 0x12, 0, 1, 0, 0] + [UInt8](repeating: 0x61, count: 65_536)
         let array: [UInt8] = [0xAF, 0x10, 128] + [UInt8](repeating: 1, count: 128)
         #expect(throws: PropertyListError.tooLarge) { try PropertyListValue(bytes: binary([array, string])) }
@@ -193,19 +193,20 @@ struct BinaryPropertyListTests {
         }
     }
 
-    /// A lone surrogate, a byte outside ASCII, a UID, a set.
+    /// The objects are a lone surrogate, a byte outside ASCII, a UID and a set.
     @Test(arguments: [[0x61, 0xD8, 0x00], [0x51, 0xFF], [0x80, 5], [0xC0]] as [[UInt8]])
     func marksValuesThatCannotBeRead(_ object: [UInt8]) throws {
         #expect(try PropertyListValue(bytes: binary([[0xA1, 1], object])) == [.unreadable])
     }
 }
 
-/// A property list of one value as XML.
+/// Returns an XML property list of one value.
 func xml(_ body: String) -> [UInt8] {
     Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?><plist version=\"1.0\">\(body)</plist>".utf8)
 }
 
-/// A binary property list of objects as they are given, the first on top, with references of one byte.
+/// Encodes the given objects as a binary property list. The first object is the top object, and references have one
+/// byte.
 private func binary(_ objects: [[UInt8]]) -> [UInt8] {
     var bytes = Array("bplist00".utf8)
     var offsets: [UInt64] = []

@@ -29,7 +29,7 @@ struct RegistrationTests {
         try directories.unregister(BundleIdentifier(id), from: load())
     }
 
-    /// A bare manifest in `opt/NAME.plist`.
+    /// Writes a bare manifest to `opt/NAME.plist`.
     private func install(_ name: String, _ list: PropertyListValue) throws {
         try root.write(try list.encoded(), to: "opt/\(name).plist")
     }
@@ -125,7 +125,7 @@ struct RegistrationTests {
         #expect(load().handlers.count == 1)
     }
 
-    /// Hidden names are not looked at, so what is called so is not registered by standing there.
+    /// The loader ignores hidden names, so a bundle with a hidden name in the directory is not registered yet.
     @Test func linksWhatIsHiddenInTheDirectory() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/.Mine.app/Info.plist")
         #expect(load().handlers == [])

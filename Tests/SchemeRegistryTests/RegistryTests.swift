@@ -31,7 +31,7 @@ struct RegistryTests {
         )
     }
 
-    /// The ids in order, and each one's outcome as `=`, `+rule` or `-rule`.
+    /// Returns the ids in order, each with its outcome as `=`, `+rule` or `-rule`.
     private func order(_ handlers: [Handler], host: String? = nil) -> [String] {
         let registry = Registry(handlers: handlers)
         let candidates = registry.candidates(for: scheme, host: host)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// Files of localised strings in each of their forms.
+/// Files of localised strings, in each of their formats.
 struct StringsFileTests {
     private func strings(_ text: String) throws -> [String: String] { try StringsFile(Array(text.utf8)).strings }
 
-    /// What is wrong with a file; `nil` if nothing is.
+    /// Returns the problem of a file, or `nil` if the file is valid.
     private func problem(_ bytes: [UInt8]) throws -> String? {
         do {
             _ = try StringsFile(bytes)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// The manifests that are shipped in `Schemes/`.
+/// The manifests that the project ships in `Schemes/`.
 struct SystemSchemesTests {
     private let registry: Registry
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// Who gets a URL where the desktop's applications have a say, and why.
+/// The choice between handlers and the desktop's applications, and the rule behind it.
 struct WinnerTests {
     private let root: TemporaryDirectory
     private let scheme: Scheme
@@ -44,7 +44,7 @@ struct WinnerTests {
         try root.write(associations(defaults: ["web": ids]), to: "config/mimeapps.list")
     }
 
-    /// The ids in order, without `.desktop`, and each one's outcome as `=`, `+rule` or `-rule`.
+    /// Returns the ids in order without `.desktop`, each with its outcome as `=`, `+rule` or `-rule`.
     private func order(_ registry: Registry, host: String? = nil) -> [String] {
         let candidates = registry.candidates(for: scheme, host: host)
         #expect(registry.winner(for: scheme, host: host) == candidates.first?.claimant)
@@ -60,7 +60,7 @@ struct WinnerTests {
         }
     }
 
-    /// The case and not the sentence.
+    /// Returns the name of the case instead of its sentence.
     private func name(_ rule: WinningRule) -> String {
         switch rule {
         case .request: "request"
@@ -131,7 +131,7 @@ struct WinnerTests {
         #expect(
             order(registry(handler), host: "acme.com") == ["a+userDefault", "h.h-userDefault", "b-userDefault"]
         )
-        // The system's choice is one as well, and the user's comes before it.
+        // The system's choice also counts as a default. The user's choice comes before it.
         try root.write(associations(defaults: ["web": "b.desktop"]), to: "etc/mimeapps.list")
         #expect(order(registry(handler)) == ["a+userDefault", "b-userDefault"])
         try choose("")
@@ -151,7 +151,7 @@ struct WinnerTests {
         try choose("h.late.desktop")
         let chosen = ["h.late+userDefault", "h.early-userDefault", "a-userDefault"]
         #expect(order(registry(handlers[0], handlers[1], handlers[2])) == chosen)
-        // The default of a handler that does not take the URL's host is the next of the list.
+        // A default that does not take the URL's host is skipped, and the next one of the list counts.
         try choose("h.hosted.desktop;a.desktop;")
         #expect(order(registry(handlers[0], handlers[2])) == ["a+userDefault", "h.early-userDefault"])
         #expect(
@@ -161,7 +161,7 @@ struct WinnerTests {
         )
     }
 
-    /// Its entry is written when it is registered, and read a moment later.
+    /// The registry writes the entry of a handler at its registration, and reads the entry a moment later.
     @Test func aHandlerIsTheDefaultBeforeItsEntryIsRead() throws {
         try choose("h.late.desktop")
         let handlers = [try handler("h.early"), try handler("h.late", precedence: 3, date: 9)]
@@ -169,21 +169,21 @@ struct WinnerTests {
         #expect(order(registry(handlers[0], handlers[1])) == chosen)
         try writeEntry("h.late", "X-OpenURL-Handler=h.late")
         #expect(order(registry(handlers[0], handlers[1])) == chosen)
-        // A file that is somebody else's, and of no use, is not the handler's.
+        // An unusable file of another program does not stand for the handler.
         try writeEntry("h.late", "Hidden=true")
         #expect(order(registry(handlers[0], handlers[1])) == ["h.early+directory", "h.late-directory"])
     }
 
     @Test func aDefaultThatIsNotThereDecidesNothing() throws {
         try writeEntry("a")
-        // Of a handler that is gone, and of none.
+        // The defaults name a handler that is gone and a file that does not exist.
         try writeEntry("h.gone", "X-OpenURL-Handler=h.gone")
         try choose("h.gone.desktop;missing.desktop;")
         #expect(order(registry(try handler("h.h"))) == ["h.h+kind", "a-kind"])
         #expect(order(registry()) == ["a="])
     }
 
-    /// What is called alike is not meant: a file that is not there and an application, an application and a handler.
+    /// Similar names do not match: a missing file and an application, or an application and a handler.
     @Test func aDefaultIsOneOrTheOther() throws {
         try writeEntry("a")
         try writeEntry("h.h")
@@ -205,7 +205,7 @@ struct WinnerTests {
         #expect(
             order(registry(fixed, maps), host: "maps.acme.com") == ["z.maps+host", "z.fixed-host", "a-fixedScheme"]
         )
-        // One with hosts has only those.
+        // A handler with hosts takes only URLs of these hosts.
         #expect(order(registry(maps), host: "acme.com") == ["a="])
     }
 
@@ -220,7 +220,7 @@ struct WinnerTests {
         #expect(order(registry(handlers[1], handlers[2])) == ["h.a+identifier", "h.b-identifier", "a-directory"])
     }
 
-    /// An application of the user's own that the desktop has after one of the system's, which loses to the handler.
+    /// The desktop puts an application of the user after an application of the system, which loses to the handler.
     @Test func anApplicationThatTheDesktopPutsBehindLosesByThat() throws {
         try writeEntry("mine", in: "home")
         try writeEntry("theirs", in: "data2")
@@ -232,7 +232,7 @@ struct WinnerTests {
         )
     }
 
-    // MARK: Claimants, applications behind handlers
+    // MARK: Claimants and applications behind handlers
 
     @Test func claimantsAreThoseOfAnyHostThenTheOthers() throws {
         try writeEntry("a", in: "data1")
@@ -258,7 +258,7 @@ struct WinnerTests {
         #expect(try registry(fixed).application(for: scheme).id.rawValue == "a.desktop")
         try choose("b.desktop")
         #expect(try registry(fixed).application(for: scheme).id.rawValue == "b.desktop")
-        // It would come back to the router.
+        // This application would lead back to the router.
         try writeEntry("own", "X-OpenURL-Handler=z.other")
         try choose("own.desktop")
         let own = NoApplication.own(scheme, try desktopFile("own.desktop"))
