@@ -57,8 +57,8 @@ struct DueDateTests {
         #expect(error?.description == "“202502301200” is not a date: the month has 28 days, not a day 30")
     }
 
-    // The time zone belongs to the whole process, so each of these tests has a process of its own. The zones are spelled
-    // out: they need no time zone database.
+    // The time zone belongs to the whole process, so each of these tests runs in a child process. The tests spell the
+    // zones out and need no time zone database.
 
     @Test("A time that daylight saving skips is refused, its neighbours are not")
     func skippedTime() async {
@@ -78,7 +78,7 @@ struct DueDateTests {
             setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1)
             try #expect(DueDate("200810260230").iso8601 == "2008-10-26T02:30:00+02:00")
             try #expect(DueDate("200810260300").iso8601 == "2008-10-26T03:00:00+01:00")
-            // Whichever date was asked for before.
+            // The result does not depend on the date of an earlier conversion.
             try #expect(DueDate("200812240230").iso8601 == "2008-12-24T02:30:00+01:00")
             try #expect(DueDate("200810260230").iso8601 == "2008-10-26T02:30:00+02:00")
         }

@@ -99,7 +99,7 @@ struct ToDoStoreTests {
         for number in 0..<20 { try store().add(ToDoItem(task: "a\(number)", due: .now)) }
         _ = await other
         let tasks = try store().items().map(\.task)
-        // Each process's own order is kept.
+        // The list keeps the order of each process.
         #expect(tasks.filter { $0.hasPrefix("a") } == (0..<20).map { "a\($0)" })
         #expect(tasks.filter { $0.hasPrefix("b") } == (0..<20).map { "b\($0)" })
     }
@@ -122,7 +122,7 @@ struct ToDoStoreTests {
         #expect(throws: StoreError.noHome) { try ToDoStore.directory(dataHome: nil, home: home) }
     }
 
-    // MARK: - A store in a directory of this test's own
+    // MARK: - A store in a temporary directory
 
     private var data: String { directory.path + "/share/todolist" }
     private var list: String { data + "/items.json" }
@@ -144,7 +144,7 @@ struct ToDoStoreTests {
     }
 }
 
-/// A directory that is removed at the end of the test that made it.
+/// A directory that is removed at the end of its test.
 final class TemporaryDirectory: Sendable {
     let path: String
 
