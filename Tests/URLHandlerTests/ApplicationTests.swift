@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLHandler
 
-/// The sequences of the delegate's methods, each with the state in which they are called.
+/// The sequences of the delegate's methods, and the application's state during each method.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct ApplicationTests {
     private let delegate = RecordingDelegate()
     private let url: GenericURL
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func aLaunchWithoutAURLHasEmptyOptionsAndHappensOnce() async throws {
-        // There is no URL to refuse.
+        // The launch has no URL, so `willAgrees` cannot refuse a URL.
         delegate.willAgrees = false
         let application = delegate.application
         await application.handle(.activate)
@@ -239,16 +239,16 @@ import Testing
         #expect(OpenResponse(booleanLiteral: false) == false)
     }
 
-    // MARK: The trace and what others see
+    // MARK: The trace and the observed state
 
     @Test func theTraceCountsFromTheRoutersAcceptance() async throws {
         var context = context
-        // The machine has run for longer than this.
+        // This machine has been running for more than a second.
         context.accepted = TracePhase.now - 1_000_000
         let trace = try await delegate.application.open(url, context).trace
         #expect(trace.map(\.microseconds) == trace.map(\.microseconds).sorted())
         #expect(try #require(trace.first).microseconds >= 1_000_000)
-        // A clock of another kind gives no negative numbers.
+        // A time from another clock does not produce negative numbers.
         context.accepted = .max
         #expect(try await delegate.application.open(url, context).trace.map(\.microseconds) == [0])
     }
@@ -302,7 +302,7 @@ import Testing
     @Test func aDelegateThatImplementsNothingLaunchesAndDeclines() async throws {
         final class Empty: ApplicationDelegate {}
         let application = Application("com.example.empty", delegate: Empty(), progress: Progress())
-        // Declined, not vetoed.
+        // The result is a decline, not a veto.
         #expect(await failure(application) == OpenURLError(.declined, "com.example.empty opens no URLs"))
         #expect(application.state == .active)
         await application.handle(.terminate)

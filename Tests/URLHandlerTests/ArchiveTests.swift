@@ -2,7 +2,7 @@ import Testing
 
 @testable import URLHandler
 
-/// Values on their way into the file of a handler's state and back.
+/// The coding of values in the file of a handler's state.
 struct ArchiveTests {
     private struct Everything: Codable, Equatable {
         var flag = true
@@ -166,7 +166,7 @@ struct ArchiveTests {
             for bit in 0..<8 {
                 var damaged = bytes
                 damaged[index] ^= 1 << bit
-                // A number has more than one spelling: the checksum may be spelled otherwise and stay the same.
+                // Numbers have more than one encoding, so a changed bit can encode the same checksum.
                 do throws(DamagedArchive) {
                     #expect(try SavedState(bytes: damaged) == state, "byte \(index), bit \(bit)")
                 } catch {}
@@ -178,7 +178,7 @@ struct ArchiveTests {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {
             let count = Int.random(in: 0...40, using: &generator)
-            // Mostly tags and short lengths.
+            // Small bytes are mostly tags and short lengths.
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...(Bool.random() ? 10 : 255), using: &generator) }
             var reader = ArchiveReader(bytes[...])
             do throws(DamagedArchive) {
@@ -187,7 +187,7 @@ struct ArchiveTests {
                 writer.append(value)
                 var again = ArchiveReader(writer.bytes[...])
                 let copy = try again.value()
-                // No number equals itself that is none.
+                // NaN does not equal itself.
                 if !String(describing: value).contains("nan") { #expect(copy == value) }
             } catch {}
         }

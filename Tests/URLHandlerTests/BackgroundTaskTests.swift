@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLHandler
 
-/// Background tasks, with a router and without.
+/// Background tasks with a router and without a router.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct BackgroundTaskTests {
     private let progress = Progress()
     private let router = StandInTimekeeper()
@@ -63,7 +63,7 @@ import Testing
         application.backgroundTasks.expire()
         application.backgroundTasks.expire()
         #expect(expired == ["first", "second"])
-        // Whoever does not end its tasks keeps them open: the router ends the process for that.
+        // A task that the handler does not end stays open. The router ends the process for that reason.
         #expect(progress.openTasks == 3)
     }
 
@@ -83,13 +83,13 @@ import Testing
     }
 }
 
-/// The tasks of a test.
+/// The tasks that a test has begun.
 @MainActor private final class Begun {
     var tasks: [BackgroundTaskIdentifier] = []
     var expirations = 0
 }
 
-/// Writes down what it is told.
+/// A timekeeper that records its calls.
 private final class StandInTimekeeper: BackgroundTimekeeper {
     private struct Content {
         var log: [String] = []

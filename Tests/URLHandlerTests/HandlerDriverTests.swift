@@ -6,7 +6,7 @@ import URLHandlerTesting
 
 @testable import URLHandler
 
-/// The driver takes a delegate through every sequence as the bus would.
+/// The driver takes a delegate through every sequence, as calls over the bus would.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct HandlerDriverTests {
     private let delegate = RecordingDelegate()
 

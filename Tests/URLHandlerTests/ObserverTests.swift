@@ -4,7 +4,7 @@ import Testing
 
 @testable import URLHandler
 
-/// Who besides the delegate is told, and when.
+/// Observers besides the delegate, and the times of their calls.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct ObserverTests {
     private let delegate = RecordingDelegate()
     private var application: Application { delegate.application }

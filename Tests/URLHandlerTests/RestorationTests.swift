@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLHandler
 
-/// State that one process of a handler saves and the next one restores.
+/// State that one process of a handler saves and the next process restores.
 @MainActor @Suite(.timeLimit(.minutes(10))) final class RestorationTests {
     private let directory: String
     private let path: String
@@ -23,7 +23,7 @@ import Testing
         for name in ["/a/b", "/a", ""] { rmdir(directory + name) }
     }
 
-    /// The file as a process that has just started sees it.
+    /// Returns the file in the view of a process that has just started.
     private func file() -> StateFile { StateFile(path) { [self] in warnings.append($0) } }
 
     private func application(_ delegate: any ApplicationDelegate) -> Application {
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func aPlaceThatCannotBeWrittenToIsAWarning() {
-        // A file where a directory should be.
+        // A file stands in place of the directory.
         let blocked = StateFile("/dev/null/app.state") { [self] in warnings.append($0) }
         blocked.save(state)
         #expect(warnings.count == 1)
@@ -123,7 +123,7 @@ import Testing
                 "didBecomeActive",
             ]
         )
-        // It is used up.
+        // The state has been used, so both files are gone.
         #expect(!exists() && !exists(".restoring"))
     }
 
@@ -193,7 +193,7 @@ import Testing
     }
 }
 
-/// A delegate with a state of one text.
+/// A delegate whose state is one string.
 private final class StatefulDelegate: ApplicationDelegate {
     var filter: String?
     var isWanted = true

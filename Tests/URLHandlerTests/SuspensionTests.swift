@@ -5,7 +5,7 @@ import PrivateBus
 import Reactor
 import Testing
 
-/// What a handler's process does around the time in which it executes nothing.
+/// The behaviour of a handler's process around its suspension.
 @Suite(.timeLimit(.minutes(10))) struct SuspensionTests {
     @Test func anIdleHandlerInTheBackgroundGivesItsNameUntilItGoesOn() async throws {
         let handler = try await HandlerProcess()
@@ -45,16 +45,16 @@ import Testing
     @Test func aHandlerThatIsNotInTheBackgroundKeepsItsName() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
-        // Not launched yet.
+        // The handler has not launched yet.
         #expect(try await !handler.suspend())
         _ = try await handler.open("app:x")
         #expect(try await !handler.suspend())
         #expect(try await handler.router.owner(of: HandlerProcess.id) == handler.owner)
-        // The signal is nobody's sign as long as it has its name.
+        // While the handler has its name, the signal has no meaning.
         kill(handler.pid, SIGCONT)
         try await handler.enterBackground()
         #expect(try await handler.suspend())
-        // Nothing came before.
+        // No other event came before.
         #expect(await handler.nextOwner() == nil)
     }
 
@@ -66,7 +66,7 @@ import Testing
         context.inBackground = true
         let opening = Task { [context] in try await handler.open("app:x", context) }
         while try !handler.log().contains("open app:x") { await Task.yield() }
-        // Its main actor does not answer; the event loop does.
+        // The main actor of the handler is blocked, but its event loop answers.
         #expect(try await !handler.suspend())
         #expect(try await handler.router.get(HandlerInterface.phase, on: handler.byConnection) == "open")
         opening.cancel()
@@ -104,7 +104,7 @@ import Testing
                 let input = Arguments("app:\(round)", OpenContext())
                 #expect(try await handler.router.call(HandlerInterface.open, on: handler.byName, input).isHandled)
             } catch .remote(let error) {
-                // There is no file that would let the bus start the service, as there is in real life.
+                // Unlike a real installation, the test has no service file with which the bus could start the handler.
                 #expect(error.name == "org.freedesktop.DBus.Error.ServiceUnknown" || error.name == .nameHasNoOwner)
                 wasTaken = false
             }
