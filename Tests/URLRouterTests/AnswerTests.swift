@@ -4,7 +4,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// What the sender is told, for each answer of a handler.
+/// The result for the sender, for each answer of a handler.
 @Suite(.timeLimit(.minutes(10))) struct AnswerTests {
     private static let handler: BusName = "com.example.app"
 
@@ -66,7 +66,7 @@ import Testing
                 "the bus does not hand the URL to com.example.app: org.freedesktop.DBus.Error.AccessDenied: told"
             )
         ),
-        // A program may use the bus's names for what it says itself.
+        // A handler may use the bus's error names in its own answers.
         (.named(.noReply, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.disconnected, "of mine"), OpenURLError(.declined, "of mine")),

@@ -5,12 +5,12 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Applications that are given URLs by `org.freedesktop.Application.Open`.
+/// Applications that receive URLs through `org.freedesktop.Application.Open`.
 @Suite(.timeLimit(.minutes(10))) struct BusApplicationTests {
     private static let name: BusName = "org.example.App"
     private static let id = "org.example.App.desktop"
 
-    /// A router with one application, which takes URLs over the bus.
+    /// Returns a router with one application, which takes URLs over the bus.
     private func router(
         _ owners: [BusName: BusName] = [:],
         handlers: [Handler] = [],
@@ -39,7 +39,7 @@ import Testing
         #expect(result.reply == [:])
         #expect(result.trace.map(\.name) == ["open"])
         #expect(bus.count(of: .started(Self.name)) == 0)
-        // By `Open` of the desktop's interface, and by nothing else.
+        // The router calls only `Open` of the desktop's interface.
         #expect(bus.platformData(of: "app:x") == [:])
         #expect(bus.context(of: "app:x") == nil)
         #expect(bus.count(of: .activated(Self.name, at: ":1.1")) == 0)
@@ -74,7 +74,7 @@ import Testing
         #expect(bus.count(of: .activated(Self.name, at: ":1.1")) == 0)
     }
 
-    // MARK: What it is told
+    // MARK: Contents of the call
 
     @Test(arguments: [nil, "token"], [nil, "startup"])
     func theTokensOfTheDesktopAreThePlatformData(token: String?, startup: String?) async throws {
@@ -82,7 +82,7 @@ import Testing
         var options = OpenOptions()
         options.activationToken = token
         options.desktopStartupID = startup
-        // What is meant for handlers is not for applications.
+        // These options are for handlers only.
         options.annotation = "note"
         let request = Task { [options] in try await router.open("app:x", options, caller: nil) }
         await bus.wait(for: .opened("app:x", at: ":1.1"))
@@ -201,11 +201,11 @@ import Testing
             )
         ),
         (.named(.notSupported), OpenURLError(.declined, "\(id) takes no URLs: told")),
-        // A program may use the bus's names for what it says itself.
+        // An application may use the bus's error names in its own answers.
         (.named(.noReply, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.limitsExceeded, "of mine"), OpenURLError(.declined, "of mine")),
-        // And the router's errors are not an application's to say.
+        // An application may not answer with the router's own errors.
         (.named("org.openurl.Error.NotAllowed", "of mine"), OpenURLError(.declined, "of mine")),
         (.named("com.example.Error.Full", ""), OpenURLError(.declined, "com.example.Error.Full")),
         (.timedOut, OpenURLError(.timedOut, "\(id) did not answer within 20.0 seconds")),
@@ -235,7 +235,7 @@ import Testing
         #expect(try await request.value.path == .active)
     }
 
-    // MARK: Which application
+    // MARK: Choice of the application
 
     @Test func aSchemeOfTheSystemsGoesToTheDesktopsApplication() async throws {
         let desktop = try DesktopFixture()

@@ -5,11 +5,11 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Which handler gets a URL, and what the sender is told where none does.
+/// The choice of the handler for a URL, and the error for a URL without a handler.
 @Suite(.timeLimit(.minutes(10))) struct ChoiceTests {
     private let owner: BusName = ":1.1"
 
-    /// Opens a URL, with a handler that says yes to everything.
+    /// Opens a URL with a handler that accepts every URL.
     private func open(
         _ url: String,
         _ options: OpenOptions = OpenOptions(),
@@ -93,7 +93,7 @@ import Testing
         let result = try await open("one:x", options, as: "app:x", on: router, bus)
         #expect(result.path == .fallback)
         #expect(bus.opened == [])
-        // What has a handler needs no fallback.
+        // A URL with a handler needs no fallback.
         #expect(try await open("app:z", options, as: "app:z", on: router, bus).path == .active)
 
         options.fallback = ["two:x", "three:x"]
@@ -133,7 +133,8 @@ import Testing
         bus.answer("app:1")
         #expect(try await running.value.handler == "com.example.app")
 
-        // One that was read before the one in use does not take its place, though it is to be announced.
+        // A snapshot that was read before the current snapshot does not replace it. The router still announces the
+        // changes of the older snapshot.
         let handlers: [Handler] = [try .test("com.example.app")]
         let old = RegistrySnapshot(number: 1, registry: Registry(handlers: handlers), changed: ["app"])
         #expect(await router.use(old) == ["app"])

@@ -8,7 +8,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Applications that are commands, with real processes: what becomes of a URL when one is started.
+/// Applications that are commands, with real processes, and the outcome of their URLs.
 @Suite(.timeLimit(.minutes(10))) struct CommandApplicationTests {
     private let desktop: DesktopFixture
 
@@ -16,7 +16,8 @@ import Testing
         desktop = try DesktopFixture()
     }
 
-    /// A router of the desktop as it is now. Commands are watched until they end, unless the limits say otherwise.
+    /// Returns a router with the current state of the desktop. The router watches commands until they end, unless the
+    /// limits differ.
     private func router(
         handlers: [Handler] = [],
         environment: [String: String] = [:],
@@ -32,7 +33,7 @@ import Testing
         return (URLRouter(handlers, desktop.applications, on: bus, environment: environment, limits: limits), bus)
     }
 
-    // MARK: How it went
+    // MARK: Outcomes
 
     @Test func anEndWithoutAComplaintIsAYes() async throws {
         try desktop.addCommand("good", #"printf '%s\n' "$#" "$@" > "$desktop/told""#)
@@ -68,7 +69,7 @@ import Testing
         #expect(await failure { () throws(OpenURLError) in try await router.open("bad:x") } == expected)
     }
 
-    /// After the time in which an end says no, and at the latest when the sender's time is over.
+    /// A command has the URL after the settle time, or after the sender's time limit if that is shorter.
     @Test(
         arguments: [(Duration.zero, nil), (.seconds(3600), .milliseconds(1)), (.seconds(3600), .zero)]
             as [(Duration, Duration?)]
@@ -120,13 +121,13 @@ import Testing
         }
     }
 
-    // MARK: What cannot be started
+    // MARK: Failures to start
 
     @Test func aProgramThatHasGoneSinceIsToldByItsPath() async throws {
         let program = "\(desktop.path)/bin/gone"
         try desktop.addLink("gone", to: "/bin/true")
         try desktop.addEntry("gone", "Exec=\(program) %u")
-        // What could not be started takes no room.
+        // A failed start does not count towards the limit of commands.
         let (router, _) = try router { $0.commandsPerApplication = 1 }
         #expect(try await router.open("gone:x").path == .launched)
         #expect(unlink(program) == 0)
@@ -144,7 +145,7 @@ import Testing
         try desktop.addLink("named", to: "/bin/true")
         try desktop.addEntry("named", "Exec=named %u")
         let missing = "named.desktop cannot be started: named: No such file or directory"
-        // From wherever the router and the command are, this leads to where the program is.
+        // This path leads to the program from every working directory.
         let relative = String(repeating: "../", count: 64) + desktop.path.dropFirst() + "/bin"
         for path in ["/nonexistent", relative, "", ":::"] {
             let (router, _) = try router(environment: ["PATH": path])
@@ -181,11 +182,11 @@ import Testing
         #expect(try await router.open("other:x").handler == "other.desktop")
         try desktop.write(to: "go")
         #expect(await first.value?.code == .declined)
-        // One that has ended makes room.
+        // An ended command no longer counts towards the limit.
         #expect(await router.startsNothing)
     }
 
-    // MARK: What it is started with
+    // MARK: Environment and arguments
 
     @Test func theTokensAreInItsEnvironmentAndTheRoutersOwnAreNot() async throws {
         let tokens = "${XDG_ACTIVATION_TOKEN-none} ${DESKTOP_STARTUP_ID-none} ${OPENURL_LAUNCH-none} $KEPT"
@@ -229,7 +230,7 @@ import Testing
         let reason =
             "the application needs a terminal, and neither xdg-terminal-exec nor x-terminal-emulator is installed"
         #expect(none == OpenURLError(.launchFailed, reason))
-        // The shell plays the terminal: to it the command is a script in the directory that it starts in.
+        // The shell plays the terminal and runs the command as a script in its working directory.
         try desktop.addScript(
             "home/text",
             #"/usr/bin/tr '\0' ' ' < /proc/$$/cmdline > "$desktop/told"; echo >> "$desktop/told""#
@@ -244,7 +245,7 @@ import Testing
 
     // MARK: Hops
 
-    /// The commands leave a process in their session that lasts, as a script does that opens a URL in the background.
+    /// Each command leaves a process in its session, as a script does that opens a URL in the background.
     @Test func whatACommandOpensIsOneHopFurther() async throws {
         for name in ["first", "second"] {
             try desktop.addCommand(name, #"sleep 600 > "$desktop/null" 2>&1 & echo $! > "$desktop/pid""#)
@@ -257,7 +258,7 @@ import Testing
             return try #require(pid_t(lines[0]))
         }
 
-        /// Opens a URL with a command, and makes the process that it leaves behind a caller.
+        /// Opens a URL with a command, and makes the process that the command leaves behind a caller.
         func start(_ url: String, from caller: BusName, as next: BusName) async throws -> pid_t {
             _ = try await router.open(url, from: caller)
             let pid = try leftProcess()
@@ -280,7 +281,7 @@ import Testing
             let error = await failure { () throws(OpenURLError) in try await router.open(url, from: ":1.62") }
             #expect(error == OpenURLError(.loopDetected, "2 handlers in a row have opened each other"))
         }
-        // Others are not concerned.
+        // Another caller is not affected.
         #expect(try await router.open("first:y", from: ":1.60").path == .launched)
         kill(try leftProcess(), SIGKILL)
     }

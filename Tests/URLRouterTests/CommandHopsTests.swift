@@ -3,7 +3,7 @@ import Testing
 
 @testable import URLRouter
 
-/// Which commands the router's callers descend from.
+/// The commands that the router's callers descend from.
 struct CommandHopsTests {
     private let session = getsid(0)
     private let process = UInt32(getpid())

@@ -2,7 +2,7 @@ import Testing
 
 @testable import URLRouter
 
-/// How often a handler may crash before it is left alone for a while.
+/// The number of crashes after which the router pauses launches of a handler.
 @Suite struct CrashHistoryTests {
     private let limits = URLRouter.Limits()
     private let start = ContinuousClock.now

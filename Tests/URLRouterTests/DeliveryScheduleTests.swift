@@ -3,7 +3,7 @@ import Testing
 
 @testable import URLRouter
 
-/// When a queued URL is tried again.
+/// The times of the attempts to deliver a queued URL.
 @Suite struct DeliveryScheduleTests {
     @Test func eightAttemptsWithTwiceTheTimeInBetween() {
         let delays = (1...9).map { DeliverySchedule.delay(after: $0, .handlerCrashed) }

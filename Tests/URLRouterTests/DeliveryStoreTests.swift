@@ -9,7 +9,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Deliveries on disk.
+/// The deliveries in a database file.
 @Suite(.timeLimit(.minutes(10))) struct DeliveryStoreTests {
     private let directory = TemporaryState()
     private let log = RecordedLog()
@@ -54,7 +54,7 @@ import Testing
         let second = try store()
         #expect(try await first.waiting() != nil)
         #expect(try await second.waiting() == nil)
-        // Both accept, as somebody will deliver it.
+        // Both stores accept deliveries. The store with the right to deliver reads the deliveries of both.
         _ = try await second.accept(delivery("app:1"), at: 0)
         await first.giveBack()
         #expect(try await second.waiting()?.count == 1)
@@ -101,12 +101,12 @@ import Testing
         _ = try await store.accept(delivery("app:2"), at: 0)
         let full = DeliveryStore.Failure(path: directory.queue, reason: "it is full", isFull: true)
         await #expect(throws: full) { try await store.accept(delivery("app:3"), at: 0) }
-        // A dead letter takes its place too.
+        // A dead letter also counts towards the limit.
         _ = try await store.fail(first, OpenURLError(.declined, "no"), due: nil)
         await #expect(throws: full) { try await store.accept(delivery("app:3"), at: 0) }
         #expect(try await store.drop(first))
         _ = try await store.accept(delivery("app:3"), at: 0)
-        // What an earlier process left counts.
+        // Deliveries of an earlier process count towards the limit.
         let next = try limited { $0.deliveries = 2 }
         await #expect(throws: full) { try await next.accept(delivery("app:4"), at: 0) }
     }
@@ -154,7 +154,7 @@ import Testing
         #expect(try await store.fail(id, OpenURLError(.launchFailed, "later"), due: 1, counts: false))
         #expect(try await store.begin(id)?.attempt == 1)
         _ = try await store.fail(id, OpenURLError(.declined, "no"), due: nil)
-        // A dead letter is not delivered again by mistake.
+        // A dead letter is not delivered again.
         #expect(try await store.begin(id) == nil)
         #expect(try await !store.fail(id + 1, OpenURLError(.declined, "no"), due: nil))
     }
@@ -272,11 +272,11 @@ import Testing
     }
 
     @Test func whatCannotBeWrittenIsNotAccepted() async throws {
-        // A file in the place of the directory.
+        // A file stands in place of the directory.
         try directory.write("x", to: "openurl")
         let store = DeliveryStore(path: directory.path + "/openurl/queue.sqlite", on: directory.loop, log: log.logger)
         await #expect(throws: DeliveryStore.Failure.self) { try await store.accept(delivery("app:1"), at: 0) }
-        // Nor is what means nothing in a file.
+        // A descriptor has no meaning in a file, so the store refuses it too.
         var options = OpenOptions()
         options.annotation = .unixFD(UnixFD(owning: dup(STDERR_FILENO)))
         let descriptor = Delivery(url: "app:1", handler: "com.example.app", options: options, context: OpenContext())
@@ -298,11 +298,12 @@ import Testing
     }
 }
 
-/// A directory for a queue, that goes away with the test.
+/// A temporary directory for a queue.
 final class TemporaryState: Sendable {
     let path = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)").path
     var queue: String { "\(path)/state/queue.sqlite" }
-    /// Stops with the test: descriptors of more than a thousand loops are more than Foundation's processes can wait for.
+    /// The event loop of the stores. The loop stops with the test, because Foundation's `Process` cannot handle the
+    /// descriptors of more than a thousand loops.
     let loop: EventLoop
 
     init() {

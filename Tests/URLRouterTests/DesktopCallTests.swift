@@ -6,18 +6,18 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// What the router says to programs with `org.freedesktop.Application`, on a real bus.
+/// The router's calls of `org.freedesktop.Application`, on a real bus.
 @Suite(.timeLimit(.minutes(10))) struct DesktopCallTests {
     private static let name: BusName = "org.example.My-App"
 
-    /// What a program was told: the method, the URLs, the platform data.
+    /// A call that a program received: the method, the URLs and the platform data.
     private struct Call: Sendable, Hashable {
         let method: String
         var urls: [String] = []
         var platformData: [String: Value] = [:]
     }
 
-    /// Lets the router's connection talk to a program that exports some of the interface, where the desktop looks for it.
+    /// Connects the router to a program that exports some members of the interface at the desktop's object path.
     private func with(
         _ members: (@escaping @Sendable (Call) throws -> Void) -> [ExportedInterface.Member],
         _ body: (ConnectedHandlers, BusName, AsyncStream<Call>) async throws -> Void
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// One that cannot be shown is no error, and one that cannot be given a URL is.
+    /// An application without `Activate` is not an error, but an application without `Open` is.
     @Test func onlyActivateMayBeMissing() async throws {
         try await with({ _ in [] }) { handlers, owner, _ in
             try await handlers.activate(Self.name, at: owner, timeout: .seconds(60))

@@ -5,7 +5,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// What is said of a URL that is not opened.
+/// The explanation of a URL, which does not open the URL.
 @Suite(.timeLimit(.minutes(10))) struct ExplainingTests {
     private let bus: FakeHandlers
     private let router: URLRouter

@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLRouter
 
-/// Every pair of a state and an event: what becomes of the state, and what is to be done.
+/// The new state and the actions for every pair of a state and an event.
 @Suite struct HandlerMachineTests {
     private typealias Machine = HandlerMachine
 
@@ -14,7 +14,7 @@ import Testing
     private static let exit = ProcessExit.exited(status: 3)
     private static let failure = OpenURLError(.launchFailed, "it cannot be started")
 
-    /// A place in a handler's life: the state, and whether a process is held.
+    /// A situation in a handler's life: the state, and whether the router holds a process.
     struct Place: Hashable, CustomTestStringConvertible {
         let state: HandlerMachine.State
         var hasProcess = false
@@ -76,7 +76,7 @@ import Testing
         background(owner) + [.timeOver, .suspendAnswered(owner: owner, isReady: true), .ownerChanged(nil)]
     }
 
-    /// How each place is reached from the start.
+    /// Returns a machine that went from the start to the given place.
     private static func machine(at place: Place) -> HandlerMachine {
         var machine = HandlerMachine(
             id: "com.example.machine",
@@ -133,7 +133,7 @@ import Testing
         var effects: [HandlerMachine.Effect] = []
     }
 
-    /// What the table says; a pair that it does not name changes nothing and asks for nothing.
+    /// Returns the outcome from the table. A pair without a row changes nothing and causes no action.
     private static func expected(_ place: Place, _ happening: Happening) -> Outcome {
         let (state, held) = (place.state, place.hasProcess)
         func running(_ owner: BusName) -> Outcome {
@@ -213,13 +213,13 @@ import Testing
             return Outcome(state: state, hasProcess: true, effects: [.kill, .startEndWatchdog])
         case (.ending, .endTimedOut): return gone
         case (.suspending, .exited), (.suspended, .exited), (.waking, .exited): return gone
-        // The bus still has to say that the name is free.
+        // The bus has not reported yet that the name has no owner.
         case (.ending(nil), .exited): return gone
         case (_, .exited): return Outcome(state: state, hasProcess: false)
         default: return expectedOfActivity(place, happening) ?? nothing
         }
 
-        /// The rows of the activity: foreground, background, suspended.
+        /// The rows of the states foreground, background and suspended.
         func expectedOfActivity(_ place: Place, _ happening: Happening) -> Outcome? {
             switch (state, happening) {
             case (.running(_, .foreground), .handsOver), (.running(_, .foreground), .handsOverInBackground): nil

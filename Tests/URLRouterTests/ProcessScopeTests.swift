@@ -9,12 +9,12 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// The scopes of the processes that the router starts, with a manager that the test plays on a bus of its own.
+/// The scopes of the processes that the router starts, with a manager that the test plays on a private bus.
 @Suite(.timeLimit(.minutes(10))) struct ProcessScopeTests {
     @Test func aScopeIsNamedAfterItsApplicationByTheRuleOfUnitNames() {
         func name(_ id: String) -> String { TransientScope.name(id, 0xab) }
         #expect(name("com.acme.todolist") == "app-openurl-com.acme.todolist-ab.scope")
-        // What tells the parts of the name apart is escaped in the parts.
+        // The characters that separate the parts of the name are escaped inside the parts.
         #expect(name("com.acme.to-do-list") == #"app-openurl-com.acme.to\x2ddo\x2dlist-ab.scope"#)
         #expect(name("a:b_C9") == "app-openurl-a:b_C9-ab.scope")
         #expect(name(".hidden.") == #"app-openurl-\x2ehidden.-ab.scope"#)
@@ -86,7 +86,7 @@ import Testing
         let refusal = RemoteError("org.freedesktop.systemd1.UnitExists", "it is there")
         _ = try await session.manager { _ in throw refusal }
         let scopes = ProcessScopes(session.connection, log: session.log.logger)
-        // One that has ended before it could be moved is nobody's failure.
+        // A process that ends before the manager can move it is not an error.
         await scopes.add(0x7FFF_FFF0, id: "com.example.quick")
         #expect(session.log.lines == [])
         for _ in 0..<2 { await scopes.add(getpid(), id: "com.example.app") }
@@ -134,14 +134,14 @@ import Testing
         }
         defer { session.bus.stop() }
         let scopes = ProcessScopes(session.connection, log: session.log.logger)
-        // Had the bus started the service, its answer would have come after that one's end.
+        // If the bus had started the service, the failed start would have come before the end of this call.
         await scopes.add(getpid(), id: "com.example.app")
         #expect(!FileManager.default.fileExists(atPath: "\(session.bus.directory.path)/started"))
         #expect(session.log.lines == [])
     }
 }
 
-/// A bus of the test's own, with the router's connection and its log.
+/// A private bus with the router's connection and its log.
 private struct Session {
     let bus: PrivateBus
     let connection: Connection
@@ -152,9 +152,9 @@ private struct Session {
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
     }
 
-    /// Plays systemd's manager.
+    /// Plays the manager of systemd.
     ///
-    /// - Returns: the scopes that it is asked for.
+    /// - Returns: The scopes that the router asks for.
     func manager(
         _ answer: @escaping @Sendable (TransientScope) async throws -> ObjectPath
     ) async throws -> AsyncStream<TransientScope> {

@@ -33,7 +33,7 @@ import Testing
         let refused = await failure { () throws(OpenURLError) in try await router.open("app:3") }
         #expect(refused == OpenURLError(.limitsExceeded, "2 URLs of this caller have no answer yet"))
 
-        // Others are not held up by it, and an answer makes room.
+        // Another caller is not affected, and an answer makes room for a new request.
         let other = Task { try await router.open("app:4", from: ":1.98") }
         await bus.wait(for: .opened("app:4", at: owner))
         bus.answer("app:1")
@@ -114,7 +114,7 @@ import Testing
         await bus.wait(for: .askedWhoIs(":1.91"))
         let second = Task { try await router.open("app:2", from: ":1.92") }
         await bus.wait(for: .askedForOwner(handler))
-        // The handler is there and the second request has all it needs.
+        // The handler is running, and the second request is ready.
         await router.wait { $0.state(of: handler) == .running(owner: owner, .inactive) }
         #expect(bus.opened == [])
         bus.release(":1.91")
@@ -125,7 +125,7 @@ import Testing
         _ = try await (first.value, second.value)
     }
 
-    /// Opens URLs as the bus's calls do: each in a task on the event loop, in the order of their arrival.
+    /// Opens URLs as calls over the bus do: each in a task on the event loop, in the order of arrival.
     private func open(_ urls: [String], _ router: URLRouter, _ bus: FakeHandlers) -> Task<Void, any Error> {
         let tasks = urls.map { url in
             Task(executorPreference: bus.loop) { _ = try await router.open(url, OpenOptions(), caller: nil) }
@@ -141,7 +141,7 @@ import Testing
         let first = Task(executorPreference: bus.loop) { try await router.open("app:first") }
         await bus.wait(for: .askedForOwner(handler))
         let urls = (0..<20).map { "app:\($0)" }
-        // All of it is in the loop's queue at once, and the handler becomes ready somewhere in between.
+        // All requests are in the loop's queue at once, and the handler becomes ready between two of them.
         let opening = await bus.loop.run {
             let before = open(Array(urls.prefix(arrivedBefore)), router, bus)
             bus.setOwner(of: handler, to: owner)
@@ -192,7 +192,7 @@ import Testing
         bus.answer("app:1", .failure(.named(HandlerInterface.ending)))
         await router.wait { $0.state(of: handler) == .ending(owner: owner) }
         bus.setOwner(of: handler, to: nil)
-        // Nobody owns it now, so it is launched, and its program is missing.
+        // The name has no owner now, so the router launches the handler, whose program is missing.
         await bus.wait(for: .askedForOwner(handler))
         await #expect {
             try await request.value
@@ -209,7 +209,7 @@ import Testing
         let first = Task { try await router.open("app:1", from: ":1.91") }
         await bus.wait(for: .askedForOwner(handler))
         bus.hold(":1.92")
-        // Its sender is still being looked up when the launch fails.
+        // The router is still looking up the sender of the second request when the launch fails.
         let second = Task { try await router.open("app:2", from: ":1.92") }
         await bus.wait(for: .askedWhoIs(":1.92"))
         bus.release(handler)

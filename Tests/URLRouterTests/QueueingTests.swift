@@ -7,7 +7,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// URLs that are accepted now and delivered later.
+/// URLs that the router accepts now and delivers later.
 @Suite(.timeLimit(.minutes(10))) struct QueueingTests {
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
@@ -41,7 +41,7 @@ import Testing
         let id = try #require(result.id)
         await bus.wait(for: .opened("app:1", at: owner))
         #expect(bus.context(of: "app:1")?.requestID == id)
-        // The sender may be gone by now, and its names be somebody else's.
+        // The sender may have left the bus, and another process may own its names.
         #expect(bus.context(of: "app:1")?.source.uniqueName == nil)
         #expect(bus.context(of: "app:1")?.source.uid == 1000)
         #expect(try await router.queuedURLs().map(\.state) == [.delivering])
@@ -145,7 +145,7 @@ import Testing
         await bus.wait(for: .opened("app:1", at: owner))
         await bus.wait(for: .opened("other:1", at: ":1.2"))
         #expect(bus.opened == [])
-        // One that crashes the handler takes no other along.
+        // A URL that crashes the handler affects no other URL.
         bus.answer("app:1", .failure(.fromBus(.noReply)))
         await bus.wait(for: .opened("app:2", at: owner))
         bus.answer("app:2")
@@ -191,8 +191,8 @@ import Testing
         #expect(try await router.queuedURLs().map(\.state) == [.waiting])
     }
 
-    /// The end of the last delivery must not be missed between the look at it and the wait for it. Each time the two meet at
-    /// another moment.
+    /// `stopDeliveries` must not miss the end of the last delivery between its check and its wait. Each round makes the
+    /// two meet at another moment.
     @Test func endingWhileTheLastDeliveryEndsReturns() async throws {
         for round in 0..<200 {
             let bus = try FakeHandlers([handler: owner])
@@ -225,7 +225,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    // MARK: What is not accepted
+    // MARK: Refusals
 
     @Test func whatCanBeToldAtOnceIsToldAtOnce() async throws {
         let bus = try FakeHandlers([handler: owner])
@@ -248,7 +248,7 @@ import Testing
         await bus.wait(for: .opened("app:1", at: owner))
         bus.answer("app:1")
         await router.stopDeliveries()
-        // The next router has read the queue by now.
+        // After `stopDeliveries` the next router may already have read the queue, so this router accepts no more URLs.
         #expect(await failure("app:3") == .notQueued)
     }
 

@@ -6,14 +6,14 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Who sends, and what follows from it.
+/// The identification of senders, and its consequences.
 @Suite(.timeLimit(.minutes(10))) struct SenderTests {
-    /// A connection of this process, which the tests make a handler's.
+    /// A connection of this process. The tests make this process a handler.
     private static let sender: BusName = ":1.50"
     private static let stranger: BusName = ":1.99"
     private static let pid = UInt32(getpid())
 
-    /// A router that knows `com.example.sender` as this process; `com.example.target` runs too.
+    /// Returns a router that knows this process as `com.example.sender`. The handler `com.example.target` also runs.
     private func router(
         limits: URLRouter.Limits = URLRouter.Limits(),
         target: (inout HandlerManifest) throws -> Void = { _ in },
@@ -21,11 +21,11 @@ import Testing
     ) async throws -> (URLRouter, FakeHandlers) {
         let bus = try FakeHandlers(
             ["com.example.sender": Self.sender, "com.example.target": ":1.1"],
-            // Any process that lasts will do for the target: the first one.
+            // The target can be any process that lasts, for example process 1.
             processes: [Self.sender: Self.pid, ":1.51": Self.pid, ":1.1": 1]
         )
         let handlers: [Handler] = [
-            // What speaks for a handler has to run its program.
+            // A process counts as a handler only if it runs the handler's program.
             try .test("com.example.sender", program: .path("/proc/self/exe"), sender),
             try .test("com.example.target", target),
         ]
@@ -108,7 +108,7 @@ import Testing
             }
             #expect(error == OpenURLError(.notAllowed, "com.example.target takes no URLs from com.example.sender"))
         }
-        // Who is no handler is nobody, even where everybody is allowed.
+        // A caller that is not a handler matches no pattern, even the pattern for every handler.
         let error = await failure { () throws(OpenURLError) in
             try await router.open("target:y", from: Self.stranger)
         }
@@ -144,7 +144,7 @@ import Testing
         #expect(error == OpenURLError(.loopDetected, "9 handlers in a row have opened each other"))
         bus.answer("sender:deep")
         _ = try await deep.value
-        // What the handler has answered is not what it opens the next one for.
+        // A request that the handler has answered does not count towards the hops of the next URL.
         #expect(try await open("target:3", from: Self.sender, router, bus).hops == 1)
     }
 
@@ -214,7 +214,7 @@ import Testing
         #expect(try await !router.canOpen("target:x", caller: Self.stranger))
     }
 
-    // MARK: Who a caller is
+    // MARK: Identity of a caller
 
     @Test func aProcessIsDescribedFromProc() throws {
         let source = Senders.describe(":1.5", Credentials(pid: Self.pid, uid: 7, processDescriptor: nil))
@@ -254,7 +254,7 @@ import Testing
         #expect(bus.count(of: .askedWhoIs(":1.51")) == 1)
     }
 
-    // MARK: What a handler inherits
+    // MARK: Environment of a handler
 
     @Test func aHandlerInheritsTheSessionAndNotWhatWasMeantForTheRouterAlone() {
         let kept = [
@@ -274,7 +274,7 @@ import Testing
 }
 
 extension URLRouter {
-    /// Makes what a handler has in hand come from so many handlers in a row.
+    /// Sets the number of hops of the requests that a handler is working on.
     fileprivate func setHops(_ hops: UInt32, inHandOf id: BusName) {
         for (_, request) in sessions[id]?.inHand ?? [:] { request.context?.hops = hops }
     }
