@@ -6,7 +6,7 @@ import Testing
 @Suite struct DefaultTests {
     // MARK: Output
 
-    @Test func choosesAndShows() async throws {
+    @Test func defaultSetsAndShowsTheChoice() async throws {
         try await StandInRouter.with { router in
             let chosen = try await openurl(["default", "todo", "com.acme.todolist"], on: router)
             #expect(chosen.status == 0)
@@ -24,7 +24,8 @@ import Testing
     }
 
     /// The output is a single value and not a table, so a terminal gets the same text as a program, without colours.
-    @Test(arguments: [[:], ["NO_COLOR": "1"]]) func aTerminalChangesNothing(_ variables: [String: String]) async throws
+    @Test(arguments: [[:], ["NO_COLOR": "1"]]) func outputIsTheSameOnATerminal(_ variables: [String: String])
+        async throws
     {
         try await StandInRouter.with { router in
             let environment = router.environment.merging(variables) { $1 }
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func nothingInItIsObeyedByATerminal() async throws {
+    @Test func outputEscapesControlCharacters() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default", "odd"], on: router)
             #expect(run.output == "com.acme.\\u{202E}odd\\u{9}\n")
@@ -46,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func aSchemeThatNothingOpensIsAnErrorUnlessThatIsTheWish() async throws {
+    @Test func missingHandlerIsAnErrorExceptAfterAReset() async throws {
         try await StandInRouter.with { router in
             let message = "openurl: nobody takes none: \\u{1B}[31mtold\n"
             let none = try await openurl(["default", "none"], on: router)
@@ -64,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotAllowedFromHereIsOpenedAllTheSame() async throws {
+    @Test func refusedSenderStillGetsTheDefault() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default", "private"], on: router)
             #expect(run.status == 0)
@@ -80,7 +81,7 @@ import Testing
         (["--json", "locked", "com.acme.todolist"], 1, "mimeapps.list cannot be written"),
         (["error"], 1, "com.acme.todolist \\u{1B}[31mtold"),
     ])
-    func aRefusalIsToldAndNothingIsShown(arguments: [String], status: Int32, message: String) async throws {
+    func refusedChoiceIsReportedAndPrintsNothing(arguments: [String], status: Int32, message: String) async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default"] + arguments, on: router)
             #expect(run.status == status)
@@ -94,20 +95,20 @@ import Testing
         ("default", "Missing expected argument '<scheme>'"), ("default a b c", "Unexpected argument 'c'"),
         ("default --reset a b", "--reset takes no ID"),
     ])
-    func refusesAWrongCommandLine(line: String, message: String) async throws {
+    func wrongCommandLineIsRefused(line: String, message: String) async throws {
         let run = try await openurl(line.split(separator: " ").map(String.init))
         #expect(run.status == 64)
         #expect(run.errors == "openurl: \(message) (see 'openurl default --help')\n")
         #expect(run.output == "")
     }
 
-    @Test(arguments: ["default $bad", "default a $bad"]) func refusesWhatIsNotUTF8(_ line: String) async throws {
+    @Test(arguments: ["default $bad", "default a $bad"]) func invalidUTF8IsRefused(_ line: String) async throws {
         let run = try await shell(#"bad=$(printf '\377'); exec "$openurl" \#(line)"#)
         #expect(run.status == 64)
         #expect(run.errors.contains("not UTF-8"))
     }
 
-    @Test func needsABus() async throws {
+    @Test func defaultRequiresABus() async throws {
         let run = try await openurl("default", "a")
         #expect(run.status == 69)
         #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
@@ -136,7 +137,7 @@ import Testing
         try await body(environment(bus.environment), file)
     }
 
-    @Test func theChoiceIsInTheDesktopsFileUntilItIsTakenBack() async throws {
+    @Test func choiceStaysInTheDesktopsFileUntilTheReset() async throws {
         try await withRouter { environment, file in
             #expect(try await openurl("default", "todo", environment: environment).output == "one.desktop\n")
             #expect(!FileManager.default.fileExists(atPath: file.path))
@@ -165,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownSchemeOrNameChangesNothing() async throws {
+    @Test func unknownSchemeOrNameChangesNothing() async throws {
         try await withRouter { environment, file in
             for (arguments, status, message) in [
                 (
