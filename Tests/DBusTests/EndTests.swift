@@ -5,7 +5,7 @@ import Testing
 @testable import DBus
 
 @Suite struct EndTests {
-    @Test func anEndedConnectionHasRoom() async {
+    @Test func endedConnectionDoesNotBlockWaiters() async {
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in
                 for _ in 0..<50 {
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func whatIsExportedGoesWithTheConnection() async throws {
+    @Test func closedConnectionReleasesItsExports() async throws {
         try await withPair { (pair: Pair) async throws in
             weak var weakly: Connection?
             func openAndClose() async throws {
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func whoeverIsCancelledWaitsNoLongerForAnswers() async throws {
+    @Test func cancelledTaskStopsWaitingForAnswers() async throws {
         try await withPair { (pair: Pair) async throws in
             let hanging = Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
             while await pair.service.incomingCalls.isIdle { await Task.yield() }

@@ -80,7 +80,7 @@ import Testing
         #expect(xml.contains("<arg name=\"arg1\" type=\"ah\" direction=\"in\"/>"))
     }
 
-    @Test func thePromiseOfAPropertyIsDescribedAndKept() async throws {
+    @Test func propertyChangeSignalsMatchTheirDescription() async throws {
         try await withPair { (pair: Pair) async throws in
             let kinds: [PropertyChange] = [.never, .value, .invalidation, .constant]
             let properties = kinds.indices.map { Property<UInt32>(Self.interface, MemberName("P\($0)") ?? "P") }
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func propertiesOfOthersAreReadAndSet() async throws {
+    @Test func remotePropertiesAreReadAndSet() async throws {
         try await withPair { (pair: Pair) async throws in
             try await pair.client.set(Echo.volume, on: Echo.object, to: 3)
             #expect(try await pair.client.get(Echo.volume, on: Echo.object) == 3)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func aMethodKnowsWhoIsAtTheOtherEnd() async throws {
+    @Test func methodSeesThePeersCredentials() async throws {
         let user = Method<Empty, UInt32>("com.example.Who1", "User")
         try await withPeers { _, client, accepted in
             var iterator = accepted.makeAsyncIterator()

@@ -8,7 +8,7 @@ import Testing
 @Suite struct FuzzTests {
     private static let seconds = ProcessInfo.processInfo.environment["DBUS_TEST_FUZZ_SECONDS"].flatMap(Int.init)
 
-    @Test func changedMessagesAreReadOrRefused() {
+    @Test func corruptedMessagesAreReadOrRefused() {
         let seed = Self.seconds == nil ? 11 : UInt64.random(in: 0 ... .max)
         var random = SeededGenerator(seed: seed)
         let end = ContinuousClock.now + .seconds(Self.seconds ?? 0)

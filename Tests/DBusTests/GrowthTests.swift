@@ -7,7 +7,7 @@ import Testing
 @Suite(.serialized) struct GrowthTests {
     private static let calls = ProcessInfo.processInfo.environment["DBUS_TEST_CALLS"].flatMap(Int.init) ?? 4000
 
-    @Test func callsLeaveNeitherDescriptorsNorMemoryBehind() async {
+    @Test func callsLeakNoDescriptorsOrMemory() async {
         // No other test opens descriptors or allocates memory in a child process.
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in

@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func aPythonServiceIsCalledAndItsSignalsArrive() async throws {
+    @Test func pythonServiceAnswersCallsAndItsSignalsArrive() async throws {
         try await withPair { (pair: Pair) async throws in
             let service = """
                 import dbus, dbus.service, dbus.mainloop.glib

@@ -32,7 +32,7 @@ private func withListener(
 }
 
 @Suite struct ListenerTests {
-    @Test func whoeverDoesNotSayHelloIsTurnedAway() async throws {
+    @Test func unauthenticatedClientIsDisconnected() async throws {
         try await withListener(authenticationTime: .seconds(2)) { listener, accepted in
             let peer = try RawPeer(listener.address)
             #expect(peer.read(1) == nil)
@@ -49,7 +49,7 @@ private func withListener(
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can be another user"))
-    func anotherUserIsTurnedAwayBeforeASingleWord() async throws {
+    func otherUserIsDisconnectedBeforeAnyByte() async throws {
         try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
             let script = """
                 import os, socket, sys
@@ -77,7 +77,7 @@ private func withListener(
         }
     }
 
-    @Test func withoutDescriptorsTheListenerWaits() async {
+    @Test func listenerWaitsWhileNoDescriptorIsFree() async {
         // A child process has its own descriptors and its own CPU time.
         await #expect(processExitsWith: .success) {
             try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
@@ -103,7 +103,7 @@ private func withListener(
         }
     }
 
-    @Test func theFirstCallMayCarryADescriptor() async throws {
+    @Test func firstCallMayCarryADescriptor() async throws {
         try await withListener(authenticationTime: .seconds(3600)) { listener, _ in
             for _ in 0..<20 {
                 let client = try await Connection.open(peer: listener.address, on: listener.loop)

@@ -35,7 +35,7 @@ import Testing
             + ["a.", ":1.", "c", "/"].map { $0 + String(repeating: "d", count: length - $0.count) }
     }
 
-    @Test func busNames() {
+    @Test func busNamesAgreeWithLibdbus() {
         compare(
             BusName.self,
             alphabet: "aZ_09-.:.b",
@@ -47,32 +47,32 @@ import Testing
         }
     }
 
-    @Test func objectPaths() {
+    @Test func objectPathsAgreeWithLibdbus() {
         compare(ObjectPath.self, alphabet: "aZ_09/", examples: Self.boundaries + ["/", "//", "/a/", "", "a", "/é"]) {
             dbus_validate_path($0, nil) != 0
         }
     }
 
-    @Test func interfaceNames() {
+    @Test func interfaceNamesAgreeWithLibdbus() {
         compare(InterfaceName.self, alphabet: "aZ_09..b", examples: Self.boundaries + ["a", ".a", "a.", "a..b", "a.1"])
         {
             dbus_validate_interface($0, nil) != 0
         }
     }
 
-    @Test func errorNames() {
+    @Test func errorNamesAgreeWithLibdbus() {
         compare(ErrorName.self, alphabet: "aZ_09..b", examples: Self.boundaries + ["a", ".a", "a.", "a..b", "a.1"]) {
             dbus_validate_error_name($0, nil) != 0
         }
     }
 
-    @Test func memberNames() {
+    @Test func memberNamesAgreeWithLibdbus() {
         compare(MemberName.self, alphabet: "aZ_09b", examples: Self.boundaries + ["", "1a", "a-b", "a.b", "ü"]) {
             dbus_validate_member($0, nil) != 0
         }
     }
 
-    @Test func signatures() {
+    @Test func signaturesAgreeWithLibdbus() {
         let brackets = [("a", ""), ("(", ")"), ("a(", ")"), ("a{s", "}"), ("(a", ")"), ("aa(", ")")]
         let deep: [String] = (15...34).flatMap { (depth: Int) -> [String] in
             brackets.map { String(repeating: $0.0, count: depth) + "y" + String(repeating: $0.1, count: depth) }
@@ -95,12 +95,12 @@ import Testing
         }
     }
 
-    @Test func uniqueNamesAreTold() {
+    @Test func uniqueNamesAreRecognised() {
         #expect((":1.5" as BusName).isUnique)
         #expect(!("a.b" as BusName).isUnique)
     }
 
-    @Test func theObjectOfAProgram() {
+    @Test func objectPathFollowsFromTheBusName() {
         #expect(ObjectPath(for: "com.example.to-do") == "/com/example/to_do")
     }
 }

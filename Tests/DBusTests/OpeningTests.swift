@@ -44,7 +44,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
 }
 
 @Suite struct OpeningTests {
-    @Test func aBusThatSaysNothingHoldsUpNobody() async throws {
+    @Test func silentBusDoesNotBlockTheLoop() async throws {
         try await withMuteSocket { path, _ in
             let loop = try EventLoop()
             let bus = BusAddress.address("unix:path=\(path)")
@@ -69,7 +69,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         }
     }
 
-    @Test func aSocketWithoutRoomHoldsUpNobody() async throws {
+    @Test func fullSocketBacklogDoesNotBlockTheLoop() async throws {
         try await withMuteSocket(backlog: 0) { path, _ in
             var connected: [Int32] = []
             while let descriptor = connectedSocket(path, blocking: false) { connected.append(descriptor) }
@@ -82,7 +82,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         }
     }
 
-    @Test func aNameThatBreaksTheRulesIsAnError() async throws {
+    @Test func invalidUniqueNameIsAnError() async throws {
         for name in ["", "not a name", "org.example.WellKnown", ":"] {
             try await withMuteSocket { path, listening in
                 let loop = try EventLoop()
@@ -96,7 +96,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         }
     }
 
-    @Test func anAnswerOfSomebodyElseIsNone() async throws {
+    @Test func answerFromAnotherSenderIsIgnored() async throws {
         try await withMuteSocket { path, listening in
             let loop = try EventLoop()
             answerHello(on: listening, [(":1.66", ":1.66"), ("org.freedesktop.DBus", ":1.2")])
@@ -107,7 +107,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         }
     }
 
-    @Test func serialsTellNothingAboutEachOther() async throws {
+    @Test func serialsAreUnpredictable() async throws {
         var serials = Serials()
         let numbers = (0..<1000).map { _ in serials.next() }
         #expect(!numbers.contains(0))
@@ -116,7 +116,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         #expect(neighbours.count < 10)
     }
 
-    @Test func theEnvironmentNamesTheBus() async throws {
+    @Test func environmentNamesTheBus() async throws {
         let bus = try await PrivateBus()
         let address: String = bus.address
         // A child process has its own environment.

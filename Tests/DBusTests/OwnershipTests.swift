@@ -7,7 +7,7 @@ import Testing
 @testable import DBus
 
 @Suite struct OwnershipTests {
-    @Test func aDescriptorThatIsGivenUpIsTheTakersToClose() throws {
+    @Test func releasedDescriptorBelongsToTheCaller() throws {
         let pipe = try Pipe()
         let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), pipe.writeEnd, limit: 4096)
         func taken() throws -> CInt? {
@@ -23,7 +23,7 @@ import Testing
         close(descriptor)
     }
 
-    @Test func anAddressIsEscapedAsLibdbusDoesIt() throws {
+    @Test func addressesAreEscapedLikeInLibdbus() throws {
         let all = String(String.UnicodeScalarView((1...0x17F).compactMap(Unicode.Scalar.init)))
         let expected = try #require(dbus_address_escape_value(all))
         defer { dbus_free(expected) }
@@ -31,7 +31,7 @@ import Testing
         #expect(BusAddress.unix(path: "/tmp/a,b;c=d e") == .address("unix:path=/tmp/a%2cb%3bc%3dd%20e"))
     }
 
-    @Test func aDirectoryMayHaveAnyName() async throws {
+    @Test func directoryNamesMayContainAnyCharacter() async throws {
         var template = Array("/tmp/a,b;c=d e%41XXXXXX".utf8CString)
         try #require(mkdtemp(&template) != nil)
         let directory = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
@@ -50,7 +50,7 @@ import Testing
 
 /// The owner changes that the bus reports to a subscriber, and their order.
 @Suite(.timeLimit(.minutes(10))) struct OwnerChangeTests {
-    @Test func aChangeThatArrivesWithTheAnswerIsTheNewerOne() async throws {
+    @Test func ownerChangeAfterTheAnswerWins() async throws {
         try await withPair { (pair: Pair) async throws in
             let name: BusName = "com.example.Moving"
             let rule = MatchRule(sender: name)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func anApostropheWithAnAccentIsQuotedToo() async throws {
+    @Test func apostropheWithACombiningAccentIsQuoted() async throws {
         try await withPair { (pair: Pair) async throws in
             let text = "it'\u{301}s"
             let signals = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: text]))

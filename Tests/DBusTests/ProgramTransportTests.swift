@@ -11,7 +11,7 @@ import Testing
 /// Each test runs in a child process. libdbus never reaps the processes that it starts, but the test process waits for
 /// its children.
 @Suite struct ProgramTransportTests {
-    @Test func aBusIsReachedThroughAProgram() async {
+    @Test func programReachesABus() async {
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in
                 let address = try bridge(to: pair.bus)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func theEndOfTheBusBehindAProgramIsTheConnections() async {
+    @Test func endOfTheBusEndsTheConnection() async {
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in
                 let connection = try await Connection.open(bridge(to: pair.bus), on: EventLoop())
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func aProgramThatIsNotThereOrNoBusIsAnError() async {
+    @Test func missingProgramOrBusIsAnError() async {
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()
             for program in ["/nonexistent/program", "/bin/true", "/bin/echo,argv1=hello"] {

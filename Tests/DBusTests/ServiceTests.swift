@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func aChangedPropertyIsAnnounced() async throws {
+    @Test func changedPropertyIsAnnounced() async throws {
         try await withPair { (pair: Pair) async throws in
             let changed = Signal<Arguments<String, [String: Value], [String]>>(
                 "org.freedesktop.DBus.Properties",
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func introspectionDescribesWhatIsThere() async throws {
+    @Test func introspectionDescribesTheExports() async throws {
         try await withPair { (pair: Pair) async throws in
             await pair.service.export([], at: "/com/example/Echo/below/it")
             let xml = try await pair.client.call(Self.introspect, on: Echo.object, Empty())
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func gdbusUnderstandsTheDescription() async throws {
+    @Test func gdbusReadsTheIntrospection() async throws {
         try await withPair { (pair: Pair) async throws in
             let output = try run(
                 ["gdbus", "introspect", "--session", "--recurse", "--dest", Echo.name.rawValue, "--object-path", "/"],
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func anInterfaceMayBeLeftOut() async throws {
+    @Test func callWithoutAnInterfaceReachesTheMethod() async throws {
         try await withPair { (pair: Pair) async throws in
             let output = try run(
                 [
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func callsOfOneSenderStartInTheirOrderAndASlowOneHoldsUpNobody() async throws {
+    @Test func callsOfOneSenderStartInOrderAndASlowCallDelaysNoOther() async throws {
         try await withPair { (pair: Pair) async throws in
             let started = Lock<[UInt32]>([])
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func aServiceThatClosesCancelsItsMethods() async throws {
+    @Test func closedServiceCancelsItsMethods() async throws {
         try await withPair { (pair: Pair) async throws in
             let (began, begin) = AsyncStream.makeStream(of: Void.self)
             let (ended, end) = AsyncStream.makeStream(of: Bool.self)
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func aCallWithoutAnAnswerIsCarriedOut() async throws {
+    @Test func callWithoutAnAnswerRunsTheMethod() async throws {
         try await withPair { (pair: Pair) async throws in
             let (received, receive) = AsyncStream.makeStream(of: String.self)
             let method = Method<String, String>("com.example.Note1", "Note", inputs: ["text"], outputs: ["text"])

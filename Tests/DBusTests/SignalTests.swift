@@ -6,7 +6,7 @@ import Testing
 @testable import DBus
 
 @Suite struct SignalTests {
-    @Test func aSubscriberGetsWhatIsEmittedInOrder() async throws {
+    @Test func subscriberGetsSignalsInOrder() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played, matching: MatchRule(sender: Echo.name))
             for number in 0..<50 as Range<UInt32> {
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func argumentsAreComparedByTheirBytes() async throws {
+    @Test func argumentsAreComparedByBytes() async throws {
         try await withPair { (pair: Pair) async throws in
             let (composed, decomposed) = ("\u{E9}", "e\u{301}")
             let first = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: composed]))
@@ -37,14 +37,14 @@ import Testing
         }
     }
 
-    @Test func aConnectionThatHasEndedGivesNoSignals() async throws {
+    @Test func endedConnectionDeliversNoSignals() async throws {
         try await withPair { (pair: Pair) async throws in
             await pair.client.close()
             await #expect(throws: CallError.self) { _ = try await pair.client.signals(Echo.played) }
         }
     }
 
-    @Test func aRuleKeepsOutWhatAnotherRuleLetsIn() async throws {
+    @Test func eachRuleFiltersIndependently() async throws {
         try await withPair { (pair: Pair) async throws in
             let all = try await pair.client.signals(Echo.played)
             var narrow: [SignalSequence<Arguments<String, UInt32>>] = []
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func aFullBufferDropsTheOldestAndSaysSo() async throws {
+    @Test func fullBufferDropsTheOldestSignalsAndCountsThem() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played, capacity: 3)
             for number in 0..<10 as Range<UInt32> {
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func otherTypesAreLeftOut() async throws {
+    @Test func signalsOfOtherTypesAreSkipped() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played)
             try await pair.service.emit(Signal<String>(Echo.interface, "Played"), from: "/", "only a title")
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func theBusKnowsARuleAsLongAsSomebodyWantsIt() async throws {
+    @Test func matchRuleIsRemovedWithItsLastSubscriber() async throws {
         try await withPair { (pair: Pair) async throws in
             var first: SignalSequence<Arguments<String, UInt32>>? = try await pair.client.signals(Echo.played)
             var second: SignalSequence<Arguments<String, UInt32>>? = try await pair.client.signals(Echo.played)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func aSequenceEndsWithItsTaskAndWithItsConnection() async throws {
+    @Test func sequenceEndsWithItsTaskAndWithItsConnection() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played)
             let waiting = (0..<3).map { _ in
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func aSenderIsFollowedFromOwnerToOwner() async throws {
+    @Test func subscriptionFollowsTheOwnerOfAName() async throws {
         try await withPair { (pair: Pair) async throws in
             let name: BusName = "com.example.Moving"
             let all = try await pair.client.signals(Echo.played)
@@ -163,7 +163,7 @@ import Testing
 }
 
 @Suite struct BusNameTests {
-    @Test func anOwnersAnswersComeBeforeItsLeaving() async throws {
+    @Test func answersArriveBeforeTheOwnerLeaves() async throws {
         try await withPair { (pair: Pair) async throws in
             for round in 0..<20 {
                 let name: BusName = "com.example.Leaving"
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func watchesAreToldInTheirOrderAndMayEndEachOther() async throws {
+    @Test func watchesRunInOrderAndMayEndEachOther() async throws {
         try await withPair { (pair: Pair) async throws in
             let name: BusName = "com.example.Watched"
             let client = pair.client
@@ -223,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func namesAreOwnedAndGivenBack() async throws {
+    @Test func namesAreOwnedAndReleased() async throws {
         try await withPair { (pair: Pair) async throws in
             #expect(try await pair.client.owner(of: Echo.name) == pair.service.uniqueName)
             #expect(try await pair.service.requestName(Echo.name) == .owned)

@@ -61,13 +61,13 @@ private struct Letter: DBusType, Equatable {
         Value.structure(Array(repeating: .byte(0), count: 254)).signature,
         Arguments<Value, Value>.signature.appending(repeating: 200),
     ])
-    func aSignatureThatBreaksTheRulesIsNotSent(_ signature: Signature) {
+    func invalidSignatureIsNotSent(_ signature: Signature) {
         #expect(refusal(of: signature) == .inconsistentValue)
         #expect(refusal(of: Value.variant(.signature(signature))) == .inconsistentValue)
         #expect(refusal(of: [signature: true]) == .inconsistentValue)
     }
 
-    @Test func anErrorThatIsCaughtOnTheWayIsNotForgotten() throws {
+    @Test func caughtWriterErrorStillRefusesTheMessage() throws {
         #expect(
             refusal(
                 of: Swallower { (writer) throws(MessageEncodingError) in
@@ -128,12 +128,12 @@ private struct Letter: DBusType, Equatable {
         #expect(try Value.array([.int64(-1), .int64(1)], of: "x").converted() as [Int64] == [-1, 1])
     }
 
-    @Test func aTypeThatOnlySaysItIsAByteIsWrittenByItself() throws {
+    @Test func customByteTypeUsesItsOwnWriter() throws {
         #expect(try copy([Letter("a"), Letter("b")]) == [Letter("a"), Letter("b")])
         #expect(refusal(of: [Letter("ß")]) == .inconsistentValue)
     }
 
-    @Test func aByteInAnArrayCountsOnce() throws {
+    @Test func byteInAnArrayCountsOnce() throws {
         let bytes = [UInt8](repeating: 7, count: 60_000)
         #expect(try copy(bytes, limit: 65_536) == bytes)
         #expect(refusal(of: [UInt8](repeating: 7, count: 65_536), limit: 65_536) == .tooLarge(limit: 65_536))
@@ -145,7 +145,7 @@ private struct Letter: DBusType, Equatable {
         }
     }
 
-    @Test func anArrayOfOtherNumbersIsRefused() throws {
+    @Test func arrayOfAnotherNumberTypeIsRefused() throws {
         let message = try message([UInt32(1)])
         for isRead in [isRead(message, as: [UInt8].self), isRead(message, as: [Double].self)] { #expect(!isRead) }
         #expect(isRead(message, as: [UInt32].self))

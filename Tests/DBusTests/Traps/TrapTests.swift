@@ -10,8 +10,8 @@ import Testing
 ///
 /// | rows | |
 /// |---|---|
-/// | 0–18 | `TextTraps.swift`: strings, names and paths |
-/// | 19–30 | `LifeTraps.swift`: messages that were sent, replies, objects, connections, match rules |
-/// | 31–41 | `ContainerTraps.swift`: types, depth and size |
-/// | 42–55 | `ConnectionTraps.swift`: refusals of a connection, and its end |
+/// | 0–14, 16–18, 54, 55 | `TrapTests+Text.swift`: strings, names and paths |
+/// | 15, 19–30 | `TrapTests+Lifetimes.swift`: messages that were sent, replies, objects, connections, match rules |
+/// | 31–41 | `TrapTests+Containers.swift`: types, depth and size |
+/// | 42–53 | `TrapTests+Connections.swift`: refusals of a connection, and its end |
 @Suite struct TrapTests {}
