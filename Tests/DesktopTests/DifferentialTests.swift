@@ -13,7 +13,7 @@ import Testing
     private static let types = ["foo", "bar", "baz+1.0-x"].map { "x-scheme-handler/\($0)" }
     private static let ids = ["a", "b", "c", "d", "e", "org.f.F", "sub-g", "ghost"].map { "\($0).desktop" }
 
-    @Test func defaultsAndCandidatesAreThoseOfGLib() throws {
+    @Test func defaultsAndCandidatesAgreeWithGLib() throws {
         let tree = try TemporaryTree()
         var generator = SeededGenerator(seed: 0x0DE5)
         for number in 0..<400 {

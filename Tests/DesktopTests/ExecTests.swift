@@ -23,7 +23,7 @@ import Testing
     ]
 
     @Test(arguments: commandLines)
-    func argumentsWithoutURLs(_ exec: String, _ arguments: [String]) throws {
+    func commandLinesAreSplitIntoArguments(_ exec: String, _ arguments: [String]) throws {
         #expect(try expanded(exec, []) == [arguments])
     }
 
@@ -48,12 +48,12 @@ import Testing
     ]
 
     @Test(arguments: mistakes)
-    func refuses(_ exec: String, _ error: ExecCommand.ParseError) {
+    func invalidCommandLinesAreRefused(_ exec: String, _ error: ExecCommand.ParseError) {
         #expect(throws: error) { try ExecCommand(parsing: exec) }
         #expect(error.description.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 })
     }
 
-    @Test func oneProcessPerURLOrOneForAll() throws {
+    @Test func fieldCodeDecidesBetweenOneProcessAndOnePerURL() throws {
         let urls = ["a:1", "b:2"]
         #expect(try expanded("foo %u x", urls) == [["foo", "a:1", "x"], ["foo", "b:2", "x"]])
         #expect(try expanded("foo --u=%u", urls) == [["foo", "--u=a:1"], ["foo", "--u=b:2"]])
@@ -63,20 +63,20 @@ import Testing
         #expect(try expanded("foo x", urls) == [["foo", "x", "a:1"], ["foo", "x", "b:2"]])
     }
 
-    @Test func withoutURLsTheirCodesAreNothing() throws {
+    @Test func urlCodesAreDroppedWithoutURLs() throws {
         #expect(try expanded("foo %u x", []) == [["foo", "x"]])
         #expect(try expanded("foo %U", []) == [["foo"]])
         #expect(try expanded("foo --u=%u", []) == [["foo", "--u="]])
     }
 
-    @Test func nameIconAndFile() throws {
+    @Test func nameIconAndFileCodesAreExpanded() throws {
         #expect(try expanded("foo %c %k %i -n%c", []) == [["foo", "The Name", "/e/x.desktop", "-nThe Name"]])
         #expect(try expanded("foo %i x", [], icon: "pic ture") == [["foo", "--icon", "pic ture", "x"]])
         #expect(try expanded("foo %i", [], icon: "") == [["foo"]])
     }
 
     /// A URL always becomes a single argument, even if it contains characters with a meaning for a shell.
-    @Test func aURLIsNeverTakenApart() throws {
+    @Test func urlStaysASingleArgument() throws {
         let url = "x:a b\"'`$(id)`;|&\n%u%U"
         #expect(try expanded("foo %u", [url]) == [["foo", url]])
         #expect(try expanded("foo -%u-", [url]) == [["foo", "-\(url)-"]])
@@ -91,14 +91,14 @@ import Testing
     ]
 
     @Test(arguments: fileURLs)
-    func pathsOfLocalFiles(_ url: String, _ path: String?) throws {
+    func fileURLsBecomeLocalPaths(_ url: String, _ path: String?) throws {
         #expect(try expanded("foo %f", [url]) == [["foo", path ?? url]])
         #expect(try expanded("foo", [url]) == [["foo", path ?? url]])
         #expect(try expanded("foo %u", [url]) == [["foo", url]])
     }
 
     /// The module and GLib split 3,000 random command lines in the same way, and refuse the same ones.
-    @Test func splitsLikeGLib() throws {
+    @Test func splittingAgreesWithGLib() throws {
         let tree = try TemporaryTree()
         var generator = SeededGenerator(seed: 0xE8EC)
         let alphabet = Array(" \t\n\"'\\#$`ab;\u{E9}")
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// The module's reader and GLib both read the written command line back.
-    @Test func writtenCommandsAreReadBackAsTheyWere() throws {
+    @Test func roundTripKeepsTheCommand() throws {
         let tree = try TemporaryTree()
         var generator = SeededGenerator(seed: 0x0E5C)
         let alphabet = Array(" \t\n\r\"'\\><~|&;$*?#()`%=ab\u{E9}-")

@@ -16,7 +16,7 @@ final class MimeInfoCacheTests {
 
     private func id(_ name: String) throws -> DesktopFileID { try #require(DesktopFileID(rawValue: "\(name).desktop")) }
 
-    @Test func aCacheThatIsMissingIsMadeComplete() throws {
+    @Test func missingCacheIsBuiltCompletely() throws {
         try tree.writeEntry("home/applications/b.desktop", claiming: "x-scheme-handler/foo;text/plain")
         try tree.writeEntry("home/applications/sub/a.desktop", claiming: "x-scheme-handler/foo;")
         try tree.writeEntry("home/applications/hidden.desktop", claiming: "x-scheme-handler/foo;", "Hidden=true")
@@ -50,7 +50,7 @@ final class MimeInfoCacheTests {
         ].map { "[MIME Cache]\n" + $0 }
 
     @Test(arguments: unusual)
-    func whatNobodyWouldHaveWrittenIsMadeAnew(_ text: String) throws {
+    func malformedCacheIsRebuilt(_ text: String) throws {
         try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x")
         try tree.write(text, to: file)
         try cache.update(id("none"), claims: [], insteadOf: [])
@@ -59,12 +59,12 @@ final class MimeInfoCacheTests {
 
     /// The contents are possible results of a power failure before the file was on the disk.
     @Test(arguments: ["", "\0\0\0\0", "[MIME Cache]\na/b=c.desk\0\0"])
-    func aCacheThatIsDamagedIsNoneThatShouldBe(_ text: String) throws {
+    func damagedCacheDoesNotAgree(_ text: String) throws {
         try tree.write(text, to: file)
         #expect(try !cache.agrees(with: []) { _ in true })
     }
 
-    @Test func aCacheThatIsMissingIsAsItShouldBeWithoutEntries() throws {
+    @Test func missingCacheAgreesWithoutEntries() throws {
         #expect(try cache.agrees(with: []) { _ in true })
         try tree.write("[MIME Cache]\nx-scheme-handler/y=other.desktop;\n", to: file)
         #expect(try cache.agrees(with: []) { _ in true })
@@ -88,7 +88,7 @@ final class MimeInfoCacheTests {
         return entry
     }
 
-    @Test(arguments: agreements) func whatItShouldSayOfAnEntry(_ lines: String, _ isRight: Bool) throws {
+    @Test(arguments: agreements) func agreementChecksTheLinesOfAnEntry(_ lines: String, _ isRight: Bool) throws {
         let entry = try entry("m", claiming: "b/b;a/a")
         #expect(try !cache.agrees(with: [entry]) { _ in true })
         try tree.write("[MIME Cache]\n\(lines)", to: file)
@@ -96,7 +96,7 @@ final class MimeInfoCacheTests {
     }
 
     /// The names contain separators and spaces.
-    @Test func whatIsMadeAnewIsAsItShouldBe() throws {
+    @Test func rebuiltCacheAgrees() throws {
         let entries = try ["m", "z;z", "a b"].map { try entry($0, claiming: "b/b;a/\($0.utf8.count)") }
         try cache.rebuild()
         #expect(try cache.agrees(with: entries) { _ in false })
@@ -120,7 +120,7 @@ final class MimeInfoCacheTests {
     ]
 
     @Test(arguments: changes)
-    func edits(_ before: String, from: [String], to types: [String], _ after: String) throws {
+    func editChangesOnlyTheEntrysLines(_ before: String, from: [String], to types: [String], _ after: String) throws {
         func lines(_ text: String) -> String {
             // The table uses short names instead of IDs.
             text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -135,7 +135,7 @@ final class MimeInfoCacheTests {
     }
 
     /// Makes 300 random changes, some of them by another program, and compares each result with a model.
-    @Test func manyChangesInARow() throws {
+    @Test func manyChangesKeepTheCacheCorrect() throws {
         var generator = SeededGenerator(seed: 0xCAC4E)
         let types = (0..<40).map { "x-scheme-handler/s\($0)" }
         let ids = try ["a", "aa", "b", "b.b", "org.x.Y", "z;z"].map(id)
@@ -163,7 +163,7 @@ final class MimeInfoCacheTests {
         return "[MIME Cache]\n" + lines.joined()
     }
 
-    @Test func whatAnotherProgramHasPutInItsPlaceIsLookedAt() throws {
+    @Test func cacheOfAnotherProgramIsReadAgain() throws {
         try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x")
         try cache.update(id("a"), claims: ["x-scheme-handler/x"], insteadOf: [])
         try tree.write("[MIME Cache]\nx-scheme-handler/y=b.desktop;\nx-scheme-handler/x=b.desktop;\n", to: file)
@@ -172,7 +172,7 @@ final class MimeInfoCacheTests {
     }
 
     /// Every file can be edited. An ordered file stays ordered, and a second edit with the same claims changes nothing.
-    @Test func anyFileCanBeLookedAt() throws {
+    @Test func anyFileCanBeEdited() throws {
         var generator = SeededGenerator(seed: 0xB17E5)
         let alphabet = Array("ab/=;\n\\\r#[\0\u{E9}".utf8)
         for _ in 0..<1000 {
@@ -201,7 +201,7 @@ final class MimeInfoCacheTests {
     }
 
     /// The line is longer than the part that is read first, and the file is longer than one block.
-    @Test func longLinesAndFiles() throws {
+    @Test func longLinesAndFilesAreEdited() throws {
         let ids = (0..<50_000).map { "app\(100_000 + $0).desktop" }
         let line = "a/b=\(ids.joined(separator: ";"));\n"
         try tree.write("[MIME Cache]\na/a=a.desktop;\n\(line)c/c=a.desktop;\n", to: file)
@@ -214,7 +214,7 @@ final class MimeInfoCacheTests {
     }
 
     /// Another program changes the file in place instead of replacing it.
-    @Test(arguments: [10, 990, 1010]) func aFileThatIsChangedWhileItIsReadIsReported(_ size: Int) throws {
+    @Test(arguments: [10, 990, 1010]) func fileChangedDuringReadingIsReported(_ size: Int) throws {
         try tree.write(String(repeating: "a", count: 1000), to: file)
         let open = try MimeCacheFile(cache.path, limit: 1 << 20)
         try tree.write(String(repeating: "b", count: size), to: file)
@@ -227,7 +227,7 @@ final class MimeInfoCacheTests {
         #expect(throws: changed) { try open.copy(to: null, with: lines) }
     }
 
-    @Test func whatCannotBeWrittenLeavesTheFileAsItIs() throws {
+    @Test func failedWriteKeepsTheFile() throws {
         let before = "[MIME Cache]\na/a=a.desktop;\n"
         try tree.write(before, to: file)
         let open = try MimeCacheFile(cache.path, limit: 1 << 20)
@@ -243,7 +243,7 @@ final class MimeInfoCacheTests {
         #expect(try names(inDirectory: cache.directory)?.count == 1)
     }
 
-    @Test func aFileThatIsTooLargeIsReported() throws {
+    @Test func tooLargeFileIsReported() throws {
         try tree.write("", to: file)
         #expect(truncate(cache.path, off_t(MimeInfoCache.limit) + 1) == 0)
         let problem = DesktopWriteError(cache.path, "is larger than \(MimeInfoCache.limit) bytes")
@@ -251,7 +251,7 @@ final class MimeInfoCacheTests {
     }
 
     /// GLib finds an application that was added to a cache of 100,000 schemes.
-    @Test func oneMoreAmongManySchemes() throws {
+    @Test func glibFindsAnAdditionInALargeCache() throws {
         let many = (0..<100_000).map { "\($0)" }.sorted().map { "x-scheme-handler/scheme\($0)=other.desktop;" }
         try tree.write("[MIME Cache]\n" + many.joined(separator: "\n") + "\n", to: file)
         try tree.writeEntry(
@@ -274,7 +274,7 @@ final class MimeInfoCacheTests {
         #expect(answer == "new.desktop\nnew.desktop\n")
     }
 
-    @Test func whatCannotBeReadIsNotReplaced() throws {
+    @Test func unreadableFileIsNotReplaced() throws {
         let place = "\(tree.path)/\(file)"
         #expect(mkfifo(place, 0o600) == 0)
         #expect(throws: DesktopWriteError(place, "is a FIFO, not a file")) {
