@@ -10,13 +10,13 @@ import Testing
     private let id = "com.example.todo"
 
     /// Returns a router that has published its handler.
-    private func routerWithHandler(_ arguments: [String] = []) async throws -> Router {
-        let router = try await Router([id: arguments])
+    private func routerWithHandler(_ arguments: [String] = []) async throws -> RouterProcess {
+        let router = try await RouterProcess([id: arguments])
         try await router.waitUntilPublished(id)
         return router
     }
 
-    @Test func aPublishedHandlerIsWhatTheDesktopsToolsName() async throws {
+    @Test func desktopToolsNameAPublishedHandler() async throws {
         let router = try await routerWithHandler()
         defer { router.stop() }
         #expect(
@@ -54,7 +54,7 @@ import Testing
         #expect(try router.log(of: id).filter { $0.hasPrefix("open ") } == ["open \(url)", "open todo:later"])
     }
 
-    @Test func xdgOpenTellsThatTheHandlerDeclined() async throws {
+    @Test func xdgOpenReportsADecline() async throws {
         let router = try await routerWithHandler(["decline=not today"])
         defer { router.stop() }
         let run = try await router.tool("xdg-open", url)
@@ -62,7 +62,7 @@ import Testing
         #expect(run.errors.contains("not today"), "\(run.errors)")
     }
 
-    @Test func whoeverCallsTheHandlersNameHasTheRouterStartIt() async throws {
+    @Test func callOfTheHandlersNameMakesTheRouterStartTheHandler() async throws {
         let router = try await routerWithHandler()
         defer { router.stop() }
         let cold = try await router.tool("gapplication", "launch", id, url)
@@ -75,7 +75,7 @@ import Testing
         #expect(status.first { $0.id == id }?.state == "active")
     }
 
-    @Test func theRouterIsAnApplicationOfTheDesktops() async throws {
+    @Test func routerIsAnApplicationOfTheDesktop() async throws {
         let router = try await routerWithHandler()
         defer { router.stop() }
         let launch = try await router.tool("gapplication", "launch", "org.openurl.Router1", url)
@@ -94,10 +94,10 @@ import Testing
         #expect(try router.log(of: id).contains("open todo:4"))
     }
 
-    @Test func unregisteringRemovesWhatRegisteringWrote() async throws {
-        let router = try await Router { directory in
+    @Test func unregistrationRemovesTheFilesOfTheRegistration() async throws {
+        let router = try await RouterProcess { directory in
             let staging = directory.appending(path: "staging")
-            try Router.write(id, [], in: staging)
+            try RouterProcess.write(id, [], in: staging)
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")
             try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
             let cache = applications.appending(path: "mimeinfo.cache")
@@ -124,9 +124,9 @@ import Testing
         #expect(after == before, "\(before) became \(after)")
     }
 
-    @Test func anotherProgramsEntryAndServiceStay() async throws {
+    @Test func entryAndServiceOfAnotherProgramStay() async throws {
         let entry = "[Desktop Entry]\nType=Application\nName=Mine\nExec=true\n"
-        let router = try await Router([id: []]) { directory in
+        let router = try await RouterProcess([id: []]) { directory in
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")
             try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
             let file = applications.appending(path: "\(id).desktop")
@@ -142,7 +142,7 @@ import Testing
         // another handler.
         let other = "com.example.other"
         let staging = router.bus.directory.appending(path: "staging")
-        try Router.write(other, [], in: staging)
+        try RouterProcess.write(other, [], in: staging)
         let file = staging.appending(path: "XDG_DATA_HOME/openurl/handlers/\(other).plist").path
         let second = try await router.openurl("register", file)
         #expect(second.status == 0)
@@ -153,7 +153,7 @@ import Testing
     }
 }
 
-extension Router {
+extension RouterProcess {
     /// Runs a program on the router's bus. `DISPLAY` is set for programs that need a display.
     func tool(_ arguments: String...) async throws -> CommandRun {
         try await tool(arguments)

@@ -65,8 +65,8 @@ import Testing
         try service(id, command: "\(program.path) --gapplication-service", in: directory)
     }
 
-    @Test func anApplicationOfGLibIsStartedAndGivenURLsOverTheBus() async throws {
-        let router = try await Router { try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: $0) }
+    @Test func glibApplicationIsStartedAndGetsURLsOverTheBus() async throws {
+        let router = try await RouterProcess { try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: $0) }
         defer { router.stop() }
         let cold = try await router.open("gapp:1")
         #expect(cold.handler == "org.example.Gapp.desktop")
@@ -77,8 +77,8 @@ import Testing
 
     /// The tokens come from the options, from the environment of the command, or from the desktop's own call of the
     /// router.
-    @Test func theTokensOfTheDesktopReachApplicationsOfBothKindsByEveryWay() async throws {
-        let router = try await Router { directory in
+    @Test func desktopTokensReachBothKindsOfApplications() async throws {
+        let router = try await RouterProcess { directory in
             try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: directory)
             let tokens = "${XDG_ACTIVATION_TOKEN-none} ${DESKTOP_STARTUP_ID-none}"
             try script("exec", "echo \"$1 \(tokens)\" >> \(directory.path)/exec.log", in: directory)
@@ -91,7 +91,7 @@ import Testing
         let platformData: [String: Value] = ["activation-token": "token-3", "desktop-startup-id": "startup-3"]
         for scheme in ["gapp", "exec"] {
             _ = try await router.open("\(scheme):1", options)
-            let command = Router.products.appending(path: "openurl").path
+            let command = RouterProcess.products.appending(path: "openurl").path
             let run = try await router.tool(["env"] + environment + [command, "\(scheme):2"])
             #expect(run.status == 0, "\(run.errors)")
             _ = try await router.connection.call(
@@ -109,8 +109,8 @@ import Testing
         #expect(try router.log(of: "exec") == found + ["exec:4 none none"])
     }
 
-    @Test func whatWritesGoesOnWhenTheRouterHasEnded() async throws {
-        let router = try await Router { directory in
+    @Test func commandKeepsRunningAfterTheRouterEnds() async throws {
+        let router = try await RouterProcess { directory in
             for name in ["go", "done"] { try #require(mkfifo(directory.appending(path: name).path, 0o600) == 0) }
             let body = """
                 echo before
@@ -130,16 +130,16 @@ import Testing
         #expect(try done.readToEnd() == Data("go on\n".utf8))
     }
 
-    @Test func anApplicationThatOpensNothingDeclines() async throws {
-        let router = try await Router { try glibApplication("org.example.Plain", flags: "FLAGS_NONE", in: $0) }
+    @Test func applicationWithoutOpenDeclines() async throws {
+        let router = try await RouterProcess { try glibApplication("org.example.Plain", flags: "FLAGS_NONE", in: $0) }
         defer { router.stop() }
         let error = try await router.failure("plain:1")
         #expect(error.code == .declined)
         #expect(error.message.contains("org.example.Plain"), "\(error.message)")
     }
 
-    @Test func aServiceThatIsMissingOrFailsIsToldApart() async throws {
-        let router = try await Router { directory in
+    @Test func missingAndFailingServicesHaveDifferentErrors() async throws {
+        let router = try await RouterProcess { directory in
             for name in ["Missing", "Failing"] {
                 try entry("org.example.\(name)", command: "true", in: directory, "DBusActivatable=true")
             }
@@ -154,8 +154,8 @@ import Testing
         #expect(failing.message.contains("cannot be started"), "\(failing.message)")
     }
 
-    @Test func aServiceThatNeverTakesItsNameIsGivenUpByTheLaunchWatchdog() async throws {
-        let router = try await Router { directory in
+    @Test func launchWatchdogGivesUpAServiceWithoutItsName() async throws {
+        let router = try await RouterProcess { directory in
             try entry("org.example.Never", command: "true", in: directory, "DBusActivatable=true")
             try service("org.example.Never", command: "/bin/sleep 3", in: directory)
         }
@@ -167,8 +167,8 @@ import Testing
         #expect(error.message.contains("did not take its name"), "\(error.message)")
     }
 
-    @Test func aCommandSaysHowItWentByItsEnd() async throws {
-        let router = try await Router { directory in
+    @Test func exitOfACommandDecidesTheOutcome() async throws {
+        let router = try await RouterProcess { directory in
             try script("good", "echo \"$1\" \"$XDG_ACTIVATION_TOKEN\" > \(directory.path)/good.log", in: directory)
             try script("seven", "exit 7", in: directory)
             try script("crash", "kill -SEGV $$", in: directory)
@@ -188,9 +188,9 @@ import Testing
         #expect(try await router.open("busy:1").path == .launched)
     }
 
-    @Test func aFixedSchemeGoesToTheDesktopsDefaultAndNeverBackToTheRouter() async throws {
+    @Test func fixedSchemeGoesToTheDesktopsDefaultAndNeverBackToTheRouter() async throws {
         let id = "com.example.loop"
-        let router = try await Router([id: []]) { directory in
+        let router = try await RouterProcess([id: []]) { directory in
             try script("browser", "echo \"$1\" >> \(directory.path)/browser.log", in: directory)
         }
         defer { router.stop() }
@@ -211,13 +211,13 @@ import Testing
     }
 
     /// Tests the router's installed entry, and an entry that only the bus can start.
-    @Test(arguments: [true, false]) func theRoutersOwnEntryLeadsNowhere(isInstalled: Bool) async throws {
+    @Test(arguments: [true, false]) func routersOwnEntryIsNotAHandler(isInstalled: Bool) async throws {
         let id = "org.openurl.Router1"
-        let router = try await Router { directory in
+        let router = try await RouterProcess { directory in
             try script("other", "exit 0", in: directory)
             let file = directory.appending(path: "XDG_DATA_HOME/applications/\(id).desktop")
             var text = try String(contentsOf: Self.routersEntry, encoding: .utf8)
-                .replacing("@BINDIR@", with: Router.products.path)
+                .replacing("@BINDIR@", with: RouterProcess.products.path)
             if !isInstalled {
                 text = text.split(separator: "\n").filter { !$0.hasPrefix("Exec=") }.joined(separator: "\n")
                 text += "\nMimeType=x-scheme-handler/https;x-scheme-handler/own;\n"
@@ -247,9 +247,9 @@ import Testing
         .appending(path: "../../Packaging/org.openurl.Router1.desktop.in").standardizedFileURL
 
     /// Tests a command that waits for the URL that it opens, and a command that does not wait.
-    @Test(arguments: ["", "&"]) func aCommandThatOpensItsOwnURLIsALoop(_ background: String) async throws {
-        let router = try await Router { directory in
-            let openurl = Router.products.appending(path: "openurl").path
+    @Test(arguments: ["", "&"]) func commandThatOpensItsOwnURLIsALoop(_ background: String) async throws {
+        let router = try await RouterProcess { directory in
+            let openurl = RouterProcess.products.appending(path: "openurl").path
             let body = "exec 3>\(directory.path)/pipe; echo opened >&3; \(openurl) \"$1\" 2>&3 \(background)"
             try script("loop", body, in: directory)
         }
@@ -271,9 +271,9 @@ import Testing
         #expect(lines.contains { $0.contains("9 handlers in a row have opened each other") }, "\(lines)")
     }
 
-    @Test func theUsersChoiceDecidesAndCanBeTakenBack() async throws {
+    @Test func userChoiceDecidesAndCanBeReset() async throws {
         let id = "com.example.both"
-        let router = try await Router([id: []]) { directory in
+        let router = try await RouterProcess([id: []]) { directory in
             try script("both", "echo \"$1\" >> \(directory.path)/both.log", in: directory)
         }
         defer { router.stop() }

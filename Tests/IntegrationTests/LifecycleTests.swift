@@ -14,11 +14,11 @@ import Testing
     private func router(
         _ handlers: [String: [String]] = [first: [], second: []],
         _ extra: [String: Any] = [:]
-    ) async throws -> Router {
-        try await Router { directory in
+    ) async throws -> RouterProcess {
+        try await RouterProcess { directory in
             for (id, arguments) in handlers {
                 let keys = ["OUSuspendDelay": 0.05].merging(extra) { $1 }
-                try Router.write(id, arguments, in: directory, extra: keys)
+                try RouterProcess.write(id, arguments, in: directory, extra: keys)
             }
         }
     }
@@ -33,7 +33,7 @@ import Testing
 
     // MARK: Sequences
 
-    @Test func theSequencesAreTheGuides() async throws {
+    @Test func sequencesFollowTheGuide() async throws {
         let router = try await router()
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
@@ -72,7 +72,7 @@ import Testing
         )
     }
 
-    @Test func aURLInTheBackgroundLeavesTheForegroundAsItIs() async throws {
+    @Test func backgroundURLKeepsTheForeground() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -95,7 +95,7 @@ import Testing
 
     // MARK: Waking
 
-    @Test func aSuspendedHandlerIsWokenByActivatingIt() async throws {
+    @Test func activationWakesASuspendedHandler() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -108,7 +108,7 @@ import Testing
         #expect(try await router.status(of: Self.first).state == "active")
     }
 
-    @Test func aStrangersCallOfTheNameWakesIt() async throws {
+    @Test func callOfTheNameWakesASuspendedHandler() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -121,7 +121,7 @@ import Testing
         #expect(try router.log(of: Self.first).filter { $0.hasPrefix("start") }.count == 1)
     }
 
-    @Test func whatHasChangedMeanwhileComesBeforeTheURL() async throws {
+    @Test func missedNotificationsArriveBeforeTheURL() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -141,7 +141,7 @@ import Testing
 
     // MARK: Reasons against a suspension
 
-    @Test func aBackgroundTaskKeepsItRunningUntilItEnds() async throws {
+    @Test func backgroundTaskPreventsTheSuspensionUntilItsEnd() async throws {
         let router = try await router([Self.first: ["task=upload"], Self.second: []])
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -155,7 +155,7 @@ import Testing
         #expect("\(error!)".contains("upload"), "\(error!)")
     }
 
-    @Test func aTaskThatHasEndedKeepsNothing() async throws {
+    @Test func endedTaskDoesNotPreventTheSuspension() async throws {
         let router = try await router([Self.first: ["task=upload", "endTask"], Self.second: []])
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
@@ -165,7 +165,7 @@ import Testing
         #expect(try router.log(of: Self.first).last == "task began")
     }
 
-    @Test func backgroundModesKeepItRunning() async throws {
+    @Test func backgroundModesPreventTheSuspension() async throws {
         let router = try await router([Self.first: []], ["UIBackgroundModes": ["audio"]])
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: Ends
 
-    @Test func itExitsInsteadOfGoingToTheBackgroundIfItsManifestSaysSo() async throws {
+    @Test func manifestMakesTheHandlerExitInsteadOfGoingToTheBackground() async throws {
         let router = try await router([Self.first: [], Self.second: []], ["UIApplicationExitsOnSuspend": true])
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
@@ -189,7 +189,7 @@ import Testing
         #expect(try await router.open("first:y").path == .launched)
     }
 
-    @Test func aSuspendedHandlerIsEndedWithoutNotice() async throws {
+    @Test func suspendedHandlerEndsWithoutNotice() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -202,7 +202,7 @@ import Testing
         #expect(try await router.status(of: Self.second).state == "notRunning")
     }
 
-    @Test func memoryPressureWarnsWhatRunsAndEndsWhatIsSuspended() async throws {
+    @Test func memoryPressureWarnsRunningHandlersAndEndsSuspendedOnes() async throws {
         let router = try await router()
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
@@ -216,7 +216,7 @@ import Testing
         #expect(try router.log(of: Self.second).contains("didReceiveMemoryWarning"))
     }
 
-    @Test func whoDoesNotReturnOnTheWayToTheBackgroundIsKilled() async throws {
+    @Test func handlerThatHangsOnTheWayToTheBackgroundIsKilled() async throws {
         let router = try await router([Self.first: ["hang=didEnterBackground"], Self.second: []])
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -227,7 +227,7 @@ import Testing
         #expect(try await router.open("first:y").path == .launched)
     }
 
-    @Test func whoCrashesAgainAndAgainIsNotStartedForAWhile() async throws {
+    @Test func repeatedCrashesPauseTheLaunches() async throws {
         let router = try await router([Self.first: ["crash=now"]])
         defer { router.stop() }
         for _ in 0..<3 { #expect(try await router.failure("first://now").code == .handlerCrashed) }
@@ -236,7 +236,7 @@ import Testing
         #expect(error.message.contains("3 times within 10.0 seconds"), "\(error.message)")
     }
 
-    @Test func theEndOfTheRouterWakesWhatItHasStopped() async throws {
+    @Test func endOfTheRouterWakesSuspendedHandlers() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -248,7 +248,7 @@ import Testing
         #expect(try router.log(of: Self.first).last == "didEnterBackground")
     }
 
-    @Test func theNextRouterFindsWhatRuns() async throws {
+    @Test func nextRouterFindsRunningHandlers() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -259,7 +259,7 @@ import Testing
         for await owner in owners where owner == nil { break }
         var states = try await router.states().makeAsyncIterator()
         let next = Process()
-        next.executableURL = Router.products.appending(path: "openurld")
+        next.executableURL = RouterProcess.products.appending(path: "openurld")
         next.environment = router.bus.environment
         next.standardError = FileHandle.nullDevice
         try next.run()
@@ -271,7 +271,7 @@ import Testing
     }
 }
 
-extension Router {
+extension RouterProcess {
     func lifecycle(_ method: Method<String, Empty>, _ id: String) async throws(CallError) {
         _ = try await connection.call(method, on: RouterService.object, id, timeout: .seconds(60))
     }

@@ -7,8 +7,8 @@ import Testing
 
 /// The order of URLs: no URL is lost, no URL overtakes another, and each handler has one process.
 @Suite struct OrderTests {
-    @Test func aHundredCallersThatLeaveAtOnceWhileTheHandlerStartsAreAllDeliveredInOrderToOneProcess() async throws {
-        let router = try await Router(["com.example.slow": ["startDelay=1500"]])
+    @Test func urlsOfAHundredCallersThatLeaveAreDeliveredInOrderToOneProcess() async throws {
+        let router = try await RouterProcess(["com.example.slow": ["startDelay=1500"]])
         defer { router.stop() }
         for number in 0..<100 {
             let caller = Process()
@@ -28,8 +28,8 @@ import Testing
         #expect(log.filter { $0.hasPrefix("open") } == (0...100).map { "open slow:\($0)" })
     }
 
-    @Test func aThousandOpensInARowAreHandledInOrderAndLeaveNothingBehind() async throws {
-        let router = try await Router(["com.example.row": []])
+    @Test func aThousandSequentialOpensKeepTheirOrderAndLeakNothing() async throws {
+        let router = try await RouterProcess(["com.example.row": []])
         defer { router.stop() }
         for number in 0..<200 { _ = try await router.open("row:warm\(number)") }
         let before = try Usage(of: router.pid)
@@ -41,8 +41,8 @@ import Testing
         #expect(after.residentBytes <= before.residentBytes + (1 << 20))
     }
 
-    @Test func aThousandOpensAtOnceToAColdHandlerStartOneProcessAndKeepTheirOrder() async throws {
-        let router = try await Router(["com.example.burst": []])
+    @Test func aThousandSimultaneousOpensStartOneProcessAndKeepTheirOrder() async throws {
+        let router = try await RouterProcess(["com.example.burst": []])
         defer { router.stop() }
         // Calls without an answer are sent in order. Separate tasks would not keep the order.
         for number in 0..<999 {
@@ -59,8 +59,8 @@ import Testing
         #expect(opened == (0..<1000).map { "open burst:\($0)" })
     }
 
-    @Test func URLsThatArriveWhileTheHandlerBecomesReadyGoBehindThoseThatWait() async throws {
-        let router = try await Router(["com.example.ready": ["startDelay=100"]])
+    @Test func urlsThatArriveDuringTheLaunchGoBehindWaitingOnes() async throws {
+        let router = try await RouterProcess(["com.example.ready": ["startDelay=100"]])
         defer { router.stop() }
         var sent = 0
         // The test sends without a pause until the handler has answered a URL, so some URLs arrive while the handler
@@ -84,8 +84,8 @@ import Testing
         #expect(Array(opened) == (0..<sent).map { "open ready:\($0)" })
     }
 
-    @Test func URLsThatArriveForAHandlerThatEndsGoToAFreshProcess() async throws {
-        let router = try await Router(["com.example.phoenix": []])
+    @Test func urlsForAnEndingHandlerGoToANewProcess() async throws {
+        let router = try await RouterProcess(["com.example.phoenix": []])
         defer { router.stop() }
         var pids: Set<Int32> = []
         for number in 0..<20 {
@@ -101,16 +101,16 @@ import Testing
         #expect(log.filter { $0 == "willTerminate" }.count >= pids.count - 1)
     }
 
-    @Test func aHandlerThatSomebodyElseStartedIsUsed() async throws {
-        let router = try await Router(["com.example.own": []])
+    @Test func handlerOfAnotherStarterIsUsed() async throws {
+        let router = try await RouterProcess(["com.example.own": []])
         defer { router.stop() }
         let handler = Process()
-        handler.executableURL = Router.products.appending(path: "testhandler")
+        handler.executableURL = RouterProcess.products.appending(path: "testhandler")
         handler.arguments = ["com.example.own", router.bus.directory.appending(path: "com.example.own.log").path]
         handler.environment = router.bus.environment
         handler.standardOutput = FileHandle.nullDevice
         handler.standardError = FileHandle.nullDevice
-        try await Router.waitForOwner(of: "com.example.own", on: router.connection) { try handler.run() }
+        try await RouterProcess.waitForOwner(of: "com.example.own", on: router.connection) { try handler.run() }
         let result = try await router.open("own:x")
         #expect(result.reply["pid"] == .int32(handler.processIdentifier))
         #expect(result.path == .active)
@@ -119,14 +119,14 @@ import Testing
         #expect(log.last == "open own:x")
     }
 
-    @Test func theRouterAnswersWhatItHasBeforeItEnds() async throws {
-        let router = try await Router(["com.example.last": ["startDelay=500"]])
+    @Test func routerAnswersPendingRequestsBeforeItEnds() async throws {
+        let router = try await RouterProcess(["com.example.last": ["startDelay=500"]])
         defer { router.stop() }
         let (opened, started) = AsyncStream<BusName?>.makeStream()
         let watch = try await router.connection.watchName(RouterService.name) { _, new in started.yield(new) }
         let (answers, answered) = AsyncStream<Result<OpenResult, any Error>>.makeStream()
         // The handler takes its name after the router has the URL and before the URL has an answer.
-        try await Router.waitForOwner(of: "com.example.last", on: router.connection) {
+        try await RouterProcess.waitForOwner(of: "com.example.last", on: router.connection) {
             Task {
                 do {
                     answered.yield(.success(try await router.open("last:x")))

@@ -5,8 +5,8 @@ import Testing
 
 /// Handlers that open each other's URLs, and the source that each handler sees.
 @Suite(.timeLimit(.minutes(10))) struct SenderTests {
-    @Test func aHandlerThatOpensAURLIsItsSource() async throws {
-        let router = try await Router(["com.example.first": ["forward=second:x"], "com.example.second": []])
+    @Test func handlerThatOpensAURLIsItsSource() async throws {
+        let router = try await RouterProcess(["com.example.first": ["forward=second:x"], "com.example.second": []])
         defer { router.stop() }
         let result = try await router.open("first:x")
         #expect(result.handler == "com.example.first")
@@ -14,7 +14,7 @@ import Testing
         let pid = try #require(start.split(separator: " ").last.flatMap { UInt32($0) })
         #expect(result.reply["source-application"] == "com.example.first")
         #expect(result.reply["source-pid"] == .uint32(pid))
-        let program = Router.products.appending(path: "testhandler").resolvingSymlinksInPath().path
+        let program = RouterProcess.products.appending(path: "testhandler").resolvingSymlinksInPath().path
         #expect(result.reply["source-executable"] == .string(program))
         #expect(try router.log(of: "com.example.second").contains("open second:x"))
 
@@ -24,11 +24,11 @@ import Testing
         #expect(direct.reply["source-pid"] == .uint32(UInt32(getpid())))
     }
 
-    @Test func onlyAllowedSourcesReachAHandlerWhateverOthersSay() async throws {
-        let router = try await Router([
+    @Test func onlyAllowedSourcesReachTheHandler() async throws {
+        let router = try await RouterProcess([
             "com.example.friend": ["forward=guarded:friend"], "com.example.foe": ["forward=guarded:foe"],
         ]) { directory in
-            try Router.write(
+            try RouterProcess.write(
                 "com.example.guarded",
                 [],
                 in: directory,
@@ -75,11 +75,11 @@ import Testing
     @Test func moreThanEightHopsAreALoop() async throws {
         // Each of the ten handlers opens the next handler's URL and waits for the answer.
         let ids = (0..<10).map { "com.example.hop\($0)" }
-        let router = try await Router { directory in
+        let router = try await RouterProcess { directory in
             for (number, id) in ids.enumerated() {
                 // The test does not measure the time that the machine needs to start nine processes, so the limits are
                 // long.
-                try Router.write(
+                try RouterProcess.write(
                     id,
                     number < 9 ? ["forward=hop\(number + 1):x"] : [],
                     in: directory,
@@ -98,8 +98,10 @@ import Testing
         #expect(try router.log(of: ids[9]).contains("open hop9:x"))
     }
 
-    @Test func twoHandlersThatWaitForEachOtherAreALoopAndNothingHangs() async throws {
-        let router = try await Router(["com.example.ping": ["forward=pong:x"], "com.example.pong": ["forward=ping:x"]])
+    @Test func twoHandlersThatWaitForEachOtherAreALoop() async throws {
+        let router = try await RouterProcess([
+            "com.example.ping": ["forward=pong:x"], "com.example.pong": ["forward=ping:x"],
+        ])
         defer { router.stop() }
         let reason =
             "com.example.ping is still opening the URL that this one follows from, and they would wait for each other"

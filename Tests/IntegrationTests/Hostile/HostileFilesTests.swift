@@ -6,9 +6,9 @@ import Testing
 
 /// Hundreds of broken, half-written and hostile files at once, with a real router.
 @Suite(.timeLimit(.minutes(10))) struct HostileFilesTests {
-    @Test func eachHasItsDiagnosticOrIsIgnoredAndTheRestIsServed() async throws {
+    @Test func hostileFilesAreReportedOrIgnoredAndTheRestIsServed() async throws {
         var files: [String: HostileFile] = [:]
-        let router = try await Router(["com.example.good": []]) { directory in
+        let router = try await RouterProcess(["com.example.good": []]) { directory in
             let canary = directory.appending(path: "canary").path
             func fill(_ path: String, _ hostile: [HostileFile]) throws {
                 for file in hostile {
@@ -56,8 +56,8 @@ import Testing
 
     /// Tests other contents and other objects in place of the cache that the router keeps for the desktop.
     @Test(arguments: HostileFile.caches)
-    func aCacheThatIsNoneKeepsNobodyFromURLs(_ cache: HostileFile) async throws {
-        let router = try await Router(["com.example.good": []]) { directory in
+    func invalidCacheDoesNotBlockURLs(_ cache: HostileFile) async throws {
+        let router = try await RouterProcess(["com.example.good": []]) { directory in
             try Self.exec("exec", in: directory)
             try cache.make(directory.appending(path: "XDG_DATA_HOME/applications/\(cache.name)"))
         }
@@ -86,7 +86,7 @@ import Testing
         try text.write(to: file, atomically: true, encoding: .utf8)
     }
 
-    private func outcome(of url: String, _ router: Router) async throws -> HostileFile.Outcome {
+    private func outcome(of url: String, _ router: RouterProcess) async throws -> HostileFile.Outcome {
         do throws(CallError) {
             _ = try await router.open(url)
             return .opened

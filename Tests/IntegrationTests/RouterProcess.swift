@@ -6,7 +6,7 @@ import Reactor
 import Testing
 
 /// A real router process on a private bus, with handlers made for the test.
-final class Router: Sendable {
+final class RouterProcess: Sendable {
     let bus: PrivateBus
     let connection: Connection
     private let process: Process
