@@ -1,14 +1,14 @@
 import RFC1808
 import Testing
 
-@Suite struct `Examples of others` {
+@Suite struct PublishedExamples {
     @Test(arguments: RFCExample.all)
-    func `RFC 1808 section 5`(example: RFCExample) throws {
+    func resolutionFollowsRFC1808Section5(example: RFCExample) throws {
         let base = try GenericURL(example.base)
         #expect(try base.resolving(reference: example.relative).description == example.expected)
     }
 
-    @Test func `There are 39 RFC examples and 60 of NSURL`() {
+    @Test func caseFilesHave39RFCExamplesAnd60NSURLCases() {
         #expect(RFCExample.all.count == 39)
         #expect(NSURLCase.all.count == 60)
     }
@@ -16,7 +16,7 @@ import Testing
     /// The expected path is the path of `NSURL`: decoded, with the raw parameters appended and without a trailing
     /// slash.
     @Test(arguments: NSURLCase.all)
-    func `NSURL's own`(example: NSURLCase) throws {
+    func componentsAgreeWithNSURL(example: NSURLCase) throws {
         guard let expected = example.expected else {
             #expect(throws: GenericURL.ParseError.self) { try GenericURL(example.input) }
             return
