@@ -17,7 +17,7 @@ import Testing
         return poll
     }
 
-    @Test func aLoopThatNeverWaitedSleepsAtOnce() {
+    @Test func loopWithoutEarlierWaitsSleepsAtOnce() {
         #expect(BusyPoll().window == .zero)
     }
 
@@ -28,15 +28,15 @@ import Testing
         #expect(widest.window == BusyPoll.longest)
     }
 
-    @Test func longWaitsNarrowItToNothing() {
+    @Test func longWaitsNarrowTheWindowToZero() {
         #expect(window(after: [.milliseconds(1)]) == .zero)
         #expect(window(after: [.milliseconds(1)], from: widest) == BusyPoll.longest / 2)
         #expect(window(after: Array(repeating: .seconds(1), count: 4), from: widest) == .zero)
     }
 
-    /// No sequence of waits makes the polling window longer than its bound. A loop with only slow input soon stops
+    /// No sequence of waits takes the polling window outside its bounds. A loop with only slow input soon stops
     /// polling.
-    @Test func noSequenceOfWaitsLeavesTheBounds() {
+    @Test func windowStaysWithinItsBounds() {
         var random = SystemRandomNumberGenerator()
         var poll = BusyPoll()
         for _ in 0..<100_000 {
@@ -49,7 +49,7 @@ import Testing
 
 /// A loop that polls for input without sleeping still runs jobs and timers.
 @Suite(.timeLimit(.minutes(10))) struct ExpectedInputTests {
-    @Test func jobsAndDeadlinesHaveTheirTurn() async throws {
+    @Test func jobsAndTimersRunWhileTheLoopPolls() async throws {
         let loop = try EventLoop()
         for _ in 0..<1000 {
             // This call comes from another thread, while the loop may be polling or asleep.

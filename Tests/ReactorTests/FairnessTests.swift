@@ -6,7 +6,7 @@ import Testing
 
 /// Work that must not keep the loop from its other work.
 @Suite(.timeLimit(.minutes(10))) struct FairnessTests {
-    @Test func aTimerForATimeThatHasPassedLetsJobsRun() async throws {
+    @Test func timerForAPastTimeLetsJobsRun() async throws {
         let loop = try EventLoop()
         let impatience = Impatience()
         await loop.run { impatience.schedule(on: loop) }
@@ -16,7 +16,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aLoopThatRunsElsewhereBeginsNothing() async throws {
+    @Test func runningLoopDoesNotStartOnAnotherThread() async throws {
         let loop = try EventLoop()
         await loop.run {}
         // The test runs on another thread than the loop, so the call cannot take over the loop.
@@ -25,7 +25,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func whereSIGCHLDIsIgnoredNothingIsStarted() async {
+    @Test func ignoredSIGCHLDPreventsProcessStarts() async {
         await #expect(processExitsWith: .success) {
             signal(SIGCHLD, SIG_IGN)
             let loop = try EventLoop()

@@ -4,7 +4,7 @@ import Testing
 
 /// The loop's behaviour at the limits of the system and after its end.
 @Suite(.timeLimit(.minutes(10))) struct LimitTests {
-    @Test func descriptorsAreSeenThoughTheProcessMayHaveFewerThanItWatches() async {
+    @Test func descriptorsAreSeenDespiteALowDescriptorLimit() async {
         // The limit applies to the whole process, so the test runs in a child process.
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func aTimerThatComesBackForThePastLetsOthersFire() async throws {
+    @Test func timerThatRepeatsInThePastLetsOthersFire() async throws {
         let loop = try EventLoop()
         let rounds: Int = await onLoop(loop) { done in
             var rounds = 0
@@ -51,7 +51,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aHandlerMayCancelATimerThatIsDueWithItsOwn() async throws {
+    @Test func handlerMayCancelATimerThatIsDueAtTheSameTime() async throws {
         let loop = try EventLoop()
         let fired: [Int] = await onLoop(loop) { done in
             var fired: [Int] = []
@@ -69,7 +69,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func whatOutlivesItsLoopEndsWithoutIt() throws {
+    @Test func watchAndDebouncerMayOutliveTheirLoop() throws {
         var loop: EventLoop? = try EventLoop()
         let (a, b) = try socketPair()
         defer {
@@ -97,7 +97,7 @@ import Testing
         #expect(ends.run() == 1)
     }
 
-    @Test func theThreadHasAName() async throws {
+    @Test func threadHasAName() async throws {
         let loop = try EventLoop()
         let name = await loop.run {
             let file = open("/proc/thread-self/comm", O_RDONLY)

@@ -113,7 +113,7 @@ private func unlinkTree(_ path: String) {
 }
 
 @Suite struct PathWatchTests {
-    @Test func whatHappensInADirectoryIsReported() async throws {
+    @Test func changesInADirectoryAreReported() async throws {
         let directory = try await WatchedDirectory(["d"])
         try directory.makeDirectory("d")
         #expect(try await directory.reports { try $0.write("a", to: "d/file") } == 1)
@@ -133,7 +133,7 @@ private func unlinkTree(_ path: String) {
         #expect(await directory.failures == [])
     }
 
-    @Test func manyChangesAreOneReport() async throws {
+    @Test func manyChangesCauseOneReport() async throws {
         let directory = try await WatchedDirectory(["."])
         let reports = try await directory.reports { directory in
             for number in 0..<200 { try directory.write("x", to: "file\(number)") }
@@ -141,7 +141,7 @@ private func unlinkTree(_ path: String) {
         #expect(reports == 1)
     }
 
-    @Test func aDirectoryMayAppearLater() async throws {
+    @Test func directoryMayAppearLater() async throws {
         let directory = try await WatchedDirectory(["a/b/c"])
         #expect(try await directory.reports { try $0.makeDirectory("x") } == 0)
         #expect(try await directory.reports { try $0.makeDirectory("a") } == 1)
@@ -152,7 +152,7 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.makeDirectory("a/b/other") } == 0)
     }
 
-    @Test func aDirectoryThatGoesIsAwaitedAgain() async throws {
+    @Test func removedDirectoryIsAwaitedAgain() async throws {
         let directory = try await WatchedDirectory(["a/b"])
         try directory.makeDirectory("a/b")
         for step in ["a/b", "a"] {
@@ -170,7 +170,7 @@ private func unlinkTree(_ path: String) {
         }
     }
 
-    @Test func aRemovedDirectoryThatSomebodyHasOpenIsNoticed() async throws {
+    @Test func removedDirectoryThatIsStillOpenIsNoticed() async throws {
         let directory = try await WatchedDirectory(["a/b/c"])
         try directory.makeDirectory("a/b/c")
         let open = try FileDescriptor.open(FilePath(directory.path("a/b/c")), .readOnly)
@@ -180,7 +180,7 @@ private func unlinkTree(_ path: String) {
         try open.close()
     }
 
-    @Test func aDirectoryMayBeReplacedByALinkAndBack() async throws {
+    @Test func directoryMayBeReplacedByALinkAndBack() async throws {
         let directory = try await WatchedDirectory(["a/b"])
         try directory.makeDirectory("a/b")
         try directory.makeDirectory("elsewhere/b")
@@ -214,7 +214,7 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.write("x", to: "a/b/file") } == 1)
     }
 
-    @Test func aFileIsWatchedAsADirectoryIs() async throws {
+    @Test func fileIsWatchedLikeADirectory() async throws {
         let directory = try await WatchedDirectory(["config/list", "config/link"])
         #expect(try await directory.reports { try $0.makeDirectory("config") } == 1)
         #expect(try await directory.reports { try $0.write("a", to: "config/other") } == 0)
@@ -256,7 +256,7 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.write("x", to: "f/file") } == 0)
     }
 
-    @Test func twoWaysToOneDirectoryAreBothFollowed() async throws {
+    @Test func twoPathsToOneDirectoryAreBothFollowed() async throws {
         let directory = try await WatchedDirectory(["one", "two", "one/sub/file"])
         try directory.makeDirectory("real/sub")
         try directory.link("one", to: "real")
@@ -268,7 +268,7 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.write("y", to: "real/sub/file") } == 0)
     }
 
-    @Test func whatCannotBeWatchedIsSaid() async throws {
+    @Test func unwatchablePathsAreReported() async throws {
         let directory = try await WatchedDirectory([])
         try directory.link("loop", to: "loop/x")
         let long = String(repeating: "x", count: 300)
@@ -287,7 +287,7 @@ private func unlinkTree(_ path: String) {
         #expect(PathWatch.Failure(path: "/x", error: .noSpace).description == "/x: No space left on device")
     }
 
-    @Test func nothingIsLeftBehind() async throws {
+    @Test func cancelledWatchLeavesNoDescriptor() async throws {
         let directory = try await WatchedDirectory(["a/b", "c"])
         let count = try await directory.watchCount()
         for _ in 0..<5 {

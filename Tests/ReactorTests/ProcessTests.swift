@@ -13,17 +13,17 @@ import Testing
         return try await loop.child(script, environment: environment, directory: directory)
     }
 
-    @Test func anExitStatusArrives() async throws {
+    @Test func exitStatusArrives() async throws {
         #expect(try await run("exit 0") == .exited(status: 0))
         #expect(try await run("exit 42") == .exited(status: 42))
     }
 
-    @Test func aSignalArrives() async throws {
+    @Test func terminatingSignalArrives() async throws {
         #expect(try await run("kill -TERM $$") == .signalled(SIGTERM))
         #expect(ProcessExit.signalled(SIGKILL).description == "was ended by signal 9 (Killed)")
     }
 
-    @Test func whatCannotBeStartedSaysWhy() async throws {
+    @Test func failedStartHasAReason() async throws {
         let loop = try EventLoop()
         func failure(_ path: String, _ arguments: [String] = [], _ directory: String = "/") async -> Errno? {
             await loop.run { () -> Errno? in
@@ -48,7 +48,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func theChildGetsWhatItIsGivenAndNothingElse() async throws {
+    @Test func childGetsOnlyItsEnvironmentAndDescriptors() async throws {
         let (a, b) = try socketPair()
         _ = fcntl(a, F_SETFD, 0)
         _ = fcntl(b, F_SETFD, 0)
@@ -66,7 +66,7 @@ import Testing
         #expect(try await run("[ \"$(cut -d' ' -f6 /proc/$$/stat)\" = $$ ]") == .exited(status: 0))
     }
 
-    @Test func standardOutputAndErrorAreWhatIsGiven() async throws {
+    @Test func standardOutputAndErrorUseTheGivenDescriptor() async throws {
         let (reader, writer) = try FileDescriptor.pipe()
         let loop = try EventLoop()
         let exit = try await loop.child("echo out; echo err >&2; ls /proc/self/fd", output: writer.rawValue)
@@ -80,7 +80,7 @@ import Testing
     }
 
     /// A program that was started without standard descriptors gets their numbers for other files.
-    @Test(arguments: [0, 1, 2] as [CInt]) func anOutputMayHaveTheNumberOfAStandardDescriptor(_ number: CInt) async {
+    @Test(arguments: [0, 1, 2] as [CInt]) func outputMayHaveTheNumberOfAStandardDescriptor(_ number: CInt) async {
         // Standard descriptors and signals belong to the whole process, so the test runs in a child process.
         await #expect(processExitsWith: .success) { [number] in
             var ends: [CInt] = [-1, -1]
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func anOutputThatNobodyReadsEndsNobodyWhereThisProcessIgnoresThat() async {
+    @Test func childInheritsAnIgnoredSIGPIPE() async {
         await #expect(processExitsWith: .success) {
             let (reader, writer) = try FileDescriptor.pipe()
             try reader.close()
@@ -135,7 +135,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aSignalReachesTheChild() async throws {
+    @Test func signalReachesTheChild() async throws {
         let loop = try EventLoop()
         let exit: ProcessExit = await onLoop(loop) { done in
             do throws(Errno) {
@@ -156,7 +156,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aProcessOfSomebodyElseIsSeenToEnd() async throws {
+    @Test func endOfAForeignProcessIsReported() async throws {
         let loop = try EventLoop()
         let (first, second): (ProcessExit, ProcessExit) = await onLoop(loop) { done in
             var ends: [ProcessExit] = []
@@ -191,7 +191,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aChildThatSomebodyElseCollectedIsSeenToEnd() async throws {
+    @Test func endOfAChildThatWasReapedElsewhereIsReported() async throws {
         let loop = try EventLoop()
         let exit: ProcessExit = await onLoop(loop) { done in
             do throws(Errno) {
