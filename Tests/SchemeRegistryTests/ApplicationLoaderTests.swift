@@ -27,7 +27,7 @@ struct ApplicationLoaderTests {
 
     private func ids(_ loader: ApplicationLoader) -> [String] { loader.applications.all.map(\.id.rawValue) }
 
-    @Test func theFirstUpdateIsAChangeAndTheNextIsNone() throws {
+    @Test func firstUpdateIsAChangeAndTheNextIsNot() throws {
         var loader = loader()
         #expect(update(&loader))
         #expect(!update(&loader))
@@ -42,7 +42,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 2)
     }
 
-    @Test func readsOnlyWhatHasChanged() throws {
+    @Test func updateReadsOnlyChangedFiles() throws {
         var loader = loader()
         for name in ["a", "b", "c"] { try root.writeEntry("home/applications/\(name).desktop", opening: ["web"]) }
         _ = update(&loader)
@@ -57,7 +57,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 5)
     }
 
-    @Test func forgetsWhatIsGone() throws {
+    @Test func removedEntriesAreForgotten() throws {
         var loader = loader()
         let file = try root.writeEntry("home/applications/a.desktop", opening: ["web"])
         try root.writeEntry("data1/applications/a.desktop", opening: ["mail"])
@@ -74,7 +74,7 @@ struct ApplicationLoaderTests {
     }
 
     /// Two changes within one tick of the file system's clock can leave the same time stamp.
-    @Test func aFileThatWasJustWrittenIsReadAgain() throws {
+    @Test func recentlyWrittenFileIsReadAgain() throws {
         var loader = loader()
         try root.writeEntry("home/applications/a.desktop", opening: ["web"])
         let now = currentTime()
@@ -86,7 +86,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 3)
     }
 
-    @Test func aLinkThatLeadsElsewhereNowIsAnotherFile() throws {
+    @Test func linkWithANewTargetIsReadAgain() throws {
         var loader = loader()
         let old = try root.writeEntry("opt/old.desktop", opening: ["old"])
         let new = try root.writeEntry("opt/new.desktop", opening: ["new"])
@@ -98,7 +98,7 @@ struct ApplicationLoaderTests {
         #expect(loader.applications.schemes.map(\.rawValue) == ["new"])
     }
 
-    @Test func whatCannotBeReadIsADiagnosticUntilItCan() throws {
+    @Test func unreadableFileIsADiagnosticUntilItCanBeRead() throws {
         var loader = loader()
         try root.link("home/applications/a.desktop", to: "missing")
         #expect(update(&loader))
@@ -110,7 +110,7 @@ struct ApplicationLoaderTests {
         #expect(loader.applications.diagnostics.isEmpty)
     }
 
-    @Test func aChangeOfTheAssociationsIsAChange() throws {
+    @Test func changedAssociationsAreAChange() throws {
         var loader = loader()
         for name in ["a", "b"] { try root.writeEntry("home/applications/\(name).desktop", opening: ["web"]) }
         _ = update(&loader)
@@ -121,7 +121,7 @@ struct ApplicationLoaderTests {
         #expect(!update(&loader))
     }
 
-    @Test func aProgramThatComesOrGoesIsAChange() throws {
+    @Test func addedOrRemovedProgramIsAChange() throws {
         var loader = loader()
         try root.writeEntry("home/applications/a.desktop", opening: ["web"], command: "viewer %u")
         _ = update(&loader)
@@ -135,7 +135,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 1)
     }
 
-    @Test func ownEntriesAreTakenUnreadWhereTheCallerAsksForIt() throws {
+    @Test func ownEntriesAreAssumedOnRequest() throws {
         var loader = loader()
         let handler = try Handler.test("com.acme.app", opening: ["todolist"])
         let mark = "X-OpenURL-Handler=com.acme.app"
@@ -155,7 +155,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 2)
     }
 
-    @Test func onlyTheUsersOwnEntriesAreTakenUnread() throws {
+    @Test func onlyOwnEntriesOfTheUserAreAssumed() throws {
         var loader = loader()
         let handler = try Handler.test("com.acme.app", opening: ["todolist"])
         try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["web"])
@@ -168,7 +168,7 @@ struct ApplicationLoaderTests {
         #expect(ids(loader) == ["com.acme.app.desktop", "com.acme.none.desktop"])
     }
 
-    @Test func dependsOnTheDirectoriesAndTheAssociations() {
+    @Test func pathsIncludeDirectoriesAndAssociations() {
         let paths = loader().paths
         let expected = [
             "home/applications", "data1/applications", "data2/applications", "config/mimeapps.list",

@@ -64,17 +64,17 @@ final class DesktopPublicationTests {
 
     // MARK: Writing
 
-    @Test func thereHasToBeAPlaceAndACommand() {
+    @Test func publicationRequiresADirectoryAndACommand() {
         #expect(DesktopPublication(in: DesktopDirectories(environment: [:]), command: "/bin/openurl") == nil)
         #expect(DesktopPublication(in: root.desktop(), command: "openurl") == nil)
     }
 
-    @Test func aRegistryWithoutHandlersWritesNothing() throws {
+    @Test func registryWithoutHandlersWritesNothing() throws {
         #expect(publish() == [])
         #expect(try files() == [])
     }
 
-    @Test func aHandlerGetsAnEntryAServiceAndItsPlaceInTheCache() throws {
+    @Test func handlerGetsAnEntryAServiceAndCacheLines() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todolist", "todo"]) { $0.displayName = "To-Do; 100%" }
         #expect(publish(handler) == [])
         #expect(
@@ -115,17 +115,17 @@ final class DesktopPublicationTests {
         #expect(entry?.command?.program == command)
     }
 
-    @Test func aHandlerWithoutSchemesGetsOnlyAService() throws {
+    @Test func handlerWithoutSchemesGetsOnlyAService() throws {
         #expect(publish(try .test("com.acme.app", opening: [])) == [])
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
-    @Test func aHandlerOfTheSystemsIsTheDesktopsOwnAlready() throws {
+    @Test func systemHandlerIsNotPublished() throws {
         #expect(publish(try .test("com.acme.fixed", isFixed: true), try .test("com.acme.none", program: nil)) == [])
         #expect(try files() == [])
     }
 
-    @Test func theSameAgainTouchesNothing() throws {
+    @Test func unchangedHandlersAreNotRewritten() throws {
         let handlers = [try Handler.test("com.acme.a", opening: ["a"]), try Handler.test("com.acme.b", opening: ["b"])]
         #expect(publish(handlers[0], handlers[1]) == [])
         let before = try inodes()
@@ -134,7 +134,7 @@ final class DesktopPublicationTests {
         #expect(try inodes() == before)
     }
 
-    @Test(arguments: [false, true]) func whatHasChangedIsWrittenAgain(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func changedEntriesAreRewritten(isIncremental: Bool) throws {
         let old = try Handler.test("com.acme.app", opening: ["old"])
         let other = try Handler.test("com.acme.other", opening: ["other"])
         #expect(publish(old, other) == [])
@@ -153,7 +153,7 @@ final class DesktopPublicationTests {
         #expect(unchanged.st_ino == otherEntry.st_ino)
     }
 
-    @Test func anotherPathOfTheCommandIsWrittenEverywhere() throws {
+    @Test func newPathOfTheCommandIsWrittenToEveryFile() throws {
         let handler = try Handler.test("com.acme.app")
         #expect(publish(handler) == [])
         let moved = try root.writeProgram("opt/openurl")
@@ -169,7 +169,7 @@ final class DesktopPublicationTests {
     }
 
     /// The cache is edited for a few handlers and rebuilt for many. Both ways give the same contents.
-    @Test func manyHandlersAreInTheCache() throws {
+    @Test func cacheContainsManyHandlers() throws {
         let handlers = try (0..<30).map { try Handler.test("com.acme.h\($0)", opening: ["s\($0)"]) }
         publication.publish(registry(handlers))
         #expect(publication.diagnostics == [])
@@ -181,7 +181,7 @@ final class DesktopPublicationTests {
     }
 
     /// The registries in this test hold a state of the desktop from before the changes.
-    @Test func aHandlerThatComesBackAtOnceIsPublishedAgain() throws {
+    @Test func reRegisteredHandlerIsPublishedAgain() throws {
         let handler = try Handler.test("com.acme.app", opening: ["old"])
         #expect(publish(handler) == [])
         let written = try files().map { try root.read($0) }
@@ -202,7 +202,7 @@ final class DesktopPublicationTests {
     }
 
     /// The claims of a left-over entry are unknown, so the cache is rebuilt.
-    @Test(arguments: [false, true]) func anEntryThatWasLeftIsTakenUp(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func leftOverEntryIsReused(isIncremental: Bool) throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         try root.write(
             "[Desktop Entry]\nType=Application\nName=a\nExec=\(command) -- %u\nMimeType=x-scheme-handler/left;\n"
@@ -216,7 +216,7 @@ final class DesktopPublicationTests {
 
     /// The file decides which claims to remove. The previous registry does not, because its entry may not have been
     /// written.
-    @Test func nothingIsLeftOfAnEntryWhoseSuccessorCouldNotBeWritten() throws {
+    @Test func linesOfAnEntryAreRemovedAfterAFailedUpdate() throws {
         #expect(publish(try .test("com.acme.app", opening: ["old"])) == [])
         let failed = try Handler.test("com.acme.app", opening: ["failed"])
         #expect(publish([try .test("com.acme.app", opening: ["new"])], insteadOf: [failed]) == [])
@@ -224,7 +224,7 @@ final class DesktopPublicationTests {
     }
 
     /// An earlier router ended after it had written the entry and before it had written the cache.
-    @Test func aCacheThatDoesNotKnowOfAnEntryIsMadeAnewAtTheStart() throws {
+    @Test func outdatedCacheIsRebuiltAtTheStart() throws {
         #expect(publish(try .test("com.acme.app", opening: ["old"])) == [])
         let old = try #require(try root.read(cache))
         let new = try Handler.test("com.acme.app", opening: ["new"])
@@ -236,7 +236,7 @@ final class DesktopPublicationTests {
     }
 
     /// Another program removed the entry, and the cache still has its lines.
-    @Test func nothingIsLeftOfAnEntryThatSomebodyRemoved() throws {
+    @Test func linesOfAForeignlyRemovedEntryAreRemoved() throws {
         let old = try Handler.test("com.acme.app", opening: ["old"])
         let new = try Handler.test("com.acme.app", opening: ["new"])
         #expect(publish(old) == [])
@@ -249,7 +249,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/old=com.acme.app.desktop;"])
     }
 
-    @Test func aCacheThatIsGoneIsMadeAnewAtTheStart() throws {
+    @Test func missingCacheIsRebuiltAtTheStart() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         #expect(publish(handler) == [])
         try #require(unlink("\(root.path)/\(cache)") == 0)
@@ -258,7 +258,7 @@ final class DesktopPublicationTests {
     }
 
     /// The desktop does not list the entry, and would use an entry of the same name from a package.
-    @Test func anEntryWhoseCommandIsGoneIsWrittenAgainBeforeAnotherPrograms() throws {
+    @Test func entryWithAMissingCommandIsRewrittenBeforeAForeignEntry() throws {
         let handler = try Handler.test("com.acme.app")
         try root.writeEntry(
             "\(applications)/com.acme.app.desktop",
@@ -272,7 +272,7 @@ final class DesktopPublicationTests {
     }
 
     /// The package's entry replaces the handler's entry without a diagnostic, and is then removed.
-    @Test func aHandlerGetsItsEntryWhenThatOfAPackageGoes() throws {
+    @Test func handlerGetsAnEntryWhenThePackagesEntryIsRemoved() throws {
         let entry = "data1/applications/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"], command: "\(command) -- %u")
         let handler = try Handler.test("com.acme.app")
@@ -283,7 +283,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
     }
 
-    @Test func whatCouldNotBeRemovedIsRemovedLater() throws {
+    @Test func failedRemovalIsRetried() throws {
         let handler = try Handler.test("com.acme.app")
         #expect(publish([handler], insteadOf: []) == [])
         let service = "\(root.path)/\(services)/com.acme.app.service"
@@ -298,7 +298,7 @@ final class DesktopPublicationTests {
         #expect(access(service, F_OK) != 0)
     }
 
-    @Test func aCacheThatCouldNotBeWrittenIsMadeAnewWithTheNextChange() throws {
+    @Test func unwritableCacheIsRebuiltWithTheNextChange() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         try root.makeFIFO(cache)
         #expect(publish([handler], insteadOf: []) == ["\(cache): is a FIFO, not a file"])
@@ -307,7 +307,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
-    @Test func whatALossOfPowerTookAwayIsMadeAnewAtTheStart() throws {
+    @Test func filesDamagedByAPowerFailureAreRewrittenAtTheStart() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         #expect(publish(handler) == [])
         let names = ["\(applications)/com.acme.app.desktop", "\(services)/com.acme.app.service", cache]
@@ -320,7 +320,7 @@ final class DesktopPublicationTests {
 
     // MARK: Removal
 
-    @Test(arguments: [false, true]) func whatIsLeftOfAHandlerThatIsGoneIsRemoved(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func filesOfAnUnregisteredHandlerAreRemoved(isIncremental: Bool) throws {
         let gone = try Handler.test("com.acme.gone", opening: ["gone"])
         let kept = try Handler.test("com.acme.kept", opening: ["kept"])
         #expect(publish(gone, kept) == [])
@@ -333,7 +333,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/kept=com.acme.kept.desktop;"])
     }
 
-    @Test(arguments: [false, true]) func aHandlerThatIsTheSystemsNowIsWithdrawn(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func handlerThatBecomesASystemHandlerIsWithdrawn(isIncremental: Bool) throws {
         let old = try Handler.test("com.acme.app")
         #expect(publish(old) == [])
         let new = try Handler.test("com.acme.app", isFixed: true)
@@ -343,8 +343,7 @@ final class DesktopPublicationTests {
     }
 
     /// The handler can still be called by its name, but opens no URLs.
-    @Test(arguments: [false, true]) func aHandlerThatOpensNothingAnyMoreKeepsOnlyItsService(isIncremental: Bool) throws
-    {
+    @Test(arguments: [false, true]) func handlerThatLosesItsSchemesKeepsOnlyItsService(isIncremental: Bool) throws {
         let old = try Handler.test("com.acme.app")
         #expect(publish(old) == [])
         let new = try Handler.test("com.acme.app", opening: [])
@@ -354,7 +353,7 @@ final class DesktopPublicationTests {
     }
 
     /// The desktop no longer lists the entry.
-    @Test func whatIsLeftOfAHandlerWhoseCommandIsGoneTooIsRemoved() throws {
+    @Test func leftOverEntryWithAMissingCommandIsRemoved() throws {
         try root.writeEntry(
             "\(applications)/left.desktop",
             opening: ["web"],
@@ -365,7 +364,7 @@ final class DesktopPublicationTests {
         #expect(try files() == [cache])
     }
 
-    @Test func whatBearsTheMarkOfNobodyKnownIsRemoved() throws {
+    @Test func filesWithTheMarkOfAnUnknownHandlerAreRemoved() throws {
         try root.writeEntry("\(applications)/left.desktop", opening: ["web"], "X-OpenURL-Handler=com.acme.left")
         try root.write(
             "[D-BUS Service]\nName=com.acme.left\nExec=/bin/true\nX-OpenURL-Handler=com.acme.left\n",
@@ -384,7 +383,7 @@ final class DesktopPublicationTests {
 
     private let foreignService = "[D-BUS Service]\nName=com.acme.app\nExec=/usr/bin/acme\n"
 
-    @Test(arguments: [false, true]) func filesOfOthersStayAsTheyAre(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func filesOfOtherProgramsStayUnchanged(isIncremental: Bool) throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"])
         try root.write(foreignService, to: "\(services)/com.acme.app.service")
@@ -406,7 +405,7 @@ final class DesktopPublicationTests {
             "[Desktop Entry]\nType=Application\nName=a\nExec=/nonexistent/program %u\n", "",
         ]
     )
-    func anEntryThatTheDesktopDoesNotListStaysToo(_ text: String) throws {
+    func unlistedForeignEntryStaysToo(_ text: String) throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.write(text, to: entry)
         let handler = try Handler.test("com.acme.app")
@@ -417,7 +416,7 @@ final class DesktopPublicationTests {
     }
 
     /// The registry may or may not have noticed the removal yet.
-    @Test(arguments: [false, true]) func whatStoodInTheWayIsForgottenWhenItGoes(isKnown: Bool) throws {
+    @Test(arguments: [false, true]) func handlerIsPublishedAfterAForeignEntryIsRemoved(isKnown: Bool) throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")
@@ -432,7 +431,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
     }
 
-    @Test func whatStandsInTheWayIsReportedUntilItGoes() throws {
+    @Test func foreignEntryIsReportedUntilItIsRemoved() throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")
@@ -444,7 +443,7 @@ final class DesktopPublicationTests {
     }
 
     /// A package may install an entry that equals the entry that the registry would write.
-    @Test(arguments: [false, true]) func aCompleteEntryOfTheSystemsIsNotShadowed(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func completeSystemEntryIsNotShadowed(isIncremental: Bool) throws {
         let handler = try Handler.test("com.acme.app")
         try root.write(
             "[Desktop Entry]\nType=Application\nName=\(handler.name)\nExec=\(command) -- %u\n"
@@ -455,7 +454,7 @@ final class DesktopPublicationTests {
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
-    @Test func anEntryOfTheSystemsIsNotShadowed() throws {
+    @Test func foreignSystemEntryIsNotShadowed() throws {
         try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")
         #expect(
@@ -468,7 +467,7 @@ final class DesktopPublicationTests {
     }
 
     /// The package's entry starts the router's command, so the registry needs no entry of its own.
-    @Test func anEntryThatLeadsToTheCommandIsAsGood() throws {
+    @Test func systemEntryThatStartsTheCommandIsSufficient() throws {
         try root.writeEntry(
             "data1/applications/com.acme.app.desktop",
             opening: ["todolist"],
@@ -478,13 +477,13 @@ final class DesktopPublicationTests {
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
-    @Test func aServiceOfTheSystemsIsNotShadowed() throws {
+    @Test func systemServiceIsNotShadowed() throws {
         try root.write(foreignService, to: "data2/dbus-1/services/com.acme.app.service")
         #expect(publish(try .test("com.acme.app")) == [])
         #expect(try files() == ["\(applications)/com.acme.app.desktop", cache])
     }
 
-    @Test func theCachesOtherLinesStay() throws {
+    @Test func otherLinesOfTheCacheStay() throws {
         try root.writeEntry("\(applications)/editor.desktop", opening: [])
         try root.write("[MIME Cache]\ntext/plain=editor.desktop;\n", to: cache)
         let handler = try Handler.test("com.acme.app")
@@ -508,7 +507,7 @@ final class DesktopPublicationTests {
         )
     }
 
-    @Test func aFileInThePlaceOfADirectoryIsReportedForEachKindOfFile() throws {
+    @Test func fileInPlaceOfADirectoryIsReportedForEachKindOfFile() throws {
         try root.write("", to: "home")
         let problems = publish(try .test("com.acme.app"))
         #expect(problems.count == 3)

@@ -140,7 +140,7 @@ struct HostileFilesTests {
         },
     ]
 
-    @Test func eachIsAnExactDiagnosticAndTheRestIsServed() throws {
+    @Test func hostileFilesAreDiagnosticsAndTheRestIsServed() throws {
         var expected: Set<String> = []
         for round in 0..<8 {
             for (index, make) in Self.makers.enumerated() {
@@ -171,25 +171,25 @@ struct HostileFilesTests {
         }
     }
 
-    @Test func aSocketIsRefused() throws {
+    @Test func socketIsRefused() throws {
         try root.makeDirectory("user")
         let path = "\(root.path)/user/com.acme.app.plist"
         try #require(mknod(path, S_IFSOCK | 0o600, 0) == 0)
         #expect(Registry(loading: directories).diagnostics.map(\.reason) == ["is a socket, not a file"])
     }
 
-    @Test func aFIFOThatTakesAFilesPlaceBlocksNobody() throws {
+    @Test func fifoInPlaceOfAFileDoesNotBlock() throws {
         let path = try root.makeFIFO("fifo")
         #expect(throws: FileError("is a FIFO, not a file")) { try contents(ofFile: path, limit: 100) }
     }
 
-    @Test func aLinkIsNotReadThrough() throws {
+    @Test func linkIsNotFollowed() throws {
         try root.write([1], to: "file")
         let link = try root.link("link", to: "file")
         #expect(throws: FileError(code: ELOOP)) { try contents(ofFile: link, limit: 100) }
     }
 
-    @Test func aNameThatIsNotUTF8IsADiagnostic() throws {
+    @Test func nameThatIsNotUTF8IsADiagnostic() throws {
         try root.makeDirectory("user")
         let name = Array("\(root.path)/user/com.acme.".utf8CString.dropLast()) + [-1] + Array(".plist".utf8CString)
         let descriptor = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
@@ -203,7 +203,7 @@ struct HostileFilesTests {
         )
     }
 
-    @Test func aHostileNameReachesNoTerminal() throws {
+    @Test func hostileNameIsEscaped() throws {
         try root.write([], to: "user/a\u{1B}[2J\u{202E}.plist")
         let text = try #require(Registry(loading: directories).diagnostics.first).description
         #expect(text.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 })

@@ -39,7 +39,7 @@ import Testing
 
     // MARK: Within a process
 
-    @Test func onlyWhatChangedIsReadAgain() throws {
+    @Test func onlyChangedFilesAreReadAgain() throws {
         for name in ["a", "b", "c"] { try write("com.acme.\(name)", schemes: [name]) }
         try root.write([], to: "user/com.acme.bad.plist")
         var loader = RegistryLoader(directories)
@@ -62,7 +62,7 @@ import Testing
         #expect(loader.registry.diagnostics.isEmpty)
     }
 
-    @Test func whatMayStillChangeUnnoticedIsNotRelied() throws {
+    @Test func recentlyChangedFilesAreReadAgain() throws {
         try write("com.acme.app", schemes: ["a"])
         var loader = RegistryLoader(directories)
         #expect(update(&loader, now: currentTime() - 3_600_000_000_000))
@@ -70,7 +70,7 @@ import Testing
         #expect(loader.readCount == 2)
     }
 
-    @Test func aRegistrationIsTakenUpWithoutALookAtTheRest() throws {
+    @Test func registrationUpdatesOnlyItsHandler() throws {
         try write("com.acme.present", schemes: ["present"])
         try root.write(try manifest("com.acme.app", schemes: ["one"]).encoded(), to: "opt/one.plist")
         try root.write(try manifest("com.acme.app", schemes: ["two"]).encoded(), to: "opt/Two.app/Info.plist")
@@ -121,7 +121,7 @@ import Testing
         #expect(schemes(loader) == ["more", "other"])
     }
 
-    @Test func whatTheRegistryDependsOnIsListed() throws {
+    @Test func pathsListEveryDependency() throws {
         try write("com.acme.plain", schemes: ["plain"])
         try root.write(try manifest("com.acme.app").encoded(), to: "opt/Acme.app/Info.plist")
         try root.link("user/com.acme.app.app", to: "../opt/Acme.app")
@@ -140,7 +140,7 @@ import Testing
 
     // MARK: From one process to the next
 
-    @Test func anotherProcessReadsNothing() throws {
+    @Test func nextProcessReadsOnlyTheCache() throws {
         try write("com.acme.a", schemes: ["a"])
         try root.write(try manifest("com.acme.app", schemes: ["b"]).encoded(), to: "opt/Acme.app/Info.plist")
         try root.link("user/com.acme.app.app", to: "../opt/Acme.app")
@@ -154,7 +154,7 @@ import Testing
         #expect(second.registry.diagnostics == first.registry.diagnostics)
     }
 
-    @Test func whatChangedMeanwhileIsRead() throws {
+    @Test func filesThatChangedMeanwhileAreRead() throws {
         try write("com.acme.a", schemes: ["a"])
         try write("com.acme.b", schemes: ["b"])
         _ = try start(cache)
@@ -170,7 +170,7 @@ import Testing
         #expect(try cache.read().keys.sorted() == ["\(root.path)/\(file)"])
     }
 
-    @Test func anotherBuildReadsItself() throws {
+    @Test func cacheOfAnotherBuildIsIgnored() throws {
         try write("com.acme.a", schemes: ["a"])
         _ = try start(cache)
         #expect(try start(ManifestCache(path: path, writer: "another")).readCount == 1)
@@ -198,7 +198,7 @@ import Testing
         return try #require(nil)
     }
 
-    @Test func aDamagedCacheIsMadeAnew() throws {
+    @Test func damagedCacheIsRebuilt() throws {
         try write("com.acme.a", schemes: ["a"])
         for damage in ["text", "truncated", "overwritten", "table"] {
             _ = try start(cache)
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    @Test func aDamagedRowIsReadAgain() throws {
+    @Test func damagedRowIsReadAgain() throws {
         for name in ["a", "b"] { try write("com.acme.\(name)", schemes: [name]) }
         _ = try start(cache)
         try Database(path: path, .existing).execute(
@@ -240,7 +240,7 @@ import Testing
         ),
         ("PRAGMA application_id = 0x6F55524C; PRAGMA user_version = 2", "it belongs to a later version"),
     ])
-    func whatIsNotOursIsLeftAlone(_ sql: String, _ expected: String) throws {
+    func foreignDatabaseIsKept(_ sql: String, _ expected: String) throws {
         try root.makeDirectory("cache/openurl")
         try Database(path: path, .created).execute(sql)
         let before = try Data(contentsOf: URL(filePath: path))
@@ -253,7 +253,7 @@ import Testing
         #expect(schemes(loader) == ["a"])
     }
 
-    @Test func aLockedCacheIsNotWaitedFor() throws {
+    @Test func lockedCacheFailsAtOnce() throws {
         try write("com.acme.a", schemes: ["a"])
         _ = try start(cache)
         let other = try Database(path: path, .existing)
@@ -268,7 +268,7 @@ import Testing
         #expect(try start(cache).readCount == 0)
     }
 
-    @Test func whatIsNoFileIsLeftAlone() throws {
+    @Test func cachePathThatIsNotAFileIsKept() throws {
         try write("com.acme.a", schemes: ["a"])
         var loader = RegistryLoader(directories)
         _ = loader.update(now: later)
@@ -279,7 +279,7 @@ import Testing
         #expect(throws: ManifestCache.Failure.self) { try loader.save(to: nowhere) }
     }
 
-    @Test func theCacheIsWhereTheEnvironmentSays() throws {
+    @Test func environmentDeterminesThePathOfTheCache() throws {
         func path(_ environment: [String: String]) -> String? { ManifestCache(environment: environment)?.path }
         #expect(path(["XDG_CACHE_HOME": "/c", "HOME": "/h"]) == "/c/openurl/registry.sqlite")
         #expect(path(["XDG_CACHE_HOME": "relative", "HOME": "/h"]) == "/h/.cache/openurl/registry.sqlite")

@@ -94,7 +94,7 @@ struct SeededGenerator: RandomNumberGenerator {
         bytes.withUnsafeBytes { CachedManifest(bytes: $0, path: path, writer: writer) }
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func roundTripKeepsReadings() throws {
         var generator = SeededGenerator(state: 1)
         for _ in 0..<500 {
             let manifest = try generator.cached()
@@ -102,7 +102,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test func whatIsAlteredIsRefused() throws {
+    @Test func alteredBytesAreRefused() throws {
         var generator = SeededGenerator(state: 2)
         for _ in 0..<20 {
             let bytes = try generator.cached().encoded(path: "/p", writer: "w")
@@ -119,7 +119,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 
     /// The reader checks every length and form, even after a correct checksum.
-    @Test func noBytesAreTooStrangeToRead() throws {
+    @Test func randomBytesAreReadOrRefused() throws {
         var generator = SeededGenerator(state: 3)
         for _ in 0..<500 {
             var writer = ByteWriter()

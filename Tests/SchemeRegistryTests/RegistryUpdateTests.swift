@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<20 as Range<UInt64>) func incrementalEqualsFromScratch(_ seed: UInt64) throws {
+    @Test(arguments: 0..<20 as Range<UInt64>) func updatedRegistryEqualsANewRegistry(_ seed: UInt64) throws {
         var generator = SeededGenerator(state: seed)
         var handlers: [Handler] = []
         var registry = Registry(handlers: [])
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func theSameHandlersAreNoChange() throws {
+    @Test func unchangedHandlersCauseNoChange() throws {
         var generator = SeededGenerator(state: 99)
         let handlers = try (0..<30).map { _ in try Self.handler(&generator) }
         var registry = Registry(handlers: handlers)

@@ -70,7 +70,7 @@ struct WinnerPropertyTests {
         )
     }
 
-    @Test(arguments: 0..<150 as Range<UInt64>) func theOrderIsTotal(_ seed: UInt64) throws {
+    @Test(arguments: 0..<150 as Range<UInt64>) func orderIsTotal(_ seed: UInt64) throws {
         let scheme = try Scheme("web")
         var generator = SeededGenerator(state: seed)
         let desktop = try desktop(&generator)
@@ -124,7 +124,7 @@ struct WinnerPropertyTests {
     }
 
     /// Without applications the rules for each pair of handlers determine the winner.
-    @Test(arguments: 0..<40 as Range<UInt64>) func theHandlersOrderIsThatOfEachPair(_ seed: UInt64) throws {
+    @Test(arguments: 0..<40 as Range<UInt64>) func orderOfHandlersAgreesWithEachPair(_ seed: UInt64) throws {
         let scheme = try Scheme("web")
         var generator = SeededGenerator(state: seed)
         let handlers = try desktop(&generator).handlers

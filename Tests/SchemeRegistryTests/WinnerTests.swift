@@ -77,7 +77,7 @@ struct WinnerTests {
 
     // MARK: Rules
 
-    @Test func nothingClaims() throws {
+    @Test func unclaimedSchemeHasNoWinner() throws {
         #expect(order(registry()) == [])
         try writeEntry("a")
         let other = try Scheme("other")
@@ -86,7 +86,7 @@ struct WinnerTests {
         #expect(registry().claimants(of: other) == [])
     }
 
-    @Test func anApplicationAloneIsUnopposed() throws {
+    @Test func onlyApplicationWins() throws {
         try writeEntry("a")
         #expect(order(registry()) == ["a="])
         #expect(order(registry(), host: "acme.com") == ["a="])
@@ -95,7 +95,7 @@ struct WinnerTests {
         #expect(Set(registry().candidates(for: scheme, host: nil).map(\.claimant.kind)) == [.exec, .freedesktop])
     }
 
-    @Test func applicationsGoByTheDesktopsOrder() throws {
+    @Test func applicationsFollowTheDesktopsOrder() throws {
         try writeEntry("b", in: "data1")
         try writeEntry("a", in: "data1")
         try writeEntry("c", in: "home")
@@ -104,18 +104,18 @@ struct WinnerTests {
         #expect(order(registry()) == ["b+association", "c-association", "a-association"])
     }
 
-    @Test func aHandlerComesBeforeAnApplicationOfTheSameDirectory() throws {
+    @Test func handlerComesBeforeAnApplicationOfTheSameDirectory() throws {
         try writeEntry("a", in: "data1")
         #expect(order(registry(try handler("h.h", precedence: 1))) == ["h.h+kind", "a-kind"])
     }
 
-    @Test func theDirectoryOfTheHigherPrecedenceComesFirst() throws {
+    @Test func directoryWithHigherPrecedenceComesFirst() throws {
         try writeEntry("a", in: "data1")
         #expect(order(registry(try handler("h.h", precedence: 0))) == ["h.h+directory", "a-directory"])
         #expect(order(registry(try handler("h.h", precedence: 2))) == ["a+directory", "h.h-directory"])
     }
 
-    @Test func aHostThatMatchesComesBeforeAnyApplication() throws {
+    @Test func matchingHostComesBeforeAnyApplication() throws {
         try writeEntry("a")
         let handler = try handler("h.h", hosts: ["*.acme.com"], precedence: 9)
         #expect(order(registry(handler), host: "www.acme.com") == ["h.h+host", "a-host"])
@@ -123,7 +123,7 @@ struct WinnerTests {
         #expect(order(registry(handler)) == ["a="])
     }
 
-    @Test func theUsersDefaultComesBeforeHostsAndDirectories() throws {
+    @Test func userDefaultComesBeforeHostsAndDirectories() throws {
         try writeEntry("a", in: "data2")
         try writeEntry("b")
         let handler = try handler("h.h", hosts: ["acme.com"])
@@ -138,7 +138,7 @@ struct WinnerTests {
         #expect(order(registry(handler)) == ["b+userDefault", "a-userDefault"])
     }
 
-    @Test func aHandlerIsTheDefaultByItsEntry() throws {
+    @Test func handlerIsTheDefaultByItsEntry() throws {
         try writeEntry("h.late", "X-OpenURL-Handler=h.late")
         try writeEntry("h.hosted", "X-OpenURL-Handler=h.hosted")
         try writeEntry("a")
@@ -162,7 +162,7 @@ struct WinnerTests {
     }
 
     /// The registry writes the entry of a handler at its registration, and reads the entry a moment later.
-    @Test func aHandlerIsTheDefaultBeforeItsEntryIsRead() throws {
+    @Test func handlerIsTheDefaultBeforeItsEntryIsRead() throws {
         try choose("h.late.desktop")
         let handlers = [try handler("h.early"), try handler("h.late", precedence: 3, date: 9)]
         let chosen = ["h.late+userDefault", "h.early-userDefault"]
@@ -174,7 +174,7 @@ struct WinnerTests {
         #expect(order(registry(handlers[0], handlers[1])) == ["h.early+directory", "h.late-directory"])
     }
 
-    @Test func aDefaultThatIsNotThereDecidesNothing() throws {
+    @Test func missingDefaultDecidesNothing() throws {
         try writeEntry("a")
         // The defaults name a handler that is gone and a file that does not exist.
         try writeEntry("h.gone", "X-OpenURL-Handler=h.gone")
@@ -184,7 +184,7 @@ struct WinnerTests {
     }
 
     /// Similar names do not match: a missing file and an application, or an application and a handler.
-    @Test func aDefaultIsOneOrTheOther() throws {
+    @Test func defaultNamesEitherAHandlerOrAnApplication() throws {
         try writeEntry("a")
         try writeEntry("h.h")
         try choose("h.h.desktop.desktop")
@@ -196,7 +196,7 @@ struct WinnerTests {
         )
     }
 
-    @Test func aFixedHandlerComesBeforeTheUsersDefault() throws {
+    @Test func fixedHandlerComesBeforeTheUserDefault() throws {
         try writeEntry("a")
         try choose("a.desktop")
         let fixed = try handler("z.fixed", isFixed: true, precedence: 9)
@@ -209,7 +209,7 @@ struct WinnerTests {
         #expect(order(registry(maps), host: "acme.com") == ["a="])
     }
 
-    @Test func handlersAmongThemselvesGoByDateAndIdentifier() throws {
+    @Test func handlersAreOrderedByDateThenIdentifier() throws {
         try writeEntry("a", in: "data1")
         let handlers = [try handler("h.c", date: 1), try handler("h.b", date: 2), try handler("h.a", date: 2)]
         #expect(
@@ -221,7 +221,7 @@ struct WinnerTests {
     }
 
     /// The desktop puts an application of the user after an application of the system, which loses to the handler.
-    @Test func anApplicationThatTheDesktopPutsBehindLosesByThat() throws {
+    @Test func applicationLosesByTheDesktopsOrder() throws {
         try writeEntry("mine", in: "home")
         try writeEntry("theirs", in: "data2")
         try root.write(associations(added: ["web": "theirs.desktop"]), to: "config/mimeapps.list")
@@ -234,7 +234,7 @@ struct WinnerTests {
 
     // MARK: Claimants and applications behind handlers
 
-    @Test func claimantsAreThoseOfAnyHostThenTheOthers() throws {
+    @Test func claimantsOfAnyHostComeBeforeHandlersWithHosts() throws {
         try writeEntry("a", in: "data1")
         try writeEntry("b", in: "data1")
         try choose("b.desktop")
@@ -249,7 +249,7 @@ struct WinnerTests {
         )
     }
 
-    @Test func theApplicationOfASystemSchemeIsTheDesktopsOwnChoice() throws {
+    @Test func applicationOfASystemSchemeIsTheDesktopsChoice() throws {
         let fixed = try handler("z.fixed", program: nil, isFixed: true)
         #expect(fixed.kind == .freedesktop)
         #expect(throws: NoApplication.none(scheme)) { try registry(fixed).application(for: scheme) }
@@ -267,7 +267,7 @@ struct WinnerTests {
         #expect(NoApplication.none(scheme).description.contains("'openurl default web ID'"))
     }
 
-    @Test func everyRuleSaysWhy() {
+    @Test func everyRuleHasADescription() {
         let rules: [WinningRule] = [
             .request, .fixedScheme, .userDefault, .host, .directory, .kind, .association, .registrationDate,
             .identifier,
