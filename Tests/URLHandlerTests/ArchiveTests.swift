@@ -83,7 +83,7 @@ struct ArchiveTests {
         return try archived.decoded(as: Content.self)
     }
 
-    @Test func everyKindOfValueComesBack() throws {
+    @Test func roundTripKeepsEveryKindOfValue() throws {
         let everything = Everything()
         #expect(try copied(everything) == everything)
         #expect(try copied(Choice.none) == .none)
@@ -96,12 +96,12 @@ struct ArchiveTests {
         #expect(derived.base == 1)
     }
 
-    @Test func anIntegerOfMoreThan64BitsIsRefused() {
+    @Test func integerOfMoreThan64BitsIsRefused() {
         #expect(throws: EncodingError.self) { try ArchivedValue(encoding: Int128.max) }
         #expect(throws: EncodingError.self) { try ArchivedValue(encoding: [Int128.min]) }
     }
 
-    @Test func whatIsNestedTooDeeplyIsRefusedOnBothSides() throws {
+    @Test func tooDeepValuesAreRefusedByWriterAndReader() throws {
         indirect enum Nest: Codable {
             case end
             case more(Nest)
@@ -122,7 +122,7 @@ struct ArchiveTests {
         #expect(throws: DamagedArchive.self) { try refused.value() }
     }
 
-    @Test func anotherTypeIsAnErrorWithThePlace() throws {
+    @Test func valueOfAnotherTypeIsAnErrorWithItsPath() throws {
         let archived = try ArchivedValue(encoding: ["list": [300]])
         #expect {
             try archived.decoded(as: [String: [UInt8]].self)
@@ -140,7 +140,7 @@ struct ArchiveTests {
         #expect(throws: DecodingError.self) { try ArchivedValue.integer(-1).decoded(as: UInt.self) }
     }
 
-    @Test func anArrayThatEndsTooSoonIsAnError() throws {
+    @Test func arrayThatEndsTooSoonIsAnError() throws {
         struct Pair: Decodable {
             init(from decoder: any Decoder) throws {
                 var container = try decoder.unkeyedContainer()
@@ -153,7 +153,7 @@ struct ArchiveTests {
 
     // MARK: The contents of a file
 
-    @Test func aStateComesBackAndNothingElseDoes() throws {
+    @Test func roundTripKeepsTheStateAndDamageIsRefused() throws {
         let state = SavedState(version: -7, values: ["filter": .string("today"), "row": .integer(300)])
         let bytes = state.bytes
         #expect(try SavedState(bytes: bytes) == state)
@@ -174,7 +174,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test func noBytesMakeTheReaderCrash() {
+    @Test func randomBytesDoNotCrashTheReader() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {
             let count = Int.random(in: 0...40, using: &generator)

@@ -14,7 +14,7 @@ import Testing
         Application("com.example.app", delegate: RecordingDelegate(), progress: progress, timekeeper: timekeeper)
     }
 
-    @Test func aTaskIsOpenFromItsBeginToItsEnd() async {
+    @Test func taskIsOpenFromItsBeginningToItsEnd() async {
         let application = application()
         #expect(progress.openTasks == 0)
         let first = await application.beginBackgroundTask(named: "first")
@@ -28,11 +28,11 @@ import Testing
         #expect(progress.openTasks == 0)
     }
 
-    @Test func withoutARouterThereIsNoLimit() async {
+    @Test func timeIsUnlimitedWithoutARouter() async {
         #expect(await application().backgroundTimeRemaining == nil)
     }
 
-    @Test func theRouterIsToldOfBeginAndEndByItsOwnNumber() async {
+    @Test func routerGetsTheBeginningAndTheEndByItsOwnNumber() async {
         let application = application(router)
         let task = await application.beginBackgroundTask(named: "upload")
         #expect(router.log == ["begin upload"])
@@ -42,7 +42,7 @@ import Testing
         #expect(await application.backgroundTimeRemaining == .seconds(180))
     }
 
-    @Test func aTaskThatTheRouterRefusesIsOpenAllTheSame() async {
+    @Test func taskThatTheRouterRefusesIsStillOpen() async {
         router.number = nil
         let application = application(router)
         let task = await application.beginBackgroundTask(named: "upload")
@@ -52,7 +52,7 @@ import Testing
         #expect(progress.openTasks == 0)
     }
 
-    @Test func theTimeEndsOnceForEachOpenTaskInTheirOrder() async {
+    @Test func expirationHandlersRunOnceAndInOrder() async {
         let application = application()
         var expired: [String] = []
         for name in ["first", "ended", "second"] {
@@ -67,7 +67,7 @@ import Testing
         #expect(progress.openTasks == 3)
     }
 
-    @Test func anExpirationHandlerMayEndItsTaskAndOthers() async {
+    @Test func expirationHandlerMayEndItsTaskAndOthers() async {
         let application = application()
         let begun = Begun()
         for _ in 0..<2 {

@@ -21,7 +21,7 @@ import Testing
         await withCheckedContinuation { ended in queue.finish { ended.resume() } }
     }
 
-    @Test func eventsRunInTheOrderOfTheirArrivalAndTheLastOneLast() async throws {
+    @Test func eventsRunInOrderOfArrival() async throws {
         let log = Log()
         let tasks = (0..<100).map { number in
             add { () -> Int in
@@ -35,13 +35,13 @@ import Testing
         for (number, task) in tasks.enumerated() { #expect(try await task.value == number) }
     }
 
-    @Test func anIdleQueueStartsAgain() async throws {
+    @Test func idleQueueStartsAgain() async throws {
         for number in 0..<100 {
             #expect(try await queue.run { number } == number)
         }
     }
 
-    @Test func anEventThatWaitsLetsNoOtherIn() async throws {
+    @Test func suspendedEventBlocksLaterEvents() async throws {
         let log = Log()
         let (gate, opens) = AsyncStream<Void>.makeStream()
         let (reached, reaches) = AsyncStream<Void>.makeStream()
@@ -62,7 +62,7 @@ import Testing
         try await first.value
     }
 
-    @Test func theQueueIsIdleAsSoonAsTheLastSenderHasItsAnswer() async throws {
+    @Test func queueIsIdleAfterTheLastAnswer() async throws {
         #expect(queue.isIdle)
         let event = add { #expect(!queue.isIdle) }
         #expect(!queue.isIdle)
@@ -76,14 +76,14 @@ import Testing
         #expect(!queue.isIdle)
     }
 
-    @Test func whatAnEventThrowsIsWhatItsSenderGets() async throws {
+    @Test func errorOfAnEventReachesItsSender() async throws {
         let failing = add { throw OpenURLError(.declined, "no") }
         let next = add { "next" }
         await #expect(throws: OpenURLError(.declined, "no")) { try await failing.value }
         #expect(try await next.value == "next")
     }
 
-    @Test func nothingIsTakenAfterTheLastEvent() async throws {
+    @Test func eventsAfterTheLastOneAreRefused() async throws {
         let log = Log()
         let before = add { log.lines.append("before") }
         queue.finish { log.lines.append("last") }
@@ -96,7 +96,7 @@ import Testing
         #expect(log.lines == ["before", "last"])
     }
 
-    @Test func onlySoManyEventsWaitAndTheRestIsRefusedAtOnce() async throws {
+    @Test func waitingEventsAreLimitedAndTheRestIsRefusedAtOnce() async throws {
         #expect(EventQueue.limit == 16_384)
         let log = Log()
         let tasks = (0..<EventQueue.limit).map { _ in add { log.count += 1 } }

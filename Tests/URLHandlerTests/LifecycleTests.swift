@@ -59,7 +59,7 @@ struct LifecycleTests {
     }
 
     @Test(arguments: table.keys, LifecycleEvent.allCases)
-    func aSequenceEndsInAStateInWhichAHandlerMayRest(state: HandlerState, event: LifecycleEvent) {
+    func sequencesEndInAStableState(state: HandlerState, event: LifecycleEvent) {
         let changes: [LifecycleStep] = [.becomeNotRunning, .becomeInactive, .becomeActive, .becomeBackground]
         let last = Lifecycle.steps(for: event, in: state).last { changes.contains($0) }
         #expect(last != .becomeInactive)
@@ -68,7 +68,7 @@ struct LifecycleTests {
         #expect((last == .becomeNotRunning) == ends)
     }
 
-    @Test func theNamesThatTheRouterWaitsForAreTheStepsOfTheSequences() {
+    @Test func stepsHaveTheNamesThatTheRouterExpects() {
         func names(_ event: LifecycleEvent, in state: HandlerState) -> Set<String> {
             let steps = Lifecycle.steps(for: event, in: state)
             return Set(steps.map(\.rawValue).filter { !$0.hasPrefix("become") })

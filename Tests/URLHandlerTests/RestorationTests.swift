@@ -44,7 +44,7 @@ import Testing
 
     // MARK: The file
 
-    @Test func whatIsSavedIsHandedOutOnce() {
+    @Test func savedStateIsReturnedOnce() {
         file().save(state)
         #expect(exists() && !exists(".new"))
         var status = stat()
@@ -59,14 +59,14 @@ import Testing
         #expect(warnings == [])
     }
 
-    @Test func aLaterStateTakesTheEarliersPlace() {
+    @Test func laterStateReplacesTheEarlierState() {
         file().save(state)
         let later = SavedState(version: 2, values: [:])
         file().save(later)
         #expect(file().beginRestoring() == later)
     }
 
-    @Test func savingNothingLeavesNothing() {
+    @Test func savingNothingRemovesTheFile() {
         file().save(state)
         file().save(nil)
         #expect(!exists())
@@ -74,7 +74,7 @@ import Testing
         #expect(warnings == [])
     }
 
-    @Test func aLaunchThatDoesNotSurviveTheStateIsTheLastWithIt() {
+    @Test func stateThatCrashesTheLaunchIsNotUsedAgain() {
         file().save(state)
         #expect(file().beginRestoring() == state)
         #expect(file().beginRestoring() == nil)
@@ -85,14 +85,14 @@ import Testing
     }
 
     @Test(arguments: [[], Array("something else".utf8), Array("openurl-state 2\n".utf8)])
-    func aFileThatIsNoStateIsDeletedWithAWarning(bytes: [UInt8]) {
+    func invalidFileIsDeletedWithAWarning(bytes: [UInt8]) {
         write(bytes)
         #expect(file().beginRestoring() == nil)
         #expect(warnings == ["its state is damaged and was deleted: \(path)"])
         #expect(!exists() && !exists(".restoring"))
     }
 
-    @Test func aPlaceThatCannotBeWrittenToIsAWarning() {
+    @Test func unwritablePathIsAWarning() {
         // A file stands in place of the directory.
         let blocked = StateFile("/dev/null/app.state") { [self] in warnings.append($0) }
         blocked.save(state)
@@ -102,7 +102,7 @@ import Testing
 
     // MARK: The sequences
 
-    @Test func whatTheDelegateEncodesItDecodesAtTheNextLaunch() async throws {
+    @Test func encodedStateIsDecodedAtTheNextLaunch() async throws {
         let first = StatefulDelegate()
         first.filter = "today"
         let application = application(first)
@@ -127,14 +127,14 @@ import Testing
         #expect(!exists() && !exists(".restoring"))
     }
 
-    @Test func aLaunchForAURLRestoresBeforeTheURL() async throws {
+    @Test func launchForAURLRestoresTheStateBeforeTheURL() async throws {
         file().save(SavedState(version: 1, values: ["filter": .string("today")]))
         let delegate = StatefulDelegate()
         _ = try await application(delegate).open(try GenericURL("app:x"), OpenContext())
         #expect(delegate.names == ["will", "shouldRestore 1", "decode", "did", "open today"])
     }
 
-    @Test func theStateIsSuspectUntilTheLaunchIsDone() async {
+    @Test func stateIsSuspectUntilTheLaunchIsDone() async {
         file().save(SavedState(version: 1, values: ["filter": .string("today")]))
         let delegate = StatefulDelegate()
         delegate.atLaunch = { [self] in #expect(exists(".restoring")) }
@@ -143,7 +143,7 @@ import Testing
         #expect(!exists(".restoring"))
     }
 
-    @Test func aStateOfAnotherVersionIsNotRestoredUnlessTheDelegateSaysSo() async {
+    @Test func stateOfAnotherVersionIsRestoredOnlyIfTheDelegateAgrees() async {
         final class Newer: ApplicationDelegate {
             var names: [String] = []
             let restorationVersion = 2
@@ -162,7 +162,7 @@ import Testing
         #expect(newer.names == ["decode 2"])
     }
 
-    @Test func aDelegateThatWantsNoneOfItIsAskedOnce() async {
+    @Test func delegateThatRefusesTheStateIsAskedOnce() async {
         file().save(state)
         let delegate = StatefulDelegate()
         delegate.isWanted = false
@@ -172,7 +172,7 @@ import Testing
         #expect(!exists())
     }
 
-    @Test func whereNothingIsEncodedNothingIsSaved() async {
+    @Test func emptyStateIsNotSaved() async {
         file().save(state)
         let delegate = StatefulDelegate()
         await application(delegate).handle(.enterBackground)
@@ -180,7 +180,7 @@ import Testing
         #expect(!exists())
     }
 
-    @Test func anErrorOfTheDelegateEndsNothing() async throws {
+    @Test func errorOfTheDelegateDoesNotEndTheLaunch() async throws {
         file().save(state)
         let delegate = StatefulDelegate()
         delegate.filter = "today"
