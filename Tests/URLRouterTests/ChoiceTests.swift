@@ -23,7 +23,7 @@ import Testing
         return try await request.value
     }
 
-    @Test func aURLWithoutAUsableSchemeIsMalformed() async throws {
+    @Test func urlWithoutAUsableSchemeIsMalformed() async throws {
         let router = URLRouter([], on: try FakeHandlers([:]))
         for (url, message) in [
             ("//host/path", "at byte offset 0: the URL has no scheme; it has to start with one, as in todolist:"),
@@ -39,7 +39,7 @@ import Testing
         #expect(await failure { () throws(OpenURLError) in try await router.open(long) }?.code == .limitsExceeded)
     }
 
-    @Test func theMessageSaysWhyThereIsNoHandler() async throws {
+    @Test func errorSaysWhyThereIsNoHandler() async throws {
         let handlers: [Handler] = [
             try .test("com.example.hosts") {
                 $0.urlTypes = [URLType(schemes: [try Scheme("hosts")], hosts: [try HostPattern("example.com")])]
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func aHandlerThatIsAskedForGetsTheURLIfItClaimsIt() async throws {
+    @Test func requestedHandlerGetsTheURLIfItClaimsTheURL() async throws {
         let bus = try FakeHandlers(["com.example.first": owner, "com.example.second": owner])
         let handlers: [Handler] = [
             try .test("com.example.first", scheme: "both"),
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func fallbacksAreTriedInOrderWhereThereIsNoHandlerAndOnlyThen() async throws {
+    @Test func fallbacksAreTriedInOrderOnlyWithoutAHandler() async throws {
         let bus = try FakeHandlers(["com.example.app": owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         var options = OpenOptions()
@@ -109,7 +109,7 @@ import Testing
         #expect(malformed?.code == .malformedURL)
     }
 
-    @Test func aFallbackThatIsDeclinedIsTheAnswer() async throws {
+    @Test func declinedFallbackIsTheOutcome() async throws {
         let bus = try FakeHandlers(["com.example.app": owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         var options = OpenOptions()
@@ -121,7 +121,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    @Test func anotherRegistryHoldsFromThenOn() async throws {
+    @Test func newRegistryAppliesToLaterURLs() async throws {
         let bus = try FakeHandlers(["com.example.app": owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let running = Task { try await router.open("app:1") }

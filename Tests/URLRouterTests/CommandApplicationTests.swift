@@ -35,7 +35,7 @@ import Testing
 
     // MARK: Outcomes
 
-    @Test func anEndWithoutAComplaintIsAYes() async throws {
+    @Test func successfulExitIsASuccess() async throws {
         try desktop.addCommand("good", #"printf '%s\n' "$#" "$@" > "$desktop/told""#)
         let (router, _) = try router()
         let result = try await router.open("good:$(touch%20x);'y'&z")
@@ -63,7 +63,7 @@ import Testing
             OpenURLError(.handlerCrashed, "bad.desktop was ended by signal 15 (Terminated) when it had the URL")
         ),
     ])
-    func anyOtherEndIsANo(body: String, expected: OpenURLError) async throws {
+    func otherExitsAreErrors(body: String, expected: OpenURLError) async throws {
         try desktop.addCommand("bad", body)
         let (router, _) = try router()
         #expect(await failure { () throws(OpenURLError) in try await router.open("bad:x") } == expected)
@@ -74,7 +74,7 @@ import Testing
         arguments: [(Duration.zero, nil), (.seconds(3600), .milliseconds(1)), (.seconds(3600), .zero)]
             as [(Duration, Duration?)]
     )
-    func oneThatGoesOnHasTheURL(settleTime: Duration, timeout: Duration?) async throws {
+    func runningCommandHasTheURL(settleTime: Duration, timeout: Duration?) async throws {
         try desktop.addPipe("go")
         try desktop.addPipe("gone")
         try desktop.addCommand("busy", #"read line < "$desktop/go"; echo 1<> "$desktop/gone"; exit 7"#)
@@ -88,7 +88,7 @@ import Testing
         try desktop.wait(for: "gone")
     }
 
-    @Test func theFirstThingThatHappensDecides() async {
+    @Test func firstEventDecidesTheOutcome() async {
         func outcome(_ steps: (StartingCommand) -> Void, whileWaiting: Bool) async -> ProcessExit? {
             let command = StartingCommand()
             if !whileWaiting { steps(command) }
@@ -123,7 +123,7 @@ import Testing
 
     // MARK: Failures to start
 
-    @Test func aProgramThatHasGoneSinceIsToldByItsPath() async throws {
+    @Test func errorNamesThePathOfAMissingProgram() async throws {
         let program = "\(desktop.path)/bin/gone"
         try desktop.addLink("gone", to: "/bin/true")
         try desktop.addEntry("gone", "Exec=\(program) %u")
@@ -141,7 +141,7 @@ import Testing
         )
     }
 
-    @Test func aNameIsLookedForInTheAbsolutePathsOnly() async throws {
+    @Test func programNameIsLookedUpInAbsolutePathsOnly() async throws {
         try desktop.addLink("named", to: "/bin/true")
         try desktop.addEntry("named", "Exec=named %u")
         let missing = "named.desktop cannot be started: named: No such file or directory"
@@ -156,7 +156,7 @@ import Testing
         #expect(try await router.open("named:x").handler == "named.desktop")
     }
 
-    @Test func anApplicationIsInstalledIfItsProgramsAre() async throws {
+    @Test func applicationIsInstalledIfItsProgramsExist() async throws {
         try desktop.addLink("there", to: "/bin/true")
         try desktop.addEntry("both", "Exec=there %u", "TryExec=there")
         try desktop.addEntry("try", "Exec=there %u", "TryExec=missing")
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func onlySoManyCommandsOfAnApplicationAreStartedAtOnce() async throws {
+    @Test func simultaneousCommandsOfAnApplicationAreLimited() async throws {
         try desktop.addPipe("go")
         try desktop.addCommand("slow", #"read line < "$desktop/go"; exit 7"#)
         try desktop.addCommand("other", "exit 0")
@@ -188,7 +188,7 @@ import Testing
 
     // MARK: Environment and arguments
 
-    @Test func theTokensAreInItsEnvironmentAndTheRoutersOwnAreNot() async throws {
+    @Test func environmentHasTheTokensOfTheURLButNotTheRouters() async throws {
         let tokens = "${XDG_ACTIVATION_TOKEN-none} ${DESKTOP_STARTUP_ID-none} ${OPENURL_LAUNCH-none} $KEPT"
         try desktop.addCommand("env", #"echo "\#(tokens)" >> "$desktop/told""#)
         let (router, _) = try router(environment: [
@@ -207,7 +207,7 @@ import Testing
         )
     }
 
-    @Test func itStartsInTheDirectoryOfItsEntryElseInTheUsers() async throws {
+    @Test func commandStartsInTheDirectoryOfItsEntryOrInTheHomeDirectory() async throws {
         let body = #"pwd > "$desktop/told""#
         try desktop.addCommand("path", body, "Path=\(desktop.path)/data")
         try desktop.addCommand("home", body)
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func oneThatNeedsATerminalIsStartedInTheOneThatIsThere() async throws {
+    @Test func terminalCommandStartsInAnInstalledTerminal() async throws {
         try desktop.addLink("text", to: "/bin/true")
         try desktop.addEntry("text", "Exec=text --now %u", "Terminal=true")
         let environment = ["PATH": "\(desktop.path)/bin"]
@@ -246,7 +246,7 @@ import Testing
     // MARK: Hops
 
     /// Each command leaves a process in its session, as a script does that opens a URL in the background.
-    @Test func whatACommandOpensIsOneHopFurther() async throws {
+    @Test func urlOpenedByACommandHasOneMoreHop() async throws {
         for name in ["first", "second"] {
             try desktop.addCommand(name, #"sleep 600 > "$desktop/null" 2>&1 & echo $! > "$desktop/pid""#)
         }

@@ -9,7 +9,7 @@ struct CommandHopsTests {
     private let process = UInt32(getpid())
     private let period = Duration.seconds(3600)
 
-    @Test func whoeverIsInTheCommandsSessionDescendsFromIt() {
+    @Test func processInTheCommandsSessionDescendsFromTheCommand() {
         var hops = CommandHops(for: period)
         #expect(hops[process] == nil)
         hops.add(session, hops: 3)
@@ -18,13 +18,13 @@ struct CommandHopsTests {
         #expect(hops[UInt32(Int32.max)] == nil)
     }
 
-    @Test func aCommandThatWasStartedLongAgoDoesNotCount() {
+    @Test func oldCommandDoesNotCount() {
         var hops = CommandHops(for: period)
         hops.add(session, hops: 3, now: .now - period)
         #expect(hops[process] == nil)
     }
 
-    @Test func aNumberThatIsUsedAgainStandsForTheLastCommand() {
+    @Test func reusedSessionStandsForTheLastCommand() {
         var hops = CommandHops(for: period)
         hops.add(session, hops: 3, now: .now - period)
         hops.add(session, hops: 1)

@@ -5,13 +5,13 @@ import Testing
 
 /// The times of the attempts to deliver a queued URL.
 @Suite struct DeliveryScheduleTests {
-    @Test func eightAttemptsWithTwiceTheTimeInBetween() {
+    @Test func delaysDoubleUpToTheEighthAttempt() {
         let delays = (1...9).map { DeliverySchedule.delay(after: $0, .handlerCrashed) }
         #expect(delays == [1, 2, 4, 8, 16, 32, 60, nil, nil].map { $0.map(Duration.seconds) })
     }
 
     @Test(arguments: OpenURLError.Code.allCases)
-    func whatWasRefusedIsNotTriedAgain(_ code: OpenURLError.Code) {
+    func refusedURLIsNotRetried(_ code: OpenURLError.Code) {
         let again: Set<OpenURLError.Code> = [.noHandler, .launchFailed, .handlerCrashed, .timedOut, .limitsExceeded]
         #expect((DeliverySchedule.delay(after: 1, code) != nil) == again.contains(code))
     }

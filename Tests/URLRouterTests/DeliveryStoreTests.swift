@@ -32,7 +32,7 @@ import Testing
         DeliveryStore.Waiting(id: id, handler: "com.example.app", due: due)
     }
 
-    @Test func whatIsAcceptedIsThereForTheNextStore() async throws {
+    @Test func nextStoreReadsAcceptedDeliveries() async throws {
         let first = try store()
         let id = try await first.accept(delivery("app:1"), at: 5000)
         #expect(try await first.accept(delivery("app:2"), at: 6000) > id)
@@ -60,13 +60,13 @@ import Testing
         #expect(try await second.waiting()?.count == 1)
     }
 
-    @Test func numbersOfAFileThatIsGoneAreNotGivenAgain() async throws {
+    @Test func numbersOfADeletedFileAreNotReused() async throws {
         let id = try await store().accept(delivery("app:1"), at: 0)
         try directory.remove()
         #expect(try await store().accept(delivery("app:2"), at: 0) > id)
     }
 
-    @Test func oneThatCannotBeStoredKeepsNoOtherAway() async throws {
+    @Test func unstorableDeliveryDoesNotAffectOthers() async throws {
         let store = try store()
         var options = OpenOptions()
         options.annotation = .unixFD(UnixFD(owning: dup(STDERR_FILENO)))
@@ -95,7 +95,7 @@ import Testing
         return DeliveryStore(path: directory.queue, limits: limits, on: directory.loop, log: log.logger)
     }
 
-    @Test func aFullStoreSaysSoUntilThereIsRoom() async throws {
+    @Test func fullStoreRefusesDeliveriesUntilThereIsRoom() async throws {
         let store = try limited { $0.deliveries = 2 }
         let first = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.accept(delivery("app:2"), at: 0)
@@ -111,7 +111,7 @@ import Testing
         await #expect(throws: full) { try await next.accept(delivery("app:4"), at: 0) }
     }
 
-    @Test func bytesAreLimitedToo() async throws {
+    @Test func storedBytesAreLimited() async throws {
         let store = try limited { $0.bytes = 4096 }
         _ = try await store.accept(delivery("app:1"), at: 0)
         let long = delivery("app:" + String(repeating: "x", count: 4096))
@@ -119,7 +119,7 @@ import Testing
         _ = try await store.accept(delivery("app:2"), at: 0)
     }
 
-    @Test func theOldestDeadLettersGo() async throws {
+    @Test func oldestDeadLettersAreRemoved() async throws {
         let store = try limited { $0.deadLetters = 2 }
         for number in 1...4 {
             let id = try await store.accept(delivery("app:\(number)"), at: 0)
@@ -131,14 +131,14 @@ import Testing
         )
     }
 
-    @Test func aLongErrorIsCut() async throws {
+    @Test func longErrorIsTruncated() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.fail(id, OpenURLError(.declined, String(repeating: "x", count: 100_000)), due: nil)
         #expect(try await store.list(after: 0, limit: 10).first?.error?.message.count == 1024)
     }
 
-    @Test func theListComesInPages() async throws {
+    @Test func listIsReturnedInPages() async throws {
         let store = try store()
         for number in 1...5 { _ = try await store.accept(delivery("app:\(number)"), at: 0) }
         let page = try await store.list(after: 0, limit: 2)
@@ -147,7 +147,7 @@ import Testing
         #expect(try await store.list(after: last, limit: 10).map(\.url) == ["app:3", "app:4", "app:5"])
     }
 
-    @Test func whatIsNoAttemptIsNotCounted() async throws {
+    @Test func postponedDeliveryDoesNotCountAsAnAttempt() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.begin(id)
@@ -159,14 +159,14 @@ import Testing
         #expect(try await !store.fail(id + 1, OpenURLError(.declined, "no"), due: nil))
     }
 
-    @Test func aNumberIsNeverGivenTwice() async throws {
+    @Test func numbersAreNeverReused() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         try await store.succeed(id)
         #expect(try await store.accept(delivery("app:2"), at: 0) > id)
     }
 
-    @Test func manyAtOnceKeepTheirOrder() async throws {
+    @Test func simultaneousDeliveriesGetDistinctNumbers() async throws {
         let store = try store()
         let ids = try await withThrowingTaskGroup(of: (Int, Int64).self) { group in
             for number in 0..<200 {
@@ -179,7 +179,7 @@ import Testing
         for (number, id) in ids { #expect(urls["\(id)"] == "app:\(number)") }
     }
 
-    @Test func aFailureIsListedUntilItIsRetriedOrDropped() async throws {
+    @Test func failureIsListedUntilItIsRetriedOrDropped() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 1000)
         _ = try await store.begin(id)
@@ -207,7 +207,7 @@ import Testing
         #expect(try await store.retry(id, at: 0) == nil)
     }
 
-    @Test func whatEndsEachRouterIsADeadLetterInTheEnd() async throws {
+    @Test func deliveryThatEndsEveryRouterBecomesADeadLetter() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         for _ in 1...DeliverySchedule.attempts { #expect(try await store.begin(id) != nil) }
@@ -217,7 +217,7 @@ import Testing
         #expect(entry.error?.message == "the router ended in each of 8 attempts")
     }
 
-    @Test func whatIsDamagedInTheFileIsADeadLetter() async throws {
+    @Test func damagedDeliveryBecomesADeadLetter() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         try Database(path: directory.queue, .existing).execute("UPDATE deliveries SET request = x'00'")
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: The file
 
-    @Test func askingMakesNoFile() async throws {
+    @Test func queriesCreateNoFile() async throws {
         let store = try store()
         #expect(try await store.list(after: 0, limit: 1000) == [])
         #expect(try await store.waiting() == [])
@@ -237,7 +237,7 @@ import Testing
         #expect(access(directory.queue, F_OK) != 0)
     }
 
-    @Test func theFileIsItsUsersAlone() async throws {
+    @Test func fileBelongsToTheUserOnly() async throws {
         _ = try await store().accept(delivery("app:1"), at: 0)
         let store = try store()
         _ = try await store.accept(delivery("app:2"), at: 0)
@@ -250,7 +250,7 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
-    @Test func aDamagedFileIsKeptAndANewOneTakesItsPlace() async throws {
+    @Test func damagedFileIsKeptAndReplaced() async throws {
         try directory.write("this is no database, and never was one")
         let store = try store()
         await #expect(throws: DeliveryStore.Failure.self) { try await store.waiting() }
@@ -261,7 +261,7 @@ import Testing
         #expect(try await store.list(after: 0, limit: 1000).map(\.url) == ["app:1"])
     }
 
-    @Test func theFileOfALaterVersionIsLeftAlone() async throws {
+    @Test func fileOfALaterVersionIsKept() async throws {
         _ = try await store().accept(delivery("app:1"), at: 0)
         try Database(path: directory.queue, .existing).execute("PRAGMA user_version = 99")
         let store = try store()
@@ -271,7 +271,7 @@ import Testing
         #expect(failure.description == "the queue \(directory.queue) cannot be used: it belongs to a later version")
     }
 
-    @Test func whatCannotBeWrittenIsNotAccepted() async throws {
+    @Test func unwritableDeliveriesAreNotAccepted() async throws {
         // A file stands in place of the directory.
         try directory.write("x", to: "openurl")
         let store = DeliveryStore(path: directory.path + "/openurl/queue.sqlite", on: directory.loop, log: log.logger)
@@ -284,7 +284,7 @@ import Testing
         await #expect(throws: DeliveryStore.Failure.self) { try await good.accept(descriptor, at: 0) }
     }
 
-    @Test func theEnvironmentSaysWhereItIs() async throws {
+    @Test func environmentDeterminesThePath() async throws {
         let loop = directory.loop
         for variable in ["XDG_STATE_HOME", "HOME"] {
             let place = variable == "HOME" ? "\(directory.path)/.local/state" : directory.path

@@ -47,7 +47,7 @@ import Testing
         ]
     }
 
-    @Test func aURLIsOpenedAndAWishToBeSeenIsAnActivation() async throws {
+    @Test func openAndActivateCallTheirMethods() async throws {
         try await with(application) { handlers, owner, calls in
             let data: [String: Value] = ["activation-token": "t", "desktop-startup-id": "s"]
             try await handlers.openApplication("x:1", data, with: Self.name, at: owner, timeout: .seconds(60))
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func whatTheProgramThrowsIsHandedOn() async throws {
+    @Test func errorOfTheProgramIsPassedOn() async throws {
         let refusal = RemoteError("com.example.Error.Busy", "not now")
         try await with({ _ in application { _ in throw refusal } }) { handlers, owner, _ in
             await #expect(throws: CallError.remote(refusal)) {
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func whatTheBusCannotStartIsUnknownToIt() async throws {
+    @Test func unstartableServiceIsUnknownToTheBus() async throws {
         try await with({ _ in [] }) { handlers, _, _ in
             await #expect {
                 try await handlers.startService(Self.name, timeout: .seconds(60))

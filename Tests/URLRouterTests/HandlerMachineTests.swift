@@ -289,7 +289,7 @@ import Testing
     }
 
     @Test(arguments: places, Happening.allCases)
-    func everyPairOfAStateAndAnEventIsDecided(place: Place, happening: Happening) {
+    func everyPairOfAStateAndAnEventHasAnOutcome(place: Place, happening: Happening) {
         var machine = Self.machine(at: place)
         #expect(machine.state == place.state)
         #expect(machine.hasProcess == place.hasProcess)
@@ -300,7 +300,7 @@ import Testing
         #expect(effects == expected.effects)
     }
 
-    @Test func aProcessIsStartedOnlyWhenNobodyOwnsTheNameAndNoneIsHeld() {
+    @Test func processStartsOnlyWithoutAnOwnerAndWithoutAHeldProcess() {
         for place in Self.places {
             for happening in Happening.allCases {
                 var machine = Self.machine(at: place)

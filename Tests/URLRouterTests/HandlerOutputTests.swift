@@ -38,7 +38,7 @@ import Testing
 
     // MARK: The journal
 
-    @Test func standardOutputAndErrorAreOneStreamOfJournald() async throws {
+    @Test func standardOutputAndErrorShareOneJournalStream() async throws {
         let journal = try Journal()
         defer { journal.remove() }
         let output = HandlerOutput(loop: loop, log: log.logger, journal: journal.path)
@@ -56,7 +56,7 @@ import Testing
         #expect(log.lines == [])
     }
 
-    @Test func anIdentifierThatIsTooLongForALineOfTheHeaderIsCut() async throws {
+    @Test func tooLongIdentifierIsTruncatedInTheHeader() async throws {
         let journal = try Journal()
         defer { journal.remove() }
         let output = HandlerOutput(loop: loop, log: log.logger, journal: journal.path)
@@ -64,7 +64,7 @@ import Testing
         #expect(try journal.nextStream() == String(repeating: "i", count: 254) + "\n\n6\n1\n0\n0\n0\n")
     }
 
-    @Test func withoutAJournalThatTakesThemTheWordsGoToTheLog() async throws {
+    @Test func outputGoesToTheLogWithoutAJournal() async throws {
         let deaf = try Journal(isListening: false)
         let busy = try Journal(backlog: 0)
         defer {
@@ -84,7 +84,7 @@ import Testing
 
     // MARK: The log
 
-    @Test func whatIsWrittenIsLoggedLineByLine() async throws {
+    @Test func outputIsLoggedLineByLine() async throws {
         let descriptor = try await open(output())
         try descriptor.writeAll("one\n\n\ntwo\r\nthr".utf8)
         await log.wait(for: "two\r")
@@ -99,7 +99,7 @@ import Testing
         )
     }
 
-    @Test func aLineThatIsTooLongIsCut() async throws {
+    @Test func tooLongLineIsTruncated() async throws {
         let descriptor = try await open(output())
         let a = String(repeating: "a", count: 4096)
         try descriptor.writeAll("\(a)\n".utf8)
@@ -109,7 +109,7 @@ import Testing
         #expect(log.lines == [a, "x", a, a, "b"].map { "info com.example.app: \($0)" })
     }
 
-    @Test func whoWritesTooMuchIsHeldUpByNothingAndTheRestIsCounted() async throws {
+    @Test func excessOutputIsCountedAndDoesNotBlockTheWriter() async throws {
         var limits = OutputReader.Limits()
         limits.lines = 3
         let exit = try await launcher(output(limits)).run(handler("yes | head -c 200000"))
@@ -119,7 +119,7 @@ import Testing
         #expect(log.lines == kept + ["warning com.example.app: it wrote too much: 99997 lines were left out"])
     }
 
-    @Test func aPeriodThatIsOverIsReportedAndTheNextLinesCountAnew() async throws {
+    @Test func endOfAPeriodIsReportedAndResetsTheCount() async throws {
         var limits = OutputReader.Limits()
         limits.lines = 1
         limits.period = .milliseconds(20)
@@ -132,7 +132,7 @@ import Testing
         #expect(log.lines.filter { $0.hasPrefix("info") }.map { $0.suffix(1) } == ["1", "2"])
     }
 
-    @Test func theLimitsAreThoseOfJournald() {
+    @Test func limitsEqualThoseOfJournald() {
         let limits = OutputReader.Limits()
         #expect(limits.lines == 10_000)
         #expect(limits.period == .seconds(30))
@@ -140,7 +140,7 @@ import Testing
 
     // MARK: Descriptors
 
-    @Test func nothingIsLeftOpenByLaunchesNorIsThereMoreThanStandardInputOutputAndErrorInThem() async {
+    @Test func launchesLeakNoDescriptorsInEitherProcess() async {
         // No other test opens descriptors in a child process.
         await #expect(processExitsWith: .success) {
             let log = RecordedLog()

@@ -11,7 +11,7 @@ import Testing
 
 /// The scopes of the processes that the router starts, with a manager that the test plays on a private bus.
 @Suite(.timeLimit(.minutes(10))) struct ProcessScopeTests {
-    @Test func aScopeIsNamedAfterItsApplicationByTheRuleOfUnitNames() {
+    @Test func scopeNameFollowsTheRulesOfUnitNames() {
         func name(_ id: String) -> String { TransientScope.name(id, 0xab) }
         #expect(name("com.acme.todolist") == "app-openurl-com.acme.todolist-ab.scope")
         // The characters that separate the parts of the name are escaped inside the parts.
@@ -21,7 +21,7 @@ import Testing
         #expect(name("kde/é \\@\u{1}") == #"app-openurl-kde-\xc3\xa9\x20\x5c\x40\x01-ab.scope"#)
     }
 
-    @Test func aNameThatIsTooLongForAUnitIsCutBetweenCharacters() {
+    @Test func tooLongNameIsTruncatedBetweenCharacters() {
         let plain = TransientScope.name(String(repeating: "a", count: 1024), .max)
         #expect(plain.utf8.count == 255)
         #expect(plain.hasSuffix("a-ffffffffffffffff.scope"))
@@ -30,7 +30,7 @@ import Testing
         #expect(escaped.hasSuffix(#"\x2d-ffffffffffffffff.scope"#))
     }
 
-    @Test func aHandlerAndAnApplicationGetScopesOfTheirOwn() async throws {
+    @Test func handlerAndApplicationGetTheirOwnScopes() async throws {
         let session = try await Session { directory in
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")
             try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
@@ -80,7 +80,7 @@ import Testing
         #expect(!session.log.lines.contains { $0.contains("scope") })
     }
 
-    @Test func aManagerThatRefusesIsNamedOnce() async throws {
+    @Test func refusalOfTheManagerIsLoggedOnce() async throws {
         let session = try await Session()
         defer { session.bus.stop() }
         let refusal = RemoteError("org.freedesktop.systemd1.UnitExists", "it is there")
@@ -97,7 +97,7 @@ import Testing
         )
     }
 
-    @Test func aManagerThatNeverAnswersHoldsUpNothing() async throws {
+    @Test func silentManagerDelaysNothing() async throws {
         let session = try await Session()
         defer { session.bus.stop() }
         let manager = try await session.manager { _ in
@@ -120,7 +120,7 @@ import Testing
         )
     }
 
-    @Test func aSessionWithoutAManagerIsLeftAloneAndNoneIsStarted() async throws {
+    @Test func missingManagerIsNotStarted() async throws {
         let session = try await Session { directory in
             let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
             try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)

@@ -11,7 +11,7 @@ import Testing
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
 
-    @Test func theLimitsAreTheDocuments() {
+    @Test func limitsEqualTheDocumentation() {
         let limits = URLRouter.Limits()
         #expect(limits.requestsPerCaller == 4096)
         #expect(limits.waitingPerHandler == 16_384)
@@ -21,7 +21,7 @@ import Testing
         #expect(limits.endTimeout == .seconds(5))
     }
 
-    @Test func aCallerHasOnlySoManyRequestsWithoutAnAnswer() async throws {
+    @Test func pendingRequestsOfACallerAreLimited() async throws {
         let bus = try FakeHandlers([handler: owner])
         var limits = URLRouter.Limits()
         limits.requestsPerCaller = 2
@@ -46,7 +46,7 @@ import Testing
         #expect(await router.requestsByCaller.isEmpty)
     }
 
-    @Test func onlySoManyRequestsWaitForOneHandler() async throws {
+    @Test func waitingRequestsOfAHandlerAreLimited() async throws {
         let bus = try FakeHandlers([handler: owner, "com.example.other": ":1.2"])
         bus.hold(handler)
         var limits = URLRouter.Limits()
@@ -71,7 +71,7 @@ import Testing
         _ = try await (first.value, second.value)
     }
 
-    @Test func aRequestThatWaitsEndsAtItsDeadlineAndThoseBehindItGoOn() async throws {
+    @Test func waitingRequestEndsAtItsDeadlineAndLaterOnesContinue() async throws {
         let bus = try FakeHandlers([handler: owner])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)
@@ -96,7 +96,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    @Test func theHandlersOwnTimeLimitHoldsWhereTheCallerHasNone() async throws {
+    @Test func handlersTimeLimitAppliesWithoutALimitOfTheCaller() async throws {
         let bus = try FakeHandlers([handler: owner])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app") { $0.openTimeout = .milliseconds(30) }], on: bus)
@@ -106,7 +106,7 @@ import Testing
         bus.release(handler)
     }
 
-    @Test func aRequestWhoseSenderIsStillLookedUpKeepsItsPlace() async throws {
+    @Test func requestKeepsItsPlaceDuringTheLookupOfItsSender() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         bus.hold(":1.91")
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 10, 20])
-    func whatArrivesWhileTheHandlerGetsReadyIsHandedOverInOrder(arrivedBefore: Int) async throws {
+    func requestsDuringTheLaunchAreDeliveredInOrder(arrivedBefore: Int) async throws {
         let bus = try FakeHandlers([:])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)
@@ -159,7 +159,7 @@ import Testing
         CallError.named(HandlerInterface.ending), .fromBus(.serviceUnknown), .fromBus(.nameHasNoOwner),
         .fromBus("org.freedesktop.DBus.Error.Spawn.ExecFailed"),
     ])
-    func whatAHandlerRefusesBecauseItEndsGoesToTheNextProcessInOrder(refusal: CallError) async throws {
+    func requestsRefusedByAnEndingHandlerGoToTheNextProcessInOrder(refusal: CallError) async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let first = Task { try await router.open("app:1", from: ":1.91") }
@@ -183,7 +183,7 @@ import Testing
         for task in [first, second, third] { #expect(try await task.value.path == .active) }
     }
 
-    @Test func aNameThatIsFreeIsLookedForAgainWhenSomethingWaits() async throws {
+    @Test func freeNameIsLookedUpAgainForWaitingRequests() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let request = Task { try await router.open("app:1") }
@@ -202,7 +202,7 @@ import Testing
         #expect(await router.state(of: handler) == .notRunning)
     }
 
-    @Test func aLaunchThatFailsFailsEverythingThatWaitsAndNothingLater() async throws {
+    @Test func failedLaunchFailsWaitingRequestsButNotLaterOnes() async throws {
         let bus = try FakeHandlers([:])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)
@@ -229,7 +229,7 @@ import Testing
         #expect(try await third.value.reply == ["k": "v"])
     }
 
-    @Test func whoeverTakesTheNameGetsWhatWaits() async throws {
+    @Test func newOwnerOfTheNameGetsWaitingRequests() async throws {
         let bus = try FakeHandlers([:])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)

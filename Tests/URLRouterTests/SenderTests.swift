@@ -46,7 +46,7 @@ import Testing
         return try #require(bus.context(of: url))
     }
 
-    @Test func aHandlerThatSendsIsKnownByItsProcessWhicheverConnectionItUses() async throws {
+    @Test func sendingHandlerIsRecognisedByItsProcessOnEveryConnection() async throws {
         let (router, bus) = try await router()
         for caller: BusName in [Self.sender, ":1.51"] {
             let context = try await open("target:\(caller.rawValue)", from: caller, router, bus)
@@ -63,7 +63,7 @@ import Testing
         #expect(context.hops == 0)
     }
 
-    @Test func whoTookAHandlersNameDoesNotSpeakForIt() async throws {
+    @Test func ownerOfAHandlersNameMustRunTheHandlersProgram() async throws {
         // The target's name belongs to a process that does not run its program.
         let bus = try FakeHandlers(
             ["com.example.target": Self.sender, "com.example.other": ":1.1"],
@@ -76,7 +76,7 @@ import Testing
         #expect(context.source.pid == Self.pid)
     }
 
-    @Test func theHandlerIsToldWhatTheOptionsSay() async throws {
+    @Test func contextHasTheOptionsOfTheSender() async throws {
         let (router, bus) = try await router()
         var options = OpenOptions()
         options.annotation = "note"
@@ -117,7 +117,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    @Test func theNextRequestDoesNotWaitForOneThatIsNotAllowed() async throws {
+    @Test func refusedRequestDoesNotDelayTheNextOne() async throws {
         let (router, bus) = try await router { $0.allowedSources = [try SourcePattern("com.example.sender")] }
         bus.hold(Self.stranger)
         let refused = Task { try await router.open("target:1", from: Self.stranger) }
@@ -131,7 +131,7 @@ import Testing
         _ = try await allowed.value
     }
 
-    @Test func handlersThatOpenEachOtherAreCounted() async throws {
+    @Test func hopsBetweenHandlersAreCounted() async throws {
         let (router, bus) = try await router()
         let deep = Task { try await router.open("sender:deep", from: Self.stranger) }
         await bus.wait(for: .opened("sender:deep", at: Self.sender))
@@ -148,7 +148,7 @@ import Testing
         #expect(try await open("target:3", from: Self.sender, router, bus).hops == 1)
     }
 
-    @Test func aHandlerThatWaitsForItselfIsALoop() async throws {
+    @Test func handlerThatWaitsForItselfIsALoop() async throws {
         var limits = URLRouter.Limits()
         limits.circleTimeout = .milliseconds(20)
         let (router, bus) = try await router(limits: limits)
@@ -170,7 +170,7 @@ import Testing
         _ = try await first.value
     }
 
-    @Test func aHandlerThatDoesNotWaitMayOpenItsOwnURL() async throws {
+    @Test func handlerThatDoesNotWaitMayOpenItsOwnURL() async throws {
         var limits = URLRouter.Limits()
         limits.circleTimeout = .seconds(3600)
         let (router, bus) = try await router(limits: limits)
@@ -190,7 +190,7 @@ import Testing
         #expect(bus.context(of: "sender:2")?.hops == 1)
     }
 
-    @Test func anybodyMayAskButAHandlerOnlyAboutSchemesThatItLists() async throws {
+    @Test func handlerMayQueryOnlyItsListedSchemes() async throws {
         let (router, _) = try await router(sender: { $0.queriesSchemes = [try Scheme("target")] })
         #expect(try await router.canOpen("target:x", caller: Self.sender))
         #expect(try await router.canOpen("TARGET:x", caller: Self.sender))
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func whatACallerMayNotSendItCannotOpen() async throws {
+    @Test func forbiddenURLCannotBeOpened() async throws {
         let (router, _) = try await router(
             target: { $0.allowedSources = [try SourcePattern("com.example.sender")] },
             sender: { $0.queriesSchemes = [try Scheme("target")] }
@@ -216,7 +216,7 @@ import Testing
 
     // MARK: Identity of a caller
 
-    @Test func aProcessIsDescribedFromProc() throws {
+    @Test func processIsDescribedFromProc() throws {
         let source = Senders.describe(":1.5", Credentials(pid: Self.pid, uid: 7, processDescriptor: nil))
         #expect(source.uniqueName == ":1.5")
         #expect(source.pid == Self.pid)
@@ -234,7 +234,7 @@ import Testing
         #expect(Senders.describe(":1.7", nil) == unknown)
     }
 
-    @Test func onlyTheLastThousandCallersAreKept() {
+    @Test func onlyTheLast1024CallersAreKept() {
         var senders = Senders()
         for number in 0..<1024 {
             let name = BusName(trusted: ":1.\(number)")
@@ -248,7 +248,7 @@ import Testing
         #expect(senders[":2.0"] != nil)
     }
 
-    @Test func aCallerIsAskedForOnce() async throws {
+    @Test func callerIsLookedUpOnce() async throws {
         let (router, bus) = try await router()
         for url in ["target:1", "target:2"] { _ = try await open(url, from: ":1.51", router, bus) }
         #expect(bus.count(of: .askedWhoIs(":1.51")) == 1)
@@ -256,7 +256,7 @@ import Testing
 
     // MARK: Environment of a handler
 
-    @Test func aHandlerInheritsTheSessionAndNotWhatWasMeantForTheRouterAlone() {
+    @Test func handlerInheritsTheSessionButNotTheRoutersOwnVariables() {
         let kept = [
             "HOME": "/home/u", "PATH": "/bin", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/x", "XDG_RUNTIME_DIR": "/run",
             "WAYLAND_DISPLAY": "w", "LANG": "", "MULTI": "a=b\nc",
