@@ -2,11 +2,11 @@ import Foundation
 import PrivateBus
 import Testing
 
-/// `openurl default`: against a stand-in what it prints, and against a real router what it does.
+/// `openurl default`: the output with a stand-in router, and the effect with a real router.
 @Suite struct DefaultTests {
-    // MARK: What it prints
+    // MARK: Output
 
-    @Test func choosesAndShows() async throws {
+    @Test func defaultSetsAndShowsTheChoice() async throws {
         try await StandInRouter.with { router in
             let chosen = try await openurl(["default", "todo", "com.acme.todolist"], on: router)
             #expect(chosen.status == 0)
@@ -18,13 +18,14 @@ import Testing
             let reset = try await openurl(["default", "--reset", "todo"], on: router)
             #expect(reset.status == 0)
             #expect(reset.output == "com.acme.first\n")
-            // Showing chooses nothing.
+            // Showing the default does not change the choice.
             #expect(await router.choices == ["todo=com.acme.todolist", "todo="])
         }
     }
 
-    /// One value is no table: a person gets what a program gets, without colours.
-    @Test(arguments: [[:], ["NO_COLOR": "1"]]) func aTerminalChangesNothing(_ variables: [String: String]) async throws
+    /// The output is a single value and not a table, so a terminal gets the same text as a program, without colours.
+    @Test(arguments: [[:], ["NO_COLOR": "1"]]) func outputIsTheSameOnATerminal(_ variables: [String: String])
+        async throws
     {
         try await StandInRouter.with { router in
             let environment = router.environment.merging(variables) { $1 }
@@ -37,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func nothingInItIsObeyedByATerminal() async throws {
+    @Test func outputEscapesControlCharacters() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default", "odd"], on: router)
             #expect(run.output == "com.acme.\\u{202E}odd\\u{9}\n")
@@ -46,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func aSchemeThatNothingOpensIsAnErrorUnlessThatIsTheWish() async throws {
+    @Test func missingHandlerIsAnErrorExceptAfterAReset() async throws {
         try await StandInRouter.with { router in
             let message = "openurl: nobody takes none: \\u{1B}[31mtold\n"
             let none = try await openurl(["default", "none"], on: router)
@@ -64,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotAllowedFromHereIsOpenedAllTheSame() async throws {
+    @Test func refusedSenderStillGetsTheDefault() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default", "private"], on: router)
             #expect(run.status == 0)
@@ -80,7 +81,7 @@ import Testing
         (["--json", "locked", "com.acme.todolist"], 1, "mimeapps.list cannot be written"),
         (["error"], 1, "com.acme.todolist \\u{1B}[31mtold"),
     ])
-    func aRefusalIsToldAndNothingIsShown(arguments: [String], status: Int32, message: String) async throws {
+    func refusedChoiceIsReportedAndPrintsNothing(arguments: [String], status: Int32, message: String) async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default"] + arguments, on: router)
             #expect(run.status == status)
@@ -94,28 +95,28 @@ import Testing
         ("default", "Missing expected argument '<scheme>'"), ("default a b c", "Unexpected argument 'c'"),
         ("default --reset a b", "--reset takes no ID"),
     ])
-    func refusesAWrongCommandLine(line: String, message: String) async throws {
+    func wrongCommandLineIsRefused(line: String, message: String) async throws {
         let run = try await openurl(line.split(separator: " ").map(String.init))
         #expect(run.status == 64)
         #expect(run.errors == "openurl: \(message) (see 'openurl default --help')\n")
         #expect(run.output == "")
     }
 
-    @Test(arguments: ["default $bad", "default a $bad"]) func refusesWhatIsNotUTF8(_ line: String) async throws {
+    @Test(arguments: ["default $bad", "default a $bad"]) func invalidUTF8IsRefused(_ line: String) async throws {
         let run = try await shell(#"bad=$(printf '\377'); exec "$openurl" \#(line)"#)
         #expect(run.status == 64)
         #expect(run.errors.contains("not UTF-8"))
     }
 
-    @Test func needsABus() async throws {
+    @Test func defaultRequiresABus() async throws {
         let run = try await openurl("default", "a")
         #expect(run.status == 69)
         #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
     }
 
-    // MARK: What it does
+    // MARK: Effect
 
-    /// Runs a test on a bus that starts a real router, with the applications `one` and `two` for the scheme `todo`.
+    /// Runs a test on a bus that starts a real router. The applications `one` and `two` claim the scheme `todo`.
     private func withRouter(_ body: ([String: String], URL) async throws -> Void) async throws {
         let bus = try await PrivateBus { directory in
             let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
@@ -126,7 +127,7 @@ import Testing
                 let text = (["[Desktop Entry]"] + keys).joined(separator: "\n")
                 try applications.appending(path: "\(name).desktop").write(text + "\n")
             }
-            // Its log is not this test's output.
+            // The router's log must not appear in the output of this test.
             let command = "/bin/sh -c \"exec '\(product("openurld").path)' 2> /dev/null\""
             try services.appending(path: "org.openurl.Router1.service")
                 .write("[D-BUS Service]\nName=org.openurl.Router1\nExec=\(command)\n")
@@ -136,7 +137,7 @@ import Testing
         try await body(environment(bus.environment), file)
     }
 
-    @Test func theChoiceIsInTheDesktopsFileUntilItIsTakenBack() async throws {
+    @Test func choiceStaysInTheDesktopsFileUntilTheReset() async throws {
         try await withRouter { environment, file in
             #expect(try await openurl("default", "todo", environment: environment).output == "one.desktop\n")
             #expect(!FileManager.default.fileExists(atPath: file.path))
@@ -151,7 +152,7 @@ import Testing
                     "loses\tone.desktop\texec\t–\tthe user's default comes first",
                 ]
             )
-            // The user may choose what does not claim the scheme.
+            // The user may choose an application that does not claim the scheme.
             #expect(
                 try await openurl("default", "new", "two.desktop", environment: environment).output == "two.desktop\n"
             )
@@ -165,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownSchemeOrNameChangesNothing() async throws {
+    @Test func unknownSchemeOrNameChangesNothing() async throws {
         try await withRouter { environment, file in
             for (arguments, status, message) in [
                 (

@@ -1,9 +1,9 @@
 import OpenURLBus
 import Testing
 
-/// `openurl explain`.
+/// Tests of `openurl explain`.
 @Suite struct ExplainTests {
-    @Test func aProgramGetsTheColumnsSeparatedByTabs() async throws {
+    @Test func outputToAProgramSeparatesColumnsByTabs() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["explain", "full:x"], on: router)
             #expect(run.status == 0)
@@ -19,9 +19,9 @@ import Testing
         }
     }
 
-    /// Without colours, whether or not the environment asks for that.
+    /// The output has no colours, even if the environment allows colours.
     @Test(arguments: [[:], ["NO_COLOR": "1"], ["NO_COLOR": "", "TERM": "xterm-256color"]])
-    func aPersonGetsAlignedColumns(_ variables: [String: String]) async throws {
+    func outputToATerminalAlignsColumns(_ variables: [String: String]) async throws {
         try await StandInRouter.with { router in
             let environment = router.environment.merging(variables) { $1 }
             let run = try await onTerminal("explain", "full:x", environment: environment)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func printsEverythingAsJSON() async throws {
+    @Test func jsonOutputHasEveryPart() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["explain", "--json", "full:x"], on: router)
             #expect(run.status == 0)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func whatIsMissingIsNullOrADash() async throws {
+    @Test func missingPartsAreNullOrADash() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["explain", "none:x"], on: router)
             #expect(run.status == OpenURLError.Code.noHandler.exitStatus)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func saysWhoMaySendAndEndsAsOpeningWould() async throws {
+    @Test func explainShowsAllowedSendersAndExitsLikeOpen() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["explain", "private:x"], on: router)
             #expect(run.status == OpenURLError.Code.notAllowed.exitStatus)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func nothingInItIsObeyedByATerminal() async throws {
+    @Test func outputEscapesControlCharacters() async throws {
         try await StandInRouter.with { router in
             let expected = [
                 "url\todd:x", "scheme\todd", "path\t\\u{1B}[2J", "goes to\tcom.acme.\\u{202E}odd\\u{9}", "",
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func asksForOneHandler() async throws {
+    @Test func handlerOptionSelectsOneHandler() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["explain", "--handler", "com.acme.b", "full:x"], on: router)
             #expect(run.lines.contains("goes to\tcom.acme.b"))
@@ -137,7 +137,7 @@ import Testing
         ("bus:com.example.Error.A", 69, "the bus told"),
         ("bus:org.freedesktop.DBus.Error.InvalidArgs", 64, "the bus told"),
     ])
-    func tellsWhyThereIsNoExplanation(url: String, status: Int32, message: String) async throws {
+    func missingExplanationHasAReason(url: String, status: Int32, message: String) async throws {
         try await StandInRouter.with { router in
             for options in [[], ["--json"]] {
                 let run = try await openurl(["explain"] + options + [url], on: router)
@@ -152,20 +152,20 @@ import Testing
         ("explain", "Missing expected argument '<url>'"), ("explain a:b c:d", "Unexpected argument 'c:d'"),
         ("explain --quiet a:b", "Unknown option '--quiet'"),
     ])
-    func refusesAWrongCommandLine(line: String, message: String) async throws {
+    func wrongCommandLineIsRefused(line: String, message: String) async throws {
         let run = try await openurl(line.split(separator: " ").map(String.init))
         #expect(run.status == 64)
         #expect(run.errors == "openurl: \(message) (see 'openurl explain --help')\n")
         #expect(run.output == "")
     }
 
-    @Test func refusesAURLThatIsNotUTF8() async throws {
+    @Test func invalidUTF8IsRefused() async throws {
         let run = try await shell(#"exec "$openurl" explain "$(printf 'a:\377')""#)
         #expect(run.status == 65)
         #expect(run.errors.hasPrefix("openurl: at byte offset 2: only ASCII is allowed in a URL"))
     }
 
-    @Test func needsABus() async throws {
+    @Test func explainRequiresABus() async throws {
         let run = try await openurl("explain", "a:b")
         #expect(run.status == 69)
         #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))

@@ -1,12 +1,12 @@
 import Testing
 
-/// `openurl activate`, `background`, `suspend` and `terminate`.
+/// Tests of `openurl activate`, `background`, `suspend` and `terminate`.
 @Suite struct LifecycleTests {
     @Test(arguments: [
         (["activate"], "activate"), (["activate", "--background"], "wake"), (["background"], "background"),
         (["suspend"], "suspend"), (["terminate"], "terminate"),
     ])
-    func asksTheRouter(command: [String], method: String) async throws {
+    func commandsCallTheRouter(command: [String], method: String) async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(command + ["com.acme.one", "com.acme.two"], on: router)
             #expect(run.status == 0)
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func oneThatFailsDoesNotStopTheRest() async throws {
+    @Test func failedCallDoesNotStopTheRest() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["suspend", "com.acme.busy", "com.acme.one"], on: router)
             #expect(run.status == 7)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func wantsAHandler() async throws {
+    @Test func commandRequiresAHandler() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["suspend"], on: router)
             #expect(run.status == 64)

@@ -1,7 +1,7 @@
 import Testing
 
 @Suite struct ParseTests {
-    @Test func takesAURLApart() async throws {
+    @Test func parsePrintsTheParts() async throws {
         let run = try await openurl("parse", "todolist://www.acme.com?Quarterly%20Report#200806231300")
         #expect(run.status == 0)
         #expect(run.errors == "")
@@ -23,7 +23,7 @@ import Testing
         )
     }
 
-    @Test func alignsOnATerminal() async throws {
+    @Test func outputToATerminalAlignsColumns() async throws {
         let run = try await onTerminal("parse", "mailto:a@b?")
         #expect(run.lines.first == "url         mailto:a@b?")
         #expect(run.lines.contains("opaquePart  a@b"))
@@ -32,13 +32,13 @@ import Testing
         #expect(try await openurl("parse", "a:").lines.contains("opaquePart\t\"\""))
     }
 
-    @Test func separatesTheURLs() async throws {
+    @Test func blankLineSeparatesURLs() async throws {
         let run = try await openurl("parse", "a:b", "c:d")
         #expect(run.lines.filter { $0 == "" }.count == 1)
         #expect(run.lines.contains("url\tc:d"))
     }
 
-    @Test func printsJSON() async throws {
+    @Test func jsonOutputHasEveryPart() async throws {
         let run = try await openurl("parse", "--json", "http://u:p@h:80/a;p?#", "//h:", "a:b")
         #expect(run.status == 0)
         #expect(
@@ -50,7 +50,7 @@ import Testing
         )
     }
 
-    @Test func goesOnAfterABadOne() async throws {
+    @Test func badURLDoesNotStopTheRest() async throws {
         let run = try await openurl("parse", "--json", "a b", "a:b", "\"\\\u{202E}\u{9B}\n")
         #expect(run.status == 65)
         #expect(run.lines.count == 3)
@@ -62,7 +62,7 @@ import Testing
         #expect(run.errors == "")
     }
 
-    @Test func saysWhichOneIsBad() async throws {
+    @Test func errorNamesTheBadURL() async throws {
         let one = try await openurl("parse", "a b")
         #expect(one.status == 65)
         #expect(one.errors == "openurl: at byte offset 1: a space is not allowed in a URL; write it as %20\n")
@@ -72,13 +72,13 @@ import Testing
         #expect(two.lines.first == "url\ta:b")
     }
 
-    @Test func doesNotRepairWhatIsNotUTF8() async throws {
+    @Test func invalidUTF8IsNotRepaired() async throws {
         let run = try await shell(#"exec "$openurl" parse --json "$(printf 'x:\377y')""#)
         #expect(run.status == 65)
         #expect(run.output.hasPrefix(#"{"url":"x:\#u{FFFD}y","error":"forbiddenByte","offset":2,"#))
     }
 
-    @Test func resolvesAgainstABase() async throws {
+    @Test func baseOptionResolvesReferences() async throws {
         let run = try await openurl("parse", "--json", "--base", "http://a/b/c;p?q#f", "../g", "", "x:y")
         #expect(run.status == 0)
         #expect(
@@ -91,7 +91,7 @@ import Testing
         #expect(bad.errors == "openurl: --base: at byte offset 1: a space is not allowed in a URL; write it as %20\n")
     }
 
-    @Test func readsLines() async throws {
+    @Test func standardInputIsReadByLines() async throws {
         let run = try await openurl("parse", "--json", "-", input: Array("a:b\n\nc:d\r\ne:f".utf8))
         #expect(run.status == 65)
         let starts = [
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: [["-0"], ["-0", "-"]])
-    func readsRecordsThatEndInNUL(arguments: [String]) async throws {
+    func nullOptionReadsRecordsThatEndInNUL(arguments: [String]) async throws {
         let run =
             arguments.count == 1
             ? try await openurl("parse", "--json", "-0", input: Array("a:b\0c:\nd\0".utf8))
@@ -117,13 +117,13 @@ import Testing
         #expect(run.lines.last?.hasPrefix(#"{"url":"c:\nd","error":"forbiddenByte","offset":2,"#) == true)
     }
 
-    @Test func readsNothing() async throws {
+    @Test func emptyInputPrintsNothing() async throws {
         let run = try await openurl("parse", "-")
         #expect(run.status == 0)
         #expect(run.output == "")
     }
 
-    @Test func skipsTheRestOfALineThatIsTooLong() async throws {
+    @Test func restOfATooLongLineIsSkipped() async throws {
         let longest = Array(repeating: UInt8(ascii: "a"), count: 65_536)
         let input = longest + [UInt8(ascii: "\n")] + longest + longest + longest + Array("\nb:c\n".utf8)
         let run = try await openurl("parse", "--json", "-", input: input)
@@ -138,7 +138,7 @@ import Testing
         #expect(run.lines.last?.hasPrefix(#"{"url":"b:c","scheme":"b""#) == true)
     }
 
-    @Test func tellsWhenItsOutputIsLost() async throws {
+    @Test func lostOutputIsAnError() async throws {
         let run = try await openurl("parse", "a:b", output: "/dev/full")
         #expect(run.status == 74)
         #expect(run.errors == "openurl: standard output: No space left on device\n")
@@ -146,7 +146,7 @@ import Testing
         #expect(bad.status == 65)
     }
 
-    @Test func tellsWhenItsInputFails() async throws {
+    @Test func failedInputIsAnError() async throws {
         let run = try await shell(#"exec "$openurl" parse - < /"#)
         #expect(run.status == 74)
         #expect(run.errors == "openurl: standard input: Is a directory\n")

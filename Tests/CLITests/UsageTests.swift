@@ -18,7 +18,7 @@ import Testing
         (["list", "x"], "Unexpected argument 'x' (see 'openurl list --help')"),
         (["open", "\u{1B}[31m", "--x"], "Unknown option '--x' (see 'openurl open --help')"),
     ])
-    func refusesAWrongCommandLine(arguments: [String], message: String) async throws {
+    func wrongCommandLineIsRefused(arguments: [String], message: String) async throws {
         let run = try await openurl(arguments)
         #expect(run.status == 64)
         #expect(run.errors == "openurl: \(message)\n")
@@ -26,14 +26,14 @@ import Testing
     }
 
     @Test(arguments: ["0", "0s", "-1", "5x", "s", "1.5s", "", "99999999999999999999s", "99999999m", "٣s"])
-    func refusesATime(_ time: String) async throws {
+    func invalidTimeIsRefused(_ time: String) async throws {
         let run = try await openurl(["--timeout=\(time)", "a:b"])
         #expect(run.status == 64)
         #expect(run.errors.contains("--timeout"))
     }
 
     @Test(arguments: ["k", "=v", ""])
-    func refusesAnAnnotation(_ annotation: String) async throws {
+    func invalidAnnotationIsRefused(_ annotation: String) async throws {
         let run = try await openurl(["--annotation=\(annotation)", "a:b"])
         #expect(run.status == 64)
         #expect(run.errors.contains("it has to be key=value"))
@@ -42,7 +42,7 @@ import Testing
     @Test(arguments: [
         "--handler=$bad a:b", "--annotation=$bad=1 a:b", "unregister $bad", "status $bad", "register $bad",
     ])
-    func refusesWhatIsNotUTF8(_ line: String) async throws {
+    func invalidUTF8IsRefused(_ line: String) async throws {
         let run = try await shell(#"bad=$(printf '\377'); exec "$openurl" \#(line)"#)
         #expect(run.status == 64)
         #expect(run.errors.hasPrefix("openurl: "))
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [["--help"], ["-h"], ["help"]])
-    func explainsItself(_ arguments: [String]) async throws {
+    func helpDescribesTheProgram(_ arguments: [String]) async throws {
         let run = try await openurl(arguments)
         #expect(run.status == 0)
         #expect(run.errors == "")
@@ -61,13 +61,13 @@ import Testing
     }
 
     @Test(arguments: [["parse", "--help"], ["help", "parse"]])
-    func explainsACommand(_ arguments: [String]) async throws {
+    func helpDescribesACommand(_ arguments: [String]) async throws {
         let run = try await openurl(arguments)
         #expect(run.status == 0)
         #expect(run.output.contains("--base <url>"))
     }
 
-    @Test func explainsOptionsOfOpen() async throws {
+    @Test func helpDescribesTheOptionsOfOpen() async throws {
         let run = try await openurl("--json", "--help")
         #expect(run.status == 0)
         for option in ["--handler", "--annotation", "--timeout", "--fallback", "--json", "--quiet", "--verbose"] {
@@ -75,13 +75,13 @@ import Testing
         }
     }
 
-    @Test func completesInAShell() async throws {
+    @Test func completionScriptsWorkInAShell() async throws {
         let run = try await openurl("--generate-completion-script", "bash")
         #expect(run.status == 0)
         #expect(run.output.contains("can-open"))
     }
 
-    @Test func printsItsVersionWithoutABus() async throws {
+    @Test func versionNeedsNoBus() async throws {
         #expect(try await openurl("--version").output == "openurl 0.1.0\n")
         let run = try await openurl("version")
         #expect(run.status == 0)

@@ -4,21 +4,21 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// The examples and the code of README.md, on a real router.
+/// The examples and the code of README.md, with a real router.
 @Suite struct ExampleTests {
     private static let guideURL = "todolist://www.acme.com?Quarterly%20Report#200806231300"
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../..").standardizedFileURL
 
-    /// A router whose to-do list is in UTC.
-    private func router(prepare: (URL) throws -> Void = { _ in }) async throws -> Router {
-        try await Router { directory in
-            try Router.write(
+    /// Starts a router whose to-do list uses UTC.
+    private func router(prepare: (URL) throws -> Void = { _ in }) async throws -> RouterProcess {
+        try await RouterProcess { directory in
+            try RouterProcess.write(
                 "com.acme.todolist",
                 [],
                 in: directory,
                 extra: [
-                    "CFBundleExecutable": Router.products.appending(path: "todolist").path,
+                    "CFBundleExecutable": RouterProcess.products.appending(path: "todolist").path,
                     "OUArguments": [String](),
                     "OUEnvironment": ["TZ": "UTC0"],
                     "CFBundleURLTypes": [["CFBundleURLSchemes": ["todolist", "other"]]],
@@ -34,13 +34,13 @@ import Testing
         _ environment: [String: String]
     ) throws -> (status: Int32, output: String, errors: String) {
         let process = Process()
-        process.executableURL = URL(filePath: program, relativeTo: Router.products)
+        process.executableURL = URL(filePath: program, relativeTo: RouterProcess.products)
         process.arguments = arguments
         process.environment = environment.merging(["TZ": "UTC0"]) { $1 }
         let (output, errors) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (output, errors)
         try process.run()
-        // Both are less than what a pipe holds.
+        // Both outputs fit into the buffer of a pipe.
         process.waitUntilExit()
         let texts = try [output, errors].map {
             String(decoding: try $0.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
@@ -48,8 +48,8 @@ import Testing
         return (process.terminationStatus, texts[0], texts[1])
     }
 
-    /// What `todolist list` prints.
-    private func list(_ router: Router) throws -> String {
+    /// Returns the output of `todolist list`.
+    private func list(_ router: RouterProcess) throws -> String {
         let list = try run("todolist", ["list"], router.bus.environment)
         #expect(list.status == 0 && list.errors == "")
         return list.output
@@ -57,7 +57,7 @@ import Testing
 
     // MARK: The to-do list
 
-    @Test func theGuidesURLBecomesAToDo() async throws {
+    @Test func guideURLBecomesAToDo() async throws {
         let router = try await router()
         defer { router.stop() }
         let result = try await router.open(Self.guideURL)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: ["todolist:?milk#today", "todolist:?milk"])
-    func aToDoForTodayIsDueNow(url: String) async throws {
+    func toDoForTodayIsDueNow(url: String) async throws {
         let router = try await router()
         defer { router.stop() }
         let before = Int(Date.now.timeIntervalSince1970)
@@ -83,7 +83,7 @@ import Testing
         #expect(reply == ["task": "Café & \"x\"+1", "due": "2008-06-23T13:00:00+00:00"])
     }
 
-    @Test func aURLThatIsNoToDoIsDeclinedWithTheReason() async throws {
+    @Test func urlWithoutAToDoIsDeclinedWithTheReason() async throws {
         let router = try await router()
         defer { router.stop() }
         for (url, reason) in [
@@ -105,7 +105,7 @@ import Testing
         #expect(try list(router) == "")
     }
 
-    @Test func theListOutlivesItsProcess() async throws {
+    @Test func listOutlivesItsProcess() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("todolist:?second#202601010900")
@@ -119,7 +119,7 @@ import Testing
         #expect(try list(router) == "2025-01-01 09:00  first\n2026-01-01 09:00  second\n")
     }
 
-    @Test func aDamagedListIsSetAsideWithAWarning() async throws {
+    @Test func damagedListIsSetAsideWithAWarning() async throws {
         let router = try await router { directory in
             let data = directory.appending(path: "XDG_DATA_HOME/todolist")
             try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
@@ -135,14 +135,14 @@ import Testing
     }
 
     @Test(arguments: [["lists"], ["list", "--jsn"], ["list", "--json", "x"], [""]])
-    func otherArgumentsAreAUsageError(arguments: [String]) throws {
+    func unknownArgumentsAreAUsageError(arguments: [String]) throws {
         let usage = try run("todolist", arguments, ["HOME": "/nonexistent"])
         #expect(usage.status == 64 && usage.output == "" && usage.errors.hasPrefix("usage: todolist "))
     }
 
     // MARK: The requester
 
-    @Test func theRequesterTellsWhatBecameOfItsURL() async throws {
+    @Test func requesterPrintsTheOutcomeOfItsURL() async throws {
         let router = try await router()
         defer { router.stop() }
         let requester = { (arguments: [String]) in try run("requester", arguments, router.bus.environment) }
@@ -160,7 +160,7 @@ import Testing
         #expect(try requester(["a:b", "c:d"]) == (64, "", "usage: requester [URL]\n"))
     }
 
-    @Test func withoutARouterTheRequesterSaysSo() async throws {
+    @Test func requesterReportsAMissingRouter() async throws {
         let noBus = try run("requester", [], ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
         #expect(noBus.status == 69 && noBus.errors.hasPrefix("requester: there is no session bus: "))
         let bus = try await PrivateBus()
@@ -171,15 +171,16 @@ import Testing
 
     // MARK: The demonstration
 
-    @Test func theDemonstrationShowsTheToDoAndLeavesNothing() throws {
+    @Test func demonstrationShowsTheToDoAndRemovesItsFiles() throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "openurl demo \(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory.path]) { $1 }
-        // The threads of tests block most signals, which a shell hands on: its bus would not end when it is told to.
+        // The threads of tests block most signals, and a shell passes its signal mask on. The shell's bus would
+        // therefore ignore the signal to end.
         let demo = try run(
             "/usr/bin/env",
-            ["--default-signal", Self.root.appending(path: "examples/demo.sh").path, Router.products.path],
+            ["--default-signal", Self.root.appending(path: "examples/demo.sh").path, RouterProcess.products.path],
             environment
         )
         #expect(demo.status == 0 && demo.errors == "")
@@ -197,7 +198,7 @@ import Testing
 
     // MARK: README.md
 
-    /// The blocks of code in a language.
+    /// Returns the code blocks of README.md in a language.
     private func readme(_ language: String) throws -> [String] {
         let text = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
         return text.components(separatedBy: "```\(language)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }

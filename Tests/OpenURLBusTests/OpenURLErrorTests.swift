@@ -2,7 +2,7 @@ import DBus
 import OpenURLBus
 import Testing
 
-/// One cause, one name, one exit status.
+/// Each cause has one error name and one exit status.
 @Suite struct OpenURLErrorTests {
     private static let table: [(code: OpenURLError.Code, name: String, exitStatus: Int32)] = [
         (.declined, "org.openurl.Error.Declined", 1),
@@ -18,7 +18,7 @@ import Testing
         (.malformedURL, "org.openurl.Error.MalformedURL", 65),
     ]
 
-    @Test func everyCodeHasItsNameAndItsExitStatus() {
+    @Test func everyCodeHasANameAndAnExitStatus() {
         #expect(Self.table.map(\.code) == OpenURLError.Code.allCases)
         for (code, name, exitStatus) in Self.table {
             #expect(code.errorName.rawValue == name)
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: OpenURLError.Code.allCases)
-    func anErrorGoesOverTheBusAndBack(code: OpenURLError.Code) throws {
+    func roundTripKeepsTheError(code: OpenURLError.Code) throws {
         let error = OpenURLError(code, "why")
         #expect(error.dbusError == RemoteError(code.errorName, "why"))
         #expect(OpenURLError(error.dbusError) == error)
@@ -43,7 +43,7 @@ import Testing
             "com.example.Error.Declined",
         ] as [ErrorName]
     )
-    func anErrorOfOthersIsNone(name: ErrorName) {
+    func foreignErrorIsNotConverted(name: ErrorName) {
         #expect(OpenURLError(RemoteError(name, "why")) == nil)
     }
 }

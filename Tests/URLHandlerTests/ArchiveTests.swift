@@ -2,7 +2,7 @@ import Testing
 
 @testable import URLHandler
 
-/// Values on their way into the file of a handler's state and back.
+/// The coding of values in the file of a handler's state.
 struct ArchiveTests {
     private struct Everything: Codable, Equatable {
         var flag = true
@@ -83,7 +83,7 @@ struct ArchiveTests {
         return try archived.decoded(as: Content.self)
     }
 
-    @Test func everyKindOfValueComesBack() throws {
+    @Test func roundTripKeepsEveryKindOfValue() throws {
         let everything = Everything()
         #expect(try copied(everything) == everything)
         #expect(try copied(Choice.none) == .none)
@@ -96,12 +96,12 @@ struct ArchiveTests {
         #expect(derived.base == 1)
     }
 
-    @Test func anIntegerOfMoreThan64BitsIsRefused() {
+    @Test func integerOfMoreThan64BitsIsRefused() {
         #expect(throws: EncodingError.self) { try ArchivedValue(encoding: Int128.max) }
         #expect(throws: EncodingError.self) { try ArchivedValue(encoding: [Int128.min]) }
     }
 
-    @Test func whatIsNestedTooDeeplyIsRefusedOnBothSides() throws {
+    @Test func tooDeepValuesAreRefusedByWriterAndReader() throws {
         indirect enum Nest: Codable {
             case end
             case more(Nest)
@@ -122,7 +122,7 @@ struct ArchiveTests {
         #expect(throws: DamagedArchive.self) { try refused.value() }
     }
 
-    @Test func anotherTypeIsAnErrorWithThePlace() throws {
+    @Test func valueOfAnotherTypeIsAnErrorWithItsPath() throws {
         let archived = try ArchivedValue(encoding: ["list": [300]])
         #expect {
             try archived.decoded(as: [String: [UInt8]].self)
@@ -140,7 +140,7 @@ struct ArchiveTests {
         #expect(throws: DecodingError.self) { try ArchivedValue.integer(-1).decoded(as: UInt.self) }
     }
 
-    @Test func anArrayThatEndsTooSoonIsAnError() throws {
+    @Test func arrayThatEndsTooSoonIsAnError() throws {
         struct Pair: Decodable {
             init(from decoder: any Decoder) throws {
                 var container = try decoder.unkeyedContainer()
@@ -153,7 +153,7 @@ struct ArchiveTests {
 
     // MARK: The contents of a file
 
-    @Test func aStateComesBackAndNothingElseDoes() throws {
+    @Test func roundTripKeepsTheStateAndDamageIsRefused() throws {
         let state = SavedState(version: -7, values: ["filter": .string("today"), "row": .integer(300)])
         let bytes = state.bytes
         #expect(try SavedState(bytes: bytes) == state)
@@ -166,7 +166,7 @@ struct ArchiveTests {
             for bit in 0..<8 {
                 var damaged = bytes
                 damaged[index] ^= 1 << bit
-                // A number has more than one spelling: the checksum may be spelled otherwise and stay the same.
+                // Numbers have more than one encoding, so a changed bit can encode the same checksum.
                 do throws(DamagedArchive) {
                     #expect(try SavedState(bytes: damaged) == state, "byte \(index), bit \(bit)")
                 } catch {}
@@ -174,11 +174,11 @@ struct ArchiveTests {
         }
     }
 
-    @Test func noBytesMakeTheReaderCrash() {
+    @Test func randomBytesDoNotCrashTheReader() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {
             let count = Int.random(in: 0...40, using: &generator)
-            // Mostly tags and short lengths.
+            // Small bytes are mostly tags and short lengths.
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...(Bool.random() ? 10 : 255), using: &generator) }
             var reader = ArchiveReader(bytes[...])
             do throws(DamagedArchive) {
@@ -187,7 +187,7 @@ struct ArchiveTests {
                 writer.append(value)
                 var again = ArchiveReader(writer.bytes[...])
                 let copy = try again.value()
-                // No number equals itself that is none.
+                // NaN does not equal itself.
                 if !String(describing: value).contains("nan") { #expect(copy == value) }
             } catch {}
         }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import URLHandler
 
-/// State that one process of a handler saves and the next one restores.
+/// State that one process of a handler saves and the next process restores.
 @MainActor @Suite(.timeLimit(.minutes(10))) final class RestorationTests {
     private let directory: String
     private let path: String
@@ -23,7 +23,7 @@ import Testing
         for name in ["/a/b", "/a", ""] { rmdir(directory + name) }
     }
 
-    /// The file as a process that has just started sees it.
+    /// Returns the file in the view of a process that has just started.
     private func file() -> StateFile { StateFile(path) { [self] in warnings.append($0) } }
 
     private func application(_ delegate: any ApplicationDelegate) -> Application {
@@ -44,7 +44,7 @@ import Testing
 
     // MARK: The file
 
-    @Test func whatIsSavedIsHandedOutOnce() {
+    @Test func savedStateIsReturnedOnce() {
         file().save(state)
         #expect(exists() && !exists(".new"))
         var status = stat()
@@ -59,14 +59,14 @@ import Testing
         #expect(warnings == [])
     }
 
-    @Test func aLaterStateTakesTheEarliersPlace() {
+    @Test func laterStateReplacesTheEarlierState() {
         file().save(state)
         let later = SavedState(version: 2, values: [:])
         file().save(later)
         #expect(file().beginRestoring() == later)
     }
 
-    @Test func savingNothingLeavesNothing() {
+    @Test func savingNothingRemovesTheFile() {
         file().save(state)
         file().save(nil)
         #expect(!exists())
@@ -74,7 +74,7 @@ import Testing
         #expect(warnings == [])
     }
 
-    @Test func aLaunchThatDoesNotSurviveTheStateIsTheLastWithIt() {
+    @Test func stateThatCrashesTheLaunchIsNotUsedAgain() {
         file().save(state)
         #expect(file().beginRestoring() == state)
         #expect(file().beginRestoring() == nil)
@@ -85,15 +85,15 @@ import Testing
     }
 
     @Test(arguments: [[], Array("something else".utf8), Array("openurl-state 2\n".utf8)])
-    func aFileThatIsNoStateIsDeletedWithAWarning(bytes: [UInt8]) {
+    func invalidFileIsDeletedWithAWarning(bytes: [UInt8]) {
         write(bytes)
         #expect(file().beginRestoring() == nil)
         #expect(warnings == ["its state is damaged and was deleted: \(path)"])
         #expect(!exists() && !exists(".restoring"))
     }
 
-    @Test func aPlaceThatCannotBeWrittenToIsAWarning() {
-        // A file where a directory should be.
+    @Test func unwritablePathIsAWarning() {
+        // A file stands in place of the directory.
         let blocked = StateFile("/dev/null/app.state") { [self] in warnings.append($0) }
         blocked.save(state)
         #expect(warnings.count == 1)
@@ -102,7 +102,7 @@ import Testing
 
     // MARK: The sequences
 
-    @Test func whatTheDelegateEncodesItDecodesAtTheNextLaunch() async throws {
+    @Test func encodedStateIsDecodedAtTheNextLaunch() async throws {
         let first = StatefulDelegate()
         first.filter = "today"
         let application = application(first)
@@ -123,18 +123,18 @@ import Testing
                 "didBecomeActive",
             ]
         )
-        // It is used up.
+        // The state has been used, so both files are gone.
         #expect(!exists() && !exists(".restoring"))
     }
 
-    @Test func aLaunchForAURLRestoresBeforeTheURL() async throws {
+    @Test func launchForAURLRestoresTheStateBeforeTheURL() async throws {
         file().save(SavedState(version: 1, values: ["filter": .string("today")]))
         let delegate = StatefulDelegate()
         _ = try await application(delegate).open(try GenericURL("app:x"), OpenContext())
         #expect(delegate.names == ["will", "shouldRestore 1", "decode", "did", "open today"])
     }
 
-    @Test func theStateIsSuspectUntilTheLaunchIsDone() async {
+    @Test func stateIsSuspectUntilTheLaunchIsDone() async {
         file().save(SavedState(version: 1, values: ["filter": .string("today")]))
         let delegate = StatefulDelegate()
         delegate.atLaunch = { [self] in #expect(exists(".restoring")) }
@@ -143,7 +143,7 @@ import Testing
         #expect(!exists(".restoring"))
     }
 
-    @Test func aStateOfAnotherVersionIsNotRestoredUnlessTheDelegateSaysSo() async {
+    @Test func stateOfAnotherVersionIsRestoredOnlyIfTheDelegateAgrees() async {
         final class Newer: ApplicationDelegate {
             var names: [String] = []
             let restorationVersion = 2
@@ -162,7 +162,7 @@ import Testing
         #expect(newer.names == ["decode 2"])
     }
 
-    @Test func aDelegateThatWantsNoneOfItIsAskedOnce() async {
+    @Test func delegateThatRefusesTheStateIsAskedOnce() async {
         file().save(state)
         let delegate = StatefulDelegate()
         delegate.isWanted = false
@@ -172,7 +172,7 @@ import Testing
         #expect(!exists())
     }
 
-    @Test func whereNothingIsEncodedNothingIsSaved() async {
+    @Test func emptyStateIsNotSaved() async {
         file().save(state)
         let delegate = StatefulDelegate()
         await application(delegate).handle(.enterBackground)
@@ -180,7 +180,7 @@ import Testing
         #expect(!exists())
     }
 
-    @Test func anErrorOfTheDelegateEndsNothing() async throws {
+    @Test func errorOfTheDelegateDoesNotEndTheLaunch() async throws {
         file().save(state)
         let delegate = StatefulDelegate()
         delegate.filter = "today"
@@ -193,7 +193,7 @@ import Testing
     }
 }
 
-/// A delegate with a state of one text.
+/// A delegate whose state is one string.
 private final class StatefulDelegate: ApplicationDelegate {
     var filter: String?
     var isWanted = true

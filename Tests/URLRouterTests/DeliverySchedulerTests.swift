@@ -7,7 +7,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// URLs that are accepted now and delivered later.
+/// URLs that the router accepts now and delivers later.
 @Suite(.timeLimit(.minutes(10))) struct DeliverySchedulerTests {
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
@@ -31,7 +31,7 @@ import Testing
         return URLRouter(handlers, on: bus, limits: limits, deliveries: store, log: log.logger)
     }
 
-    @Test func anAcceptedURLIsDeliveredAndForgotten() async throws {
+    @Test func acceptedURLIsDeliveredAndForgotten() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         await router.startDeliveries()
@@ -41,7 +41,7 @@ import Testing
         let id = try #require(result.id)
         await bus.wait(for: .opened("app:1", at: owner))
         #expect(bus.context(of: "app:1")?.requestID == id)
-        // The sender may be gone by now, and its names be somebody else's.
+        // The sender may have left the bus, and another process may own its names.
         #expect(bus.context(of: "app:1")?.source.uniqueName == nil)
         #expect(bus.context(of: "app:1")?.source.uid == 1000)
         #expect(try await router.queuedURLs().map(\.state) == [.delivering])
@@ -53,7 +53,7 @@ import Testing
         #expect(await router.hasAnsweredAll)
     }
 
-    @Test func nothingIsDeliveredBeforeTheRouterOwnsItsName() async throws {
+    @Test func deliveryWaitsUntilTheRouterOwnsItsName() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         _ = try await router.open("app:1", queued, caller: nil)
@@ -65,7 +65,7 @@ import Testing
         await router.stopDeliveries()
     }
 
-    @Test func theNextRouterDeliversWhatTheLastOneAccepted() async throws {
+    @Test func nextRouterDeliversURLsOfThePreviousRouter() async throws {
         let bus = try FakeHandlers([handler: owner])
         let first = try router(on: bus)
         var ids: [String] = []
@@ -83,7 +83,7 @@ import Testing
         #expect(try await next.queuedURLs() == [])
     }
 
-    @Test func whatAHandlerRefusesIsADeadLetterUntilSomebodyAsks() async throws {
+    @Test func refusedURLIsADeadLetterUntilItsRetry() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         await router.startDeliveries()
@@ -102,7 +102,7 @@ import Testing
         #expect(try await router.queuedURLs() == [])
     }
 
-    @Test func whatFailsIsTriedAgain() async throws {
+    @Test func failedDeliveryIsRetried() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         await router.startDeliveries()
@@ -116,7 +116,7 @@ import Testing
         #expect(try await router.queuedURLs() == [])
     }
 
-    @Test func oneThatIsDroppedIsNotDelivered() async throws {
+    @Test func droppedURLIsNotDelivered() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         let id = try #require(try await router.open("app:1", queued, caller: nil).id)
@@ -137,7 +137,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    @Test func thoseOfOneHandlerGoOneAfterTheOtherAndOthersGoOn() async throws {
+    @Test func deliveriesToOneHandlerRunOneAtATimeAndOthersContinue() async throws {
         let bus = try FakeHandlers([handler: owner, "com.example.other": ":1.2"])
         let router = try router(on: bus, [.test("com.example.app"), .test("com.example.other")])
         await router.startDeliveries()
@@ -145,7 +145,7 @@ import Testing
         await bus.wait(for: .opened("app:1", at: owner))
         await bus.wait(for: .opened("other:1", at: ":1.2"))
         #expect(bus.opened == [])
-        // One that crashes the handler takes no other along.
+        // A URL that crashes the handler affects no other URL.
         bus.answer("app:1", .failure(.fromBus(.noReply)))
         await bus.wait(for: .opened("app:2", at: owner))
         bus.answer("app:2")
@@ -156,7 +156,7 @@ import Testing
         #expect(try await router.queuedURLs() == [])
     }
 
-    @Test func whatTookTooLongMayBeDoneAndIsNotTriedAgain() async throws {
+    @Test func timedOutDeliveryIsNotRetried() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         await router.startDeliveries()
@@ -167,7 +167,7 @@ import Testing
         await router.stopDeliveries()
     }
 
-    @Test func oneThatIsDroppedOnItsWayStaysGone() async throws {
+    @Test func urlDroppedDuringItsDeliveryStaysDropped() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         await router.startDeliveries()
@@ -180,7 +180,7 @@ import Testing
         #expect(bus.count(of: .announcedQueued(id, .waiting)) == 0)
     }
 
-    @Test func aRouterThatIsEndingBeginsNothing() async throws {
+    @Test func endingRouterStartsNoDelivery() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         _ = try await router.open("app:1", queued, caller: nil)
@@ -191,9 +191,9 @@ import Testing
         #expect(try await router.queuedURLs().map(\.state) == [.waiting])
     }
 
-    /// The end of the last delivery must not be missed between the look at it and the wait for it. Each time the two meet at
-    /// another moment.
-    @Test func endingWhileTheLastDeliveryEndsReturns() async throws {
+    /// `stopDeliveries` must not miss the end of the last delivery between its check and its wait. Each round makes the
+    /// two meet at another moment.
+    @Test func stopReturnsWhenTheLastDeliveryEnds() async throws {
         for round in 0..<200 {
             let bus = try FakeHandlers([handler: owner])
             let router = try router(on: bus)
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func retryingTwiceDeliversOnce() async throws {
+    @Test func repeatedRetryDeliversOnce() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         await router.startDeliveries()
@@ -225,9 +225,9 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    // MARK: What is not accepted
+    // MARK: Refusals
 
-    @Test func whatCanBeToldAtOnceIsToldAtOnce() async throws {
+    @Test func immediateErrorsAreReportedAtOnce() async throws {
         let bus = try FakeHandlers([handler: owner])
         var stored = DeliveryStoreLimits()
         stored.deliveries = 1
@@ -248,18 +248,18 @@ import Testing
         await bus.wait(for: .opened("app:1", at: owner))
         bus.answer("app:1")
         await router.stopDeliveries()
-        // The next router has read the queue by now.
+        // After `stopDeliveries` the next router may already have read the queue, so this router accepts no more URLs.
         #expect(await failure("app:3") == .notQueued)
     }
 
-    @Test func withoutAPlaceNothingIsAccepted() async throws {
+    @Test func queueWithoutAStoreAcceptsNothing() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         await #expect(throws: OpenURLError.self) { try await router.open("app:1", queued, caller: nil) }
         #expect(try await router.queuedURLs() == [])
     }
 
-    @Test func theFallbackThatHasAHandlerIsAccepted() async throws {
+    @Test func fallbackWithAHandlerIsAccepted() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         var options = queued

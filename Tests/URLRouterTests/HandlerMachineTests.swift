@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLRouter
 
-/// Every pair of a state and an event: what becomes of the state, and what is to be done.
+/// The new state and the effects for every pair of a state and an event.
 @Suite struct HandlerMachineTests {
     private typealias Machine = HandlerMachine
 
@@ -14,7 +14,7 @@ import Testing
     private static let exit = ProcessExit.exited(status: 3)
     private static let failure = OpenURLError(.launchFailed, "it cannot be started")
 
-    /// A place in a handler's life: the state, and whether a process is held.
+    /// A situation in a handler's life: the state, and whether the router holds a process.
     struct Place: Hashable, CustomTestStringConvertible {
         let state: HandlerMachine.State
         var hasProcess = false
@@ -77,7 +77,7 @@ import Testing
         background(owner) + [.timeOver, .suspendAnswered(owner: owner, isReady: true), .ownerChanged(nil)]
     }
 
-    /// How each place is reached from the start.
+    /// Returns a machine that went from the start to the given place.
     private static func machine(at place: Place) -> HandlerMachine {
         var machine = HandlerMachine(
             id: "com.example.machine",
@@ -349,7 +349,7 @@ import Testing
     }
 
     @Test(arguments: places, TableEvent.allCases)
-    func everyPairOfAStateAndAnEventIsDecided(place: Place, event: TableEvent) {
+    func everyPairOfAStateAndAnEventHasAnOutcome(place: Place, event: TableEvent) {
         var machine = Self.machine(at: place)
         #expect(machine.state == place.state)
         let expected = Self.expected(place, event)
@@ -359,7 +359,7 @@ import Testing
         #expect(effects == expected.effects)
     }
 
-    @Test func aProcessIsStartedOnlyWhenNobodyOwnsTheNameAndNoneIsHeld() {
+    @Test func processStartsOnlyWithoutAnOwnerAndWithoutAHeldProcess() {
         for place in Self.places {
             for event in TableEvent.allCases {
                 var machine = Self.machine(at: place)

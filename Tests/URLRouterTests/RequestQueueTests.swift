@@ -11,7 +11,7 @@ import Testing
     private let handler: BusName = "com.example.app"
     private let owner: BusName = ":1.1"
 
-    @Test func theLimitsAreTheDocuments() {
+    @Test func limitsEqualTheDocumentation() {
         let limits = RouterLimits()
         #expect(limits.requestsPerCaller == 4096)
         #expect(limits.waitingPerHandler == 16_384)
@@ -21,7 +21,7 @@ import Testing
         #expect(limits.endTimeout == .seconds(5))
     }
 
-    @Test func aCallerHasOnlySoManyRequestsWithoutAnAnswer() async throws {
+    @Test func pendingRequestsOfACallerAreLimited() async throws {
         let bus = try FakeHandlers([handler: owner])
         var limits = RouterLimits()
         limits.requestsPerCaller = 2
@@ -33,7 +33,7 @@ import Testing
         let refused = await failure { () throws(OpenURLError) in try await router.open("app:3") }
         #expect(refused == OpenURLError(.limitsExceeded, "2 URLs of this caller have no answer yet"))
 
-        // Others are not held up by it, and an answer makes room.
+        // Another caller is not affected, and an answer makes room for a new request.
         let other = Task { try await router.open("app:4", from: ":1.98") }
         await bus.wait(for: .opened("app:4", at: owner))
         bus.answer("app:1")
@@ -46,7 +46,7 @@ import Testing
         #expect(await router.hasAnsweredAll)
     }
 
-    @Test func onlySoManyRequestsWaitForOneHandler() async throws {
+    @Test func waitingRequestsOfAHandlerAreLimited() async throws {
         let bus = try FakeHandlers([handler: owner, "com.example.other": ":1.2"])
         bus.hold(handler)
         var limits = RouterLimits()
@@ -71,7 +71,7 @@ import Testing
         _ = try await (first.value, second.value)
     }
 
-    @Test func aRequestThatWaitsEndsAtItsDeadlineAndThoseBehindItGoOn() async throws {
+    @Test func waitingRequestEndsAtItsDeadlineAndLaterOnesContinue() async throws {
         let bus = try FakeHandlers([handler: owner])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)
@@ -96,7 +96,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    @Test func theHandlersOwnTimeLimitHoldsWhereTheCallerHasNone() async throws {
+    @Test func handlersTimeLimitAppliesWithoutALimitOfTheCaller() async throws {
         let bus = try FakeHandlers([handler: owner])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app") { $0.openTimeout = .milliseconds(30) }], on: bus)
@@ -106,7 +106,7 @@ import Testing
         bus.release(handler)
     }
 
-    @Test func aRequestWhoseSenderIsStillLookedUpKeepsItsPlace() async throws {
+    @Test func requestKeepsItsPlaceDuringTheLookupOfItsSender() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         bus.hold(":1.91")
@@ -114,7 +114,7 @@ import Testing
         await bus.wait(for: .askedWhoIs(":1.91"))
         let second = Task { try await router.open("app:2", from: ":1.92") }
         await bus.wait(for: .askedForOwner(handler))
-        // The handler is there and the second request has all it needs.
+        // The handler is running, and the second request is ready.
         await router.wait { $0.state(of: handler) == .running(owner: owner, .inactive) }
         #expect(bus.opened == [])
         bus.release(":1.91")
@@ -125,7 +125,7 @@ import Testing
         _ = try await (first.value, second.value)
     }
 
-    /// Opens URLs as the bus's calls do: each in a task on the event loop, in the order of their arrival.
+    /// Opens URLs as calls over the bus do: each in a task on the event loop, in the order of arrival.
     private func open(_ urls: [String], _ router: URLRouter, _ bus: FakeHandlers) -> Task<Void, any Error> {
         let tasks = urls.map { url in
             Task(executorPreference: bus.loop) { _ = try await router.open(url, OpenOptions(), caller: nil) }
@@ -134,14 +134,14 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 10, 20])
-    func whatArrivesWhileTheHandlerGetsReadyIsHandedOverInOrder(arrivedBefore: Int) async throws {
+    func requestsDuringTheLaunchAreDeliveredInOrder(arrivedBefore: Int) async throws {
         let bus = try FakeHandlers([:])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let first = Task(executorPreference: bus.loop) { try await router.open("app:first") }
         await bus.wait(for: .askedForOwner(handler))
         let urls = (0..<20).map { "app:\($0)" }
-        // All of it is in the loop's queue at once, and the handler becomes ready somewhere in between.
+        // All requests are in the loop's queue at once, and the handler becomes ready between two of them.
         let opening = await bus.loop.run {
             let before = open(Array(urls.prefix(arrivedBefore)), router, bus)
             bus.setOwner(of: handler, to: owner)
@@ -159,7 +159,7 @@ import Testing
         CallError.named(HandlerInterface.ending), .fromBus(.serviceUnknown), .fromBus(.nameHasNoOwner),
         .fromBus("org.freedesktop.DBus.Error.Spawn.ExecFailed"),
     ])
-    func whatAHandlerRefusesBecauseItEndsGoesToTheNextProcessInOrder(refusal: CallError) async throws {
+    func requestsRefusedByAnEndingHandlerGoToTheNextProcessInOrder(refusal: CallError) async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let first = Task { try await router.open("app:1", from: ":1.91") }
@@ -183,7 +183,7 @@ import Testing
         for task in [first, second, third] { #expect(try await task.value.path == .active) }
     }
 
-    @Test func aNameThatIsFreeIsLookedForAgainWhenSomethingWaits() async throws {
+    @Test func freeNameIsLookedUpAgainForWaitingRequests() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let request = Task { try await router.open("app:1") }
@@ -192,7 +192,7 @@ import Testing
         bus.answer("app:1", .failure(.named(HandlerInterface.ending)))
         await router.wait { $0.state(of: handler) == .ending(owner: owner) }
         bus.setOwner(of: handler, to: nil)
-        // Nobody owns it now, so it is launched, and its program is missing.
+        // The name has no owner now, so the router launches the handler, whose program is missing.
         await bus.wait(for: .askedForOwner(handler))
         await #expect {
             try await request.value
@@ -202,14 +202,14 @@ import Testing
         #expect(await router.state(of: handler) == .notRunning)
     }
 
-    @Test func aLaunchThatFailsFailsEverythingThatWaitsAndNothingLater() async throws {
+    @Test func failedLaunchFailsWaitingRequestsButNotLaterOnes() async throws {
         let bus = try FakeHandlers([:])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let first = Task { try await router.open("app:1", from: ":1.91") }
         await bus.wait(for: .askedForOwner(handler))
         bus.hold(":1.92")
-        // Its sender is still being looked up when the launch fails.
+        // The router is still looking up the sender of the second request when the launch fails.
         let second = Task { try await router.open("app:2", from: ":1.92") }
         await bus.wait(for: .askedWhoIs(":1.92"))
         bus.release(handler)
@@ -229,7 +229,7 @@ import Testing
         #expect(try await third.value.reply == ["k": "v"])
     }
 
-    @Test func whoeverTakesTheNameGetsWhatWaits() async throws {
+    @Test func newOwnerOfTheNameGetsWaitingRequests() async throws {
         let bus = try FakeHandlers([:])
         bus.hold(handler)
         let router = URLRouter([try .test("com.example.app")], on: bus)

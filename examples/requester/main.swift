@@ -4,7 +4,7 @@ import OpenURL
 import OpenURLBus
 import RFC1808
 
-// Sends a URL, the iOS app programming guide's or the one that is given, and tells what became of it.
+// Opens a URL and prints the outcome. The default is the URL of the iOS app programming guide.
 
 let arguments = CommandLine.arguments.dropFirst()
 let text = arguments.first ?? "todolist://www.acme.com?Quarterly%20Report#200806231300"

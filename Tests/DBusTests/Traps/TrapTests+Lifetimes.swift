@@ -7,23 +7,25 @@ import Testing
 
 // Row 15 and rows 19 to 30: messages that were sent, replies, objects, connections, match rules.
 extension TrapTests {
-    // Answers are made by the module, to calls that have arrived; libdbus lets none in that has no serial.
-    @Test("15: an answer to a call that has no serial (abort)")
-    func answerWithoutSerial() async throws {
+    /// Row 15: an answer to a call without a serial (abort).
+    ///
+    /// The module answers only calls that have arrived, and libdbus refuses a call without a serial.
+    @Test func callWithoutASerialEndsTheConnection() async throws {
         try await withPeers { listener, client, _ in
             let peer = try RawPeer(listener.address)
             try peer.authenticate()
             #expect(peer.write(RawPeer.ping(0)))
-            // The end of the connection, and nothing before it.
+            // The connection ends without another message.
             #expect(peer.read(1) == nil)
             #expect(try await client.call(Echo.string, on: RemoteObject(nil, Echo.path), "a") == "a")
         }
     }
 
-    // A message exists from the call that makes it to the one that sends it; its writer is lent to `write(to:)` and cannot
-    // be kept. What can be used twice is a body, and that makes two messages.
-    @Test("19: appending to a message that was sent (abort)")
-    func messageSentTwice() async throws {
+    /// Row 19: an addition to a message that was sent (abort).
+    ///
+    /// The module makes a message in the call that sends the message, and `write(to:)` cannot keep the writer. A
+    /// program can send a body twice, which makes two messages.
+    @Test func bodyCanBeSentTwice() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played)
             let body = Arguments("twice", UInt32(2))
@@ -33,8 +35,8 @@ extension TrapTests {
         }
     }
 
-    @Test("20: a negative time limit (abort), and one that no clock holds")
-    func timeLimits() async throws {
+    /// Row 20: a negative time limit (abort), and a time limit that exceeds the range of the clock.
+    @Test func extremeTimeLimitsAreHandled() async throws {
         try await withPair { (pair: Pair) async throws in
             let blocking = try BlockingConnection(.address(pair.bus.address))
             for limit in [Duration.milliseconds(-5), .seconds(-5), .seconds(Int64.min)] {
@@ -51,9 +53,11 @@ extension TrapTests {
         }
     }
 
-    // The answer is what a call returns: there is none to take before it has come. The nearest is a call that is given up.
-    @Test("21: taking an answer that has not come (abort)")
-    func answerTooEarly() async throws {
+    /// Row 21: an attempt to take an answer before it has arrived (abort).
+    ///
+    /// A call returns its answer, so a program cannot take an answer early. The closest test is a call that the program
+    /// abandons.
+    @Test func abandonedCallDoesNoHarm() async throws {
         try await withPair { (pair: Pair) async throws in
             let blocking = try BlockingConnection(.address(pair.bus.address))
             await #expect(throws: CallError.timedOut) {
@@ -67,19 +71,20 @@ extension TrapTests {
         }
     }
 
-    // Objects are exported at an `ObjectPath`.
-    @Test("22: an object at a path without a slash in front (abort)")
-    func objectWithoutSlash() {
+    /// Row 22: an object at a path without a leading slash (abort).
+    ///
+    /// An object is exported at an `ObjectPath`.
+    @Test func objectPathWithoutALeadingSlashIsRefused() {
         #expect(ObjectPath(rawValue: "com/example") == nil)
     }
 
-    @Test("23: an object at a path with an empty element (accepted, and never found)")
-    func objectWithEmptyElement() {
+    /// Row 23: an object at a path with an empty element (accepted, and never found).
+    @Test func objectPathWithAnEmptyElementIsRefused() {
         #expect(ObjectPath(rawValue: "/a//b") == nil)
     }
 
-    @Test("24: two objects at one path (refused, with a warning)")
-    func objectTwice() async throws {
+    /// Row 24: two objects at one path (refused, with a warning).
+    @Test func laterExportReplacesTheSameInterface() async throws {
         try await withPair { (pair: Pair) async throws in
             let introspect = Method<Empty, String>("org.freedesktop.DBus.Introspectable", "Introspect")
             let upper = ExportedInterface(Echo.interface, [.method(Echo.string) { _, text in text.uppercased() }])
@@ -89,7 +94,7 @@ extension TrapTests {
                 [ExportedInterface(other.interface, [.method(other) { _, _ in "b" }])],
                 at: Echo.path
             )
-            // Of the same interface the later one counts; another is added.
+            // A later export of the same interface replaces the earlier export. Another interface is added.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "A")
             #expect(try await pair.client.call(other, on: Echo.object, Empty()) == "b")
             let xml = try await pair.client.call(introspect, on: Echo.object, Empty())
@@ -97,9 +102,11 @@ extension TrapTests {
         }
     }
 
-    // Nobody counts references: a connection on a loop lives until it is closed, a blocking one closes itself.
-    @Test("25: letting go of a connection that is open (abort)")
-    func connectionLetGo() async throws {
+    /// Row 25: the release of an open connection (abort).
+    ///
+    /// A program counts no references. A connection on a loop lives until a call closes the connection. A blocking
+    /// connection closes itself.
+    @Test func connectionMayBeReleasedWhileItIsOpen() async throws {
         try await withPair { (pair: Pair) async throws in
             var dropped: Connection? = try await Connection.open(.address(pair.bus.address), on: pair.client.loop)
             let name = try #require(dropped?.uniqueName)
@@ -113,9 +120,10 @@ extension TrapTests {
         }
     }
 
-    // Each connection is its opener's own.
-    @Test("26: closing a connection that is shared (abort)")
-    func sharedConnectionClosed() async throws {
+    /// Row 26: the closing of a shared connection (abort).
+    ///
+    /// Each connection is private to the program that opened it.
+    @Test func closingAConnectionAffectsNoOther() async throws {
         try await withPair { (pair: Pair) async throws in
             let first = try await Connection.open(.address(pair.bus.address), on: pair.client.loop)
             let second = try await Connection.open(.address(pair.bus.address), on: pair.client.loop)
@@ -127,9 +135,11 @@ extension TrapTests {
         }
     }
 
-    // A watch is named by what began it, and its end may be told twice. There is no filter to take away.
-    @Test("27: taking away a filter that was never added (abort)")
-    func neverAdded() async throws {
+    /// Row 27: the removal of a filter that was never added (abort).
+    ///
+    /// The identifier of a watch comes from the call that began the watch, and ending a watch twice is allowed. The
+    /// module has no filters to remove.
+    @Test func repeatedRemovalDoesNoHarm() async throws {
         try await withPair { (pair: Pair) async throws in
             let watch = try await pair.client.watchName(Echo.name) { _, _ in }
             for _ in 0..<2 { try await pair.client.unwatchName(watch) }
@@ -139,9 +149,10 @@ extension TrapTests {
         }
     }
 
-    // Errors of libdbus do not leave the module; each of its calls has one of its own.
-    @Test("28: an error that is set already (abort)")
-    func errorUsedTwice() async throws {
+    /// Row 28: an error that is already set (abort).
+    ///
+    /// The errors of libdbus stay inside the module, and each call of libdbus gets a new error.
+    @Test func everyFailedOpenHasItsOwnError() async throws {
         try await withPair { (pair: Pair) async throws in
             for _ in 0..<2 {
                 for address in ["nonsense", "unix:path=/nonexistent"] {
@@ -155,9 +166,10 @@ extension TrapTests {
         }
     }
 
-    // As row 0: a match rule is made of names and of `String`.
-    @Test("29: a match rule that is no UTF-8 (abort)")
-    func matchRuleInvalidUTF8() async throws {
+    /// Row 29: a match rule that is not UTF-8 (abort).
+    ///
+    /// A match rule consists of names and of `String` values, as in row 0.
+    @Test func matchRuleWithReplacedBytesMatches() async throws {
         try await withPair { (pair: Pair) async throws in
             let repaired = String(decoding: [0x61, 0xFF], as: UTF8.self)
             let rule = MatchRule(arguments: [0: repaired])
@@ -167,10 +179,11 @@ extension TrapTests {
         }
     }
 
-    // `MatchRule` has no place for a key of one's own, and its values are quoted. What the bus refuses all the same is an
-    // error, and nothing of it stays.
-    @Test("30: a match rule with an unknown key (an error, or nothing at all)")
-    func matchRuleRefused() async throws {
+    /// Row 30: a match rule with an unknown key (an error, or no effect).
+    ///
+    /// `MatchRule` cannot hold unknown keys and quotes its values. A rule that the bus still refuses is an error and
+    /// leaves no trace.
+    @Test func refusedMatchRuleIsAnError() async throws {
         try await withPair { (pair: Pair) async throws in
             let long = MatchRule(arguments: [0: String(repeating: "x", count: 2000)])
             let wrong = MatchRule(arguments: [64: "x"])

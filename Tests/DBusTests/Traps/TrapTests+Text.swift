@@ -3,34 +3,37 @@ import Testing
 
 @testable import DBus
 
-// Rows 0 to 18: strings, names and paths.
+// Rows 0 to 18 except 15, and rows 54 and 55: strings, names and paths.
 extension TrapTests {
-    // No `String` holds invalid UTF-8: what is made from such bytes has replacement characters in their place.
+    /// Row 0: a string that is not UTF-8 (abort).
+    ///
+    /// A `String` never holds invalid UTF-8. A string from invalid bytes has replacement characters instead.
     @Test(
-        "0: a string that is no UTF-8 (abort)",
         arguments: [[0xFF], [0x61, 0xC3], [0xC0, 0x80], [0xF5, 0x80, 0x80, 0x80]]
     )
-    func invalidUTF8(_ bytes: [UInt8]) throws {
+    func invalidUTF8IsReplaced(_ bytes: [UInt8]) throws {
         #expect(String(validating: bytes, as: UTF8.self) == nil)
         let repaired = String(decoding: bytes, as: UTF8.self)
         #expect(try roundTrip(repaired) == repaired)
     }
 
-    // No `String` holds half of a surrogate pair either.
-    @Test("1: a surrogate in a string (abort)", arguments: [[0xED, 0xA0, 0x80], [0xED, 0xBF, 0xBF]])
-    func surrogate(_ bytes: [UInt8]) throws {
+    /// Row 1: a surrogate in a string (abort).
+    ///
+    /// A `String` never holds half of a surrogate pair.
+    @Test(arguments: [[0xED, 0xA0, 0x80], [0xED, 0xBF, 0xBF]])
+    func surrogateIsReplaced(_ bytes: [UInt8]) throws {
         #expect(String(validating: bytes, as: UTF8.self) == nil)
         let repaired = String(decoding: bytes, as: UTF8.self)
         #expect(try roundTrip(repaired) == repaired)
     }
 
-    @Test("2: characters that are none, and the last one (accepted)")
-    func noncharacters() throws {
+    /// Row 2: noncharacters, and the last code point (accepted).
+    @Test func noncharactersAreKept() throws {
         #expect(try roundTrip("\u{FFFE}\u{FFFF}\u{10FFFF}") == "\u{FFFE}\u{FFFF}\u{10FFFF}")
     }
 
-    @Test("3: a NUL in a string (the rest is lost without a word)")
-    func nulInString() async throws {
+    /// Row 3: a NUL in a string (the rest is silently lost).
+    @Test func nulInAStringIsRefused() async throws {
         #expect(refusal(of: "ab\0cd") == .nulInString)
         #expect(refusal(of: Value.variant(.string("\0"))) == .nulInString)
         #expect(refusal(of: ["\0": true]) == .nulInString)
@@ -45,21 +48,26 @@ extension TrapTests {
         }
     }
 
-    // A value of type `o` is made from an `ObjectPath`, and nothing else.
-    @Test("4, 5: an object path that is none, as a value (abort)", arguments: ["/a/", "nope", "", "//", "/a//b", "/é"])
-    func objectPathAsValue(_ text: String) {
+    /// Rows 4 and 5: an invalid object path as a value (abort).
+    ///
+    /// Only an `ObjectPath` makes a value of type `o`.
+    @Test(arguments: ["/a/", "nope", "", "//", "/a//b", "/é"])
+    func invalidObjectPathValueIsRefused(_ text: String) {
         #expect(ObjectPath(text) == nil)
     }
 
-    // A value of type `g` is made from a `Signature`, and nothing else.
-    @Test("6: a signature that is none, as a value (abort)", arguments: ["a", "(", "a{vs}", "z", "()"])
-    func signatureAsValue(_ text: String) {
+    /// Row 6: an invalid signature as a value (abort).
+    ///
+    /// Only a `Signature` makes a value of type `g`.
+    @Test(arguments: ["a", "(", "a{vs}", "z", "()"])
+    func invalidSignatureValueIsRefused(_ text: String) {
         #expect(Signature(text) == nil)
     }
 
-    // A boolean is a `Bool`, and a number is not taken for one.
-    @Test("7: a boolean that is neither 0 nor 1 (abort)")
-    func boolean() throws {
+    /// Row 7: a boolean that is neither 0 nor 1 (abort).
+    ///
+    /// A boolean is a `Bool`, and a number does not convert to a boolean.
+    @Test func invalidBooleanIsRefused() throws {
         #expect(try roundTrip(true) && !roundTrip(false))
         #expect(
             refusal(of: Liar<Bool> { (w) throws(MessageEncodingError) in try w.append(UInt32(2)) })
@@ -67,62 +75,71 @@ extension TrapTests {
         )
     }
 
-    // Calls and signals take `BusName`, `ObjectPath`, `InterfaceName` and `MemberName`, and no strings.
-    @Test("8: a destination that is none (abort)", arguments: ["nodot", "", "a..b", ".a", "a.1b", "a.b/", "é.a"])
-    func destination(_ text: String) {
+    /// Row 8: an invalid destination (abort).
+    ///
+    /// Calls and signals take `BusName`, `ObjectPath`, `InterfaceName` and `MemberName`, and no strings.
+    @Test(arguments: ["nodot", "", "a..b", ".a", "a.1b", "a.b/", "é.a"])
+    func invalidDestinationIsRefused(_ text: String) {
         #expect(BusName(text) == nil)
     }
 
-    @Test("9: the path of a call or a signal that is none (abort)", arguments: ["", "a", "/a/", "/a-b"])
-    func path(_ text: String) {
+    /// Row 9: an invalid path of a call or a signal (abort).
+    @Test(arguments: ["", "a", "/a/", "/a-b"])
+    func invalidPathIsRefused(_ text: String) {
         #expect(ObjectPath(text) == nil)
     }
 
-    @Test("10: an interface without a dot (abort)", arguments: ["nodot", "", "a.", "a.1b", "a.b-c"])
-    func interface(_ text: String) {
+    /// Row 10: an interface without a dot (abort).
+    @Test(arguments: ["nodot", "", "a.", "a.1b", "a.b-c"])
+    func interfaceWithoutADotIsRefused(_ text: String) {
         #expect(InterfaceName(text) == nil)
     }
 
-    @Test("11: a hyphen in a member's name (abort)", arguments: ["c-d", "c.d", "1c", ""])
-    func member(_ text: String) {
+    /// Row 11: a hyphen in a member name (abort).
+    @Test(arguments: ["c-d", "c.d", "1c", ""])
+    func hyphenInAMemberNameIsRefused(_ text: String) {
         #expect(MemberName(text) == nil)
     }
 
-    @Test("12: a member's name that is not ASCII (abort)", arguments: ["é", "C\u{0301}", "Ｃ"])
-    func memberBeyondASCII(_ text: String) {
+    /// Row 12: a member name that is not ASCII (abort).
+    @Test(arguments: ["é", "C\u{0301}", "Ｃ"])
+    func memberNameBeyondASCIIIsRefused(_ text: String) {
         #expect(MemberName(text) == nil)
     }
 
-    // `RemoteError` takes an `ErrorName`.
-    @Test("13: an error's name that is none (abort)", arguments: ["nodot", "", "a.b-c", "a.1"])
-    func errorName(_ text: String) {
+    /// Row 13: an invalid error name (abort).
+    ///
+    /// `RemoteError` takes an `ErrorName`.
+    @Test(arguments: ["nodot", "", "a.b-c", "a.1"])
+    func invalidErrorNameIsRefused(_ text: String) {
         #expect(ErrorName(text) == nil)
     }
 
-    // An error is told whatever is in its text: a NUL becomes a space.
+    /// Row 14: an error text that is not UTF-8 (abort).
+    ///
+    /// Every text of an error is sent. A NUL becomes a space.
     @Test(
-        "14: an error's text that is no UTF-8 (abort)",
         arguments: [("a\0b", "a b"), ("", ""), (String(decoding: [0x61, 0xFF], as: UTF8.self), "a\u{FFFD}")]
     )
-    func errorText(_ text: String, _ expected: String) throws {
+    func errorTextIsSentWithReplacements(_ text: String, _ expected: String) throws {
         let address = ReplyAddress(sender: ":1.1", serial: 5, isExpected: true)
         let message = try Message.error(to: address, RemoteError("a.b", text), limit: 4096)
         let result: Result<Empty, CallError> = Message.result(message.pointer)
         #expect(result == .failure(.remote(RemoteError("a.b", expected))))
     }
 
+    /// Rows 16, 54 and 55: a malformed name to request, release or ask the bus about (abort).
     @Test(
-        "16, 54, 55: a malformed name to request, release or ask the bus about (abort)",
         arguments: [
             "", ":", ":1", "org", "org.", "org..openurl", "a\0b.c", "a b.c", String(repeating: "a.", count: 200),
         ]
     )
-    func nameToRequest(_ text: String) {
+    func malformedBusNameIsRefused(_ text: String) {
         #expect(BusName(text) == nil)
     }
 
-    @Test("17, 18: asking for a unique name, and for the bus's own (an error)")
-    func reservedBusNames() async throws {
+    /// Rows 17 and 18: requests for a unique name and for the bus's own name (an error).
+    @Test func reservedBusNameCannotBeRequested() async throws {
         try await withPair { (pair: Pair) async throws in
             for name in [":1.1", .bus] as [BusName] {
                 do throws(CallError) {

@@ -3,7 +3,7 @@ import Glibc
 import OpenURLBus
 import Testing
 
-/// Desktop entries for the applications' directory, of which none may ever have a shell look at `canary`.
+/// Desktop entries for the applications' directory. No entry may make a shell evaluate the text that creates `canary`.
 extension HostileFile {
     static func entries(canary: String) -> [HostileFile] {
         placeholders({ "hostile-\($0).desktop" }, directory: nil, limit: 1 << 20)
@@ -23,7 +23,7 @@ extension HostileFile {
         """
     }
 
-    /// An entry that claims the scheme `entry-` with the word.
+    /// Returns an entry that claims the scheme `entry-` with the word.
     private static func claim(
         _ word: String,
         _ exec: String,
@@ -40,7 +40,7 @@ extension HostileFile {
         claim(word, exec, "", problem, outcome)
     }
 
-    /// Commands that are right and would leave a canary behind if a shell ever saw them.
+    /// Returns valid commands that would create a canary if a shell evaluated them.
     private static func commands(_ canary: String) -> [HostileFile] {
         func runs(_ word: String, _ exec: String) -> HostileFile { claim(word, exec, nil, .opened) }
         return [
@@ -209,7 +209,7 @@ extension HostileFile {
         ]
     }
 
-    /// An entry of which the end has not been written yet: it is right up to there, or it is not.
+    /// The starts of an entry that is still being written. Each start is either valid or has a diagnostic.
     private static let halfEntries: [HostileFile] = {
         let whole = Array(contents("entry-half", "true %u").utf8)
         let noLine = "is neither a comment nor a group nor a key with its value"
@@ -224,7 +224,7 @@ extension HostileFile {
         return cuts.map { bytes("hostile-half\($0).desktop", Array(whole.prefix($0)), $1) }
     }()
 
-    /// Names that are no names of entries, or those of others.
+    /// File names that are not names of entries, or that belong to other entries.
     private static let badNames: [HostileFile] = {
         func named(_ name: String, _ exec: String, _ problem: String?, _ keys: String = "") -> HostileFile {
             HostileFile(name: name, problem: problem) {
@@ -254,7 +254,8 @@ extension HostileFile {
                 close(descriptor)
             },
             link("hostile-here", to: ".", nil),
-            // The bus itself, which is no application; a name that nobody has; a name that is the router's.
+            // The entries name the bus itself, which is not an application, a name without an owner, and a name of the
+            // router.
             text("org.freedesktop.DBus.desktop", "\(bus)entry-bus;\n", nil).opening([
                 "entry-bus": .failed(.launchFailed)
             ]),

@@ -6,10 +6,10 @@ import Testing
 
 @testable import DBus
 
-// Rows 42 to 53: what a connection refuses, and its end.
+// Rows 42 to 53: refusals of a connection, and its end.
 extension TrapTests {
-    @Test("42: the path that libdbus keeps for itself (dropped)")
-    func reservedPath() async throws {
+    /// Row 42: the path that libdbus reserves for itself (dropped).
+    @Test func reservedPathIsRefused() async throws {
         let path: ObjectPath = "/org/freedesktop/DBus/Local"
         try await withPair { (pair: Pair) async throws in
             await #expect(throws: CallError.notSent(.reservedName(path.rawValue))) {
@@ -22,8 +22,8 @@ extension TrapTests {
         }
     }
 
-    @Test("43: the interface that libdbus keeps for itself (dropped)")
-    func reservedInterface() async throws {
+    /// Row 43: the interface that libdbus reserves for itself (dropped).
+    @Test func reservedInterfaceIsRefused() async throws {
         let interface: InterfaceName = "org.freedesktop.DBus.Local"
         try await withPair { (pair: Pair) async throws in
             await #expect(throws: CallError.notSent(.reservedName(interface.rawValue))) {
@@ -36,8 +36,8 @@ extension TrapTests {
         }
     }
 
-    @Test("44: a call on a connection that has ended (sent, as it seems, and never answered)")
-    func callAfterTheEnd() async throws {
+    /// Row 44: a call on an ended connection (seems to be sent, and is never answered).
+    @Test func callOnAnEndedConnectionFails() async throws {
         try await withPair { (pair: Pair) async throws in
             let blocking = try BlockingConnection(.address(pair.bus.address))
             await pair.client.close()
@@ -56,9 +56,10 @@ extension TrapTests {
         }
     }
 
-    // As row 7: an array of booleans is a `[Bool]`.
-    @Test("46: an array of booleans that are neither 0 nor 1 (abort)")
-    func booleans() throws {
+    /// Row 46: an array of booleans that are neither 0 nor 1 (abort).
+    ///
+    /// The type of an array of booleans is `[Bool]`, as in row 7.
+    @Test func invalidBooleanInAnArrayIsRefused() throws {
         #expect(try roundTrip([true, false, true]) == [true, false, true])
         let liar = Liar<[Bool]> { (w) throws(MessageEncodingError) in
             try w.appendArray(of: "b") { (w) throws(MessageEncodingError) in try w.append(UInt32(2)) }
@@ -66,9 +67,10 @@ extension TrapTests {
         #expect(refusal(of: liar) == .inconsistentValue)
     }
 
-    // Serials are the module's own, and nobody else sets one.
-    @Test("47: the serial 0 (accepted)")
-    func serials() async throws {
+    /// Row 47: the serial 0 (accepted).
+    ///
+    /// The module chooses every serial; a program cannot set one.
+    @Test func serialsAreUniqueAndNotZero() async throws {
         try await withPair { (pair: Pair) async throws in
             let listener = try #require(dbus_connection_open_private(pair.bus.address, nil))
             defer {
@@ -97,8 +99,8 @@ extension TrapTests {
         }
     }
 
-    @Test("48: a descriptor that is none (refused)")
-    func descriptor() async throws {
+    /// Row 48: an invalid descriptor (refused).
+    @Test func invalidDescriptorIsRefused() async throws {
         #expect(refusal(of: UnixFD(owning: -1)) == .descriptorNotPassed)
         try await withPair { (pair: Pair) async throws in
             await #expect(throws: CallError.notSent(.descriptorNotPassed)) {
@@ -108,17 +110,18 @@ extension TrapTests {
         }
     }
 
-    // Whoever opens a container closes it: what goes in is written by a closure, and the writer of the container cannot
-    // leave it. The nearest is a closure that fails in the middle, which gives the container up, once.
-    @Test("49: closing a container twice (abort)")
-    func containerClosedTwice() throws {
+    /// Row 49: a container that is closed twice (abort).
+    ///
+    /// A closure writes the contents of a container, and the module closes the container after the closure. The closest
+    /// test is a closure that fails in the middle, which abandons the container once.
+    @Test func containerThatFailsInTheMiddleIsRefused() throws {
         #expect(refusal(of: [["a"], ["b\0"]]) == .nulInString)
         #expect(refusal(of: ["a": Value.structure([.array(["b", "c\0"], of: "s")])]) == .nulInString)
         #expect(try roundTrip([["a"], ["b"]]) == [["a"], ["b"]])
     }
 
-    @Test("50: a container that is not closed, or not filled (dropped)")
-    func containerNotClosed() {
+    /// Row 50: a container that is not closed or not filled (dropped).
+    @Test func incompleteContainerIsRefused() {
         #expect(refusal(of: Liar<String> { _ in }) == .inconsistentValue)
         #expect(
             refusal(of: Liar<Value> { (w) throws(MessageEncodingError) in try w.appendVariant(of: "s") { _ in } })
@@ -133,7 +136,8 @@ extension TrapTests {
                 }
             ) == .inconsistentValue
         )
-        // Whoever catches the refusal and goes on does not get it sent without: `WriterTests` has more of these.
+        // A program that catches the refusal and continues cannot send the rest of the message. `WriterTests` has more
+        // such cases.
         let careless = Liar<[String]> { (w) throws(MessageEncodingError) in
             do throws(MessageEncodingError) {
                 try w.appendArray(of: "s") { (w) throws(MessageEncodingError) in try w.append("b\0") }
@@ -142,9 +146,9 @@ extension TrapTests {
         #expect(refusal(of: careless) == .nulInString)
     }
 
-    @Test("51: a bus that goes away (the process ends)")
-    func endOfTheBus() async {
-        // In a child, which says by its status that it lives.
+    /// Row 51: the end of the bus (the process ends).
+    @Test func processSurvivesTheEndOfTheBus() async {
+        // The child process proves with its exit status that it survived.
         await #expect(processExitsWith: .exitCode(51)) {
             try await withPair { (pair: Pair) async throws in
                 let blocking = try BlockingConnection(.address(pair.bus.address))
@@ -157,8 +161,8 @@ extension TrapTests {
         }
     }
 
-    @Test("52: names of more than 255 bytes (abort)")
-    func longNames() {
+    /// Row 52: names of more than 255 bytes (abort).
+    @Test func tooLongNamesAreRefused() {
         let element = String(repeating: "a", count: 254)
         #expect(MemberName(element + "a") != nil && MemberName(element + "aa") == nil)
         #expect(BusName("a." + element.dropLast()) != nil && BusName("a." + element) == nil)
@@ -166,10 +170,11 @@ extension TrapTests {
         #expect(ErrorName("a." + element.dropLast()) != nil && ErrorName("a." + element) == nil)
     }
 
-    // An interface is always given. Without a destination a call goes to whoever is at the other end of the socket; the bus
-    // answers there what every program does, and nothing of its own.
-    @Test("53: a call without destination (accepted)")
-    func noDestination() async throws {
+    /// Row 53: a call without a destination (accepted).
+    ///
+    /// A call always names an interface. A call without a destination goes to the other end of the socket. There the
+    /// bus answers the standard methods of every peer, but not its own methods.
+    @Test func callWithoutADestinationReachesTheOtherEnd() async throws {
         let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
         let identify = Method<Empty, String>(BusDriver.interface, "GetId")
         try await withPair { (pair: Pair) async throws in

@@ -1,6 +1,6 @@
 import OpenURLBus
 
-/// Property lists that are damaged, half-written or meant to wear out what reads them.
+/// Property lists that are damaged, half-written or built to exhaust their reader.
 extension HostileFile {
     static let propertyLists = xmlLists + halfXMLLists + binaryLists + halfBinaryLists
 
@@ -70,7 +70,7 @@ extension HostileFile {
         ]
     }()
 
-    /// A manifest of which the end has not been written yet.
+    /// The starts of a manifest that is still being written.
     private static let halfXMLLists: [HostileFile] = {
         let whole = xml(dictionary("xml-half", schemes("half-xml")))
         return (1...20).map { number in
@@ -83,7 +83,7 @@ extension HostileFile {
 
     private static func damaged(_ what: String) -> String { "is a damaged binary property list: \(what)" }
 
-    /// A binary property list of objects that refer to each other by numbers of one byte.
+    /// Encodes a binary property list of objects that refer to each other by one-byte numbers.
     private static func binary(
         _ objects: [[UInt8]],
         top: UInt8 = 0,
@@ -116,7 +116,7 @@ extension HostileFile {
         func list(_ word: String, _ contents: [UInt8], _ problem: String) -> HostileFile {
             bytes(file("binary-\(word)"), contents, problem)
         }
-        /// The identifier is this object.
+        /// Returns a list whose bundle identifier is this object.
         func identified(_ word: String, _ object: [UInt8], _ problem: String) -> HostileFile {
             list(word, binary([[0xD1, 1, 2], string("CFBundleIdentifier"), object]), problem)
         }

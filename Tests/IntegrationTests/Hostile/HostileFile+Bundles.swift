@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import OpenURLBus
 
-/// Bundles for the handlers' directory: directories that hold more, or less, than they should.
+/// Bundles for the handlers' directory: directories with missing, extra or hostile contents.
 extension HostileFile {
     static func bundles(canary: String) -> [HostileFile] {
         func bundle(_ word: String) -> String { "Hostile\(word).app" }
         func info(_ word: String) -> String { "\(bundle(word))/Info.plist" }
-        /// A bundle with a manifest that is all right.
+        /// Returns a bundle with a valid manifest.
         func program(
             _ word: String,
             _ executable: String,
@@ -60,7 +60,7 @@ extension HostileFile {
             program("plain", "run", nil) { bundle in
                 try Data("#!/bin/sh\ntouch \(canary)\n".utf8).write(to: bundle.appending(path: "run"))
             },
-            // Nobody may guess that this is meant for a shell.
+            // The router must not guess that a shell should run this file.
             program("guess", "run", nil) { bundle in
                 let file = bundle.appending(path: "run")
                 try Data("touch \(canary)\n".utf8).write(to: file)

@@ -3,8 +3,8 @@ import OpenURLBus
 import Programs
 
 extension Opener {
-    /// The milliseconds of so many opens at once, with a handler that does not run: it has to be one process that gets all
-    /// of them in order.
+    /// Returns the milliseconds for `count` opens at once with a handler that does not run yet. A single process must
+    /// receive all URLs in order.
     func burst(_ count: Int, log: String) async throws -> Double {
         unlink(log)
         let start = ContinuousClock.now

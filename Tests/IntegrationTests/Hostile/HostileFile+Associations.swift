@@ -1,8 +1,8 @@
 import Foundation
 
-/// Files that say which application opens what, each in one of the places where the router looks for them.
+/// Association files, which name the application of each type, in each place where the router looks for them.
 extension HostileFile {
-    /// Associations that lead out of every directory, to themselves and to nothing; of the user.
+    /// The user's associations. They lead out of every directory, to themselves and to missing files.
     static let userAssociations = text(
         "mimeapps.list",
         """
@@ -33,7 +33,7 @@ extension HostileFile {
         """
     )
 
-    /// Those beside the user's entries.
+    /// Association files beside the user's entries.
     static let localAssociations = [
         link("mimeapps.list", to: "mimeapps.list", "is part of a cycle of links"),
         bytes(
@@ -43,13 +43,13 @@ extension HostileFile {
         ),
     ]
 
-    /// Those beside the system's entries.
+    /// Association files beside the system's entries.
     static let systemAssociations = [
         sparse("mimeapps.list", "is larger than 16777216 bytes"),
         link("defaults.list", to: "/dev/zero", "is a device, not a file"),
     ]
 
-    /// What can stand in the place of the cache of MIME types.
+    /// Files and directories in place of the cache of MIME types.
     static let caches = [
         link("mimeinfo.cache", to: "mimeinfo.cache", "is part of a cycle of links"),
         link("mimeinfo.cache", to: "/dev/zero", "is a device, not a file"),

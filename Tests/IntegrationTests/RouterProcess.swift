@@ -5,22 +5,23 @@ import PrivateBus
 import Reactor
 import Testing
 
-/// A router on a bus of a test's own, with handlers made for the test.
-final class Router: Sendable {
+/// A real router process on a private bus, with handlers made for the test.
+final class RouterProcess: Sendable {
     let bus: PrivateBus
     let connection: Connection
     private let process: Process
 
-    /// The directory that the products are built into.
+    /// The directory of the built products.
     static let products = Bundle.module.bundleURL.deletingLastPathComponent()
 
     var pid: Int32 { process.processIdentifier }
 
-    /// Starts the router, once the handlers are in the user's directory.
+    /// Writes the manifests of the handlers to the user's directory and starts the router.
     ///
-    /// - Parameter handlers: bundle identifiers with the arguments of the test handler; each claims the scheme that is the
-    ///   last element of its identifier.
-    /// - Parameter wrapper: a program, by its path, that runs the router, with the arguments before the router's own path.
+    /// - Parameter handlers: The bundle identifiers with the arguments of the test handler. Each handler claims the
+    ///   scheme that is the last element of its identifier.
+    /// - Parameter wrapper: A program, by its path, that runs the router, and the arguments before the router's own
+    ///   path.
     init(_ handlers: [String: [String]] = [:], wrapper: [String] = [], prepare: (URL) throws -> Void = { _ in })
         async throws
     {
@@ -38,7 +39,7 @@ final class Router: Sendable {
         process.executableURL = URL(filePath: command[0])
         process.arguments = Array(command.dropFirst())
         process.environment = bus.environment
-        // Handlers inherit it, and none may keep the test's own output open.
+        // Handlers inherit this file as their standard error. They must not keep the test's own output open.
         let log = bus.directory.appending(path: "openurld.log")
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         let errors = try FileHandle(forWritingTo: log)
@@ -75,14 +76,14 @@ final class Router: Sendable {
 
     private static func log(of id: String, in directory: URL) -> URL { directory.appending(path: "\(id).log") }
 
-    /// What has happened to a handler so far.
+    /// Returns the events of a handler so far.
     func log(of id: String) throws -> [String] {
         let url = Self.log(of: id, in: bus.directory)
         guard FileManager.default.fileExists(atPath: url.path) else { return [] }
         return try String(contentsOf: url, encoding: .utf8).split(separator: "\n").map(String.init)
     }
 
-    /// Does something and returns when the name has an owner.
+    /// Runs `body` and returns when the name has an owner.
     static func waitForOwner(
         of name: BusName,
         on connection: Connection,
@@ -105,7 +106,7 @@ final class Router: Sendable {
         )
     }
 
-    /// The error that a URL ends with.
+    /// Opens a URL and returns the error of the outcome.
     func failure(_ url: String, _ options: OpenOptions = OpenOptions()) async throws -> OpenURLError {
         do {
             let result = try await open(url, options)
@@ -117,12 +118,12 @@ final class Router: Sendable {
         }
     }
 
-    /// Ends the bus, and with it the router and every handler.
+    /// Ends the bus, and with the bus the router and every handler.
     func stop() {
         bus.stop()
     }
 
-    /// Ends the router in order and returns its exit status.
+    /// Asks the router to terminate and returns its exit status.
     func terminate() async -> Int32 {
         await withCheckedContinuation { continuation in
             process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }

@@ -2,14 +2,14 @@ import Testing
 
 @testable import DBus
 
-/// Reads a string where it promises an array.
+/// A value with the signature of an array that reads a string.
 private struct StringInsteadOfArray: DBusType {
     static var signature: Signature { "as" }
     init(from reader: inout MessageReader) throws(MessageDecodingError) { _ = try reader.readString() }
     func write(to writer: inout MessageWriter) throws(MessageEncodingError) {}
 }
 
-/// Reads an array where it promises a string.
+/// A value with the signature of a string that reads an array.
 private struct ArrayInsteadOfString: DBusType {
     static var signature: Signature { "s" }
     init(from reader: inout MessageReader) throws(MessageDecodingError) {
@@ -18,7 +18,7 @@ private struct ArrayInsteadOfString: DBusType {
     func write(to writer: inout MessageWriter) throws(MessageEncodingError) {}
 }
 
-/// Reads a body of one type as another, past no check but the signature's.
+/// Reads a body of one type as another type. The only check on the way is the comparison of signatures.
 private func read<Body: MessageBody, Content: MessageBody>(_ body: Body, as: Content.Type) throws -> Content {
     let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: 4096)
     return try Message.body(message.pointer, limit: .max)
@@ -26,38 +26,40 @@ private func read<Body: MessageBody, Content: MessageBody>(_ body: Body, as: Con
 
 // Rows 31 to 41: types, depth and size.
 extension TrapTests {
-    @Test("31: going into an empty array (accepted)")
-    func emptyArray() throws {
+    /// Row 31: entering an empty array (accepted).
+    @Test func emptyArrayIsRead() throws {
         #expect(try roundTrip([String]()) == [])
         #expect(try roundTrip([String: [Value]]()) == [:])
         let empty = Value.structure([.array([], of: "a{sv}"), .dictionary([:], key: "s", value: "v")])
         #expect(try roundTrip(empty) == empty)
     }
 
-    @Test("32: reading a container as a basic value (abort)")
-    func containerReadAsBasic() {
+    /// Row 32: a container that is read as a basic value (abort).
+    @Test func containerIsNotReadAsABasicValue() {
         #expect(throws: MessageDecodingError.wrongType(expected: "s", found: "as")) { try read(["a"], as: String.self) }
         #expect(throws: MessageDecodingError.wrongType(expected: "s", found: "a")) {
             try read(["a"], as: StringInsteadOfArray.self)
         }
     }
 
-    @Test("33: asking what is not an array for its elements (abort)")
-    func basicReadAsArray() {
+    /// Row 33: a basic value that is read as an array (abort).
+    @Test func basicValueIsNotReadAsAnArray() {
         #expect(throws: MessageDecodingError.wrongType(expected: "as", found: "s")) { try read("a", as: [String].self) }
         #expect(throws: MessageDecodingError.wrongType(expected: Signature(trusted: "a"), found: "s")) {
             try read("a", as: ArrayInsteadOfString.self)
         }
     }
 
-    // The module has a table of its own.
-    @Test("34: asking about a type code that is none (abort)", arguments: ["Q", "aQ", "a{Qs}", "(Q)", "\u{0}", "é"])
-    func unknownTypeCode(_ text: String) {
+    /// Row 34: a question about an invalid type code (abort).
+    ///
+    /// The module has its own table of type codes.
+    @Test(arguments: ["Q", "aQ", "a{Qs}", "(Q)", "\u{0}", "é"])
+    func unknownTypeCodeIsRefused(_ text: String) {
         #expect(Signature(text) == nil)
     }
 
-    @Test("35: another type than the container's (abort)")
-    func wrongElement() {
+    /// Row 35: an element of another type than its container declares (abort).
+    @Test func elementOfAnotherTypeIsRefused() {
         #expect(refusal(of: Value.array([.string("a"), .byte(1)], of: "s")) == .inconsistentValue)
         #expect(
             refusal(of: Liar<String> { (w) throws(MessageEncodingError) in try w.append(UInt8(1)) })
@@ -87,8 +89,8 @@ extension TrapTests {
         )
     }
 
-    @Test("36: a variant, or an element, of two types (accepted, and no message)")
-    func twoTypesInOne() {
+    /// Row 36: a variant or an element of two types (accepted, but not a valid message).
+    @Test func variantOfTwoTypesIsRefused() {
         for signature in ["ss", ""] as [Signature] {
             let liar = Liar<Value> { (w) throws(MessageEncodingError) in try w.appendVariant(of: signature) { _ in } }
             #expect(refusal(of: liar) == .inconsistentValue)
@@ -99,8 +101,8 @@ extension TrapTests {
         #expect(refusal(of: ["a": [Value]()]) == nil)
     }
 
-    @Test("37: arrays in arrays, more than 32 (abort)")
-    func nestedArrays() {
+    /// Row 37: more than 32 nested arrays (abort).
+    @Test func moreThan32NestedArraysAreRefused() {
         func nested(_ depth: Int) -> Value {
             (0..<depth).reduce(Value.byte(0)) { inner, _ in .array([inner], of: inner.signature) }
         }
@@ -110,9 +112,9 @@ extension TrapTests {
         #expect(refusal(of: nested(33)) == .inconsistentValue)
     }
 
-    @Test("38: 70 variants in each other (dropped)")
-    func nestedVariants() async throws {
-        // A value in that many variants, of which the body's is the outermost.
+    /// Row 38: 70 nested variants (dropped).
+    @Test func tooDeeplyNestedVariantsAreRefused() async throws {
+        // Returns a value inside `depth` variants. The outermost variant belongs to the body.
         func nested(_ depth: Int) -> Value {
             (1..<depth).reduce(Value.byte(7)) { inner, _ in .variant(inner) }
         }
@@ -122,14 +124,15 @@ extension TrapTests {
             await #expect(throws: CallError.notSent(.tooDeep)) {
                 try await pair.client.call(Echo.values, on: Echo.object, [nested(70)])
             }
-            // The array is one more.
+            // The array adds one level.
             #expect(try await pair.client.call(Echo.values, on: Echo.object, [nested(62)]) == [nested(62)])
         }
     }
 
-    // No limit can be set above what D-Bus allows in one array, and it holds for the message as a whole.
-    @Test("39: more than 64 MiB at once in an array (abort)")
-    func arrayTooLarge() {
+    /// Row 39: more than 64 MiB at once in an array (abort).
+    ///
+    /// A limit above the D-Bus maximum of one array has no effect. The limit holds for the message as a whole.
+    @Test func tooLargeArrayIsRefused() {
         var limits = ConnectionLimits()
         limits.messageBytes = .max
         #expect(limits.messageBytes == 64 << 20)
@@ -138,16 +141,16 @@ extension TrapTests {
         #expect(refusal(of: Array(repeating: UInt64(0), count: 131_072), limit: 1 << 20) == .tooLarge(limit: 1 << 20))
     }
 
-    @Test("40: more than 64 MiB bit by bit in an array (dropped)")
-    func arrayGrowsTooLarge() throws {
+    /// Row 40: more than 64 MiB in small steps in an array (dropped).
+    @Test func arrayThatGrowsTooLargeIsRefused() throws {
         let text = String(repeating: "x", count: 1 << 20)
         #expect(refusal(of: [text, text], limit: 2 << 20) == .tooLarge(limit: 2 << 20))
         #expect(refusal(of: [text, text].map(Value.string), limit: 2 << 20) == .tooLarge(limit: 2 << 20))
         #expect(try roundTrip([text], limit: 2 << 20) == [text])
     }
 
-    @Test("41: a message of more than 128 MiB (dropped)")
-    func messageTooLarge() async throws {
+    /// Row 41: a message of more than 128 MiB (dropped).
+    @Test func tooLargeMessageIsRefused() async throws {
         let text = String(repeating: String(repeating: "x", count: 1 << 20), count: 130)
         #expect(refusal(of: text, limit: ConnectionLimits.largestMessage) == .tooLarge(limit: 64 << 20))
         try await withPair { (pair: Pair) async throws in

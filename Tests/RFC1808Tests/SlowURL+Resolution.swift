@@ -1,5 +1,5 @@
 extension SlowURL {
-    /// RFC 1808 section 4.
+    /// Resolves the URL by RFC 1808 section 4.
     func resolved1808(against base: SlowURL) -> String {
         if scheme != nil { return text }
         var result = self
@@ -22,7 +22,7 @@ extension SlowURL {
         return result.text(wasMerged: wasMerged)
     }
 
-    /// RFC 3986 section 5.2.
+    /// Resolves the URL by RFC 3986 section 5.2.
     func resolved3986(against base: SlowURL) -> String {
         if opaquePart != nil { return text }
         var result = self
@@ -63,7 +63,7 @@ extension SlowURL {
         return directory + (own ?? path)
     }
 
-    /// Step 6 of RFC 1808 section 4, to the letter; the initial slash is not part of the path.
+    /// Removes dot segments by the literal rules of step 6 in RFC 1808 section 4. The path excludes its initial slash.
     private static func removeDots1808(_ path: String) -> String {
         let root = path.hasPrefix("/") ? "/" : ""
         var segments = path.dropFirst(root.count).split(separator: "/", omittingEmptySubsequences: false).map(
@@ -85,7 +85,8 @@ extension SlowURL {
         return root + segments.joined(separator: "/")
     }
 
-    /// RFC 3986 section 5.2.4, to the letter for an absolute path; one without a root is given one for the time.
+    /// Removes dot segments by the literal rules of RFC 3986 section 5.2.4. A path without an initial slash gets one
+    /// during the removal.
     private static func removeDots3986(_ path: String) -> String {
         guard !path.isEmpty else { return path }
         guard path.hasPrefix("/") else { return String(removeDots3986("/" + path).dropFirst()) }

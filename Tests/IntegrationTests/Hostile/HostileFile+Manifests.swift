@@ -11,7 +11,7 @@ extension HostileFile {
         Array("<?xml version=\"1.0\"?>\n<plist version=\"1.0\">\(body)</plist>".utf8)
     }
 
-    /// The keys of a handler that would be all right.
+    /// Returns the keys of a valid handler.
     static func dictionary(_ word: String, _ keys: String, executable: String = "/bin/true") -> String {
         "<dict><key>CFBundleIdentifier</key><string>\(id(word))</string>"
             + "<key>CFBundleExecutable</key><string>\(executable)</string>\(keys)</dict>"
@@ -131,7 +131,7 @@ extension HostileFile {
         ]
     }()
 
-    /// Names that belong to somebody else on the bus.
+    /// Bus names that belong to other programs.
     private static let foreignIdentifiers = ["org.freedesktop.DBus", "org.openurl.Router1"].map { identifier in
         let scheme = "foreign-\(identifier.split(separator: ".").last ?? "")"
         return text(
@@ -142,7 +142,7 @@ extension HostileFile {
         ).opening([scheme: .failed(.noHandler)])
     }
 
-    /// Programs that are none, and arguments that a shell would act on.
+    /// Returns executables that cannot run, and arguments with a meaning for a shell.
     private static func badPrograms(_ canary: String) -> [HostileFile] {
         func refused(_ word: String, _ executable: String, _ reason: String) -> HostileFile {
             bytes(
@@ -184,7 +184,7 @@ extension HostileFile {
         ]
     }
 
-    /// Each key with each type that it cannot have.
+    /// Each key with each type that the key must not have.
     private static let wrongTypes: [HostileFile] = {
         let values = [
             "a string": "<string>x.y</string>", "an integer": "<integer>7</integer>",
