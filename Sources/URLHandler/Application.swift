@@ -49,7 +49,7 @@ public final class Application {
 
     /// Opens a URL, launching or coming to the foreground first where the state asks for it ("Handling URL Requests").
     ///
-    /// - Throws: ``OpenURLError`` with the code `launchVetoed` or `declined`.
+    /// - Throws: `OpenURLError` with the code `launchVetoed` or `declined`.
     func open(_ url: GenericURL, _ context: OpenContext) async throws(OpenURLError) -> OpenAnswer {
         let (outcome, trace) = await handle(url, context)
         return OpenAnswer(isHandled: true, reply: try outcome.get(), trace: trace)

@@ -34,7 +34,7 @@ package final class Progress: Sendable {
 
 /// What came of one sequence.
 struct SequenceResult {
-    /// When the router accepted what led to it, in microseconds of ``TracePhase/now``.
+    /// When the router accepted what led to it, in microseconds of `TracePhase.now`.
     let start: UInt64
     private(set) var trace: [TracePhase] = []
     /// The launch method that refused the URL, the first of them.

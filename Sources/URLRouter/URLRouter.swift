@@ -13,7 +13,7 @@ internal import SystemPackage
 ///
 /// A request belongs to the router from the moment it arrives: it goes on when its sender has gone. Requests for one
 /// handler are handed over in the order of their arrival, whoever sent them. Every request ends: with the handler's
-/// answer, or with one ``OpenURLError``, within its time limit.
+/// answer, or with one `OpenURLError`, within its time limit.
 ///
 /// The router runs on the event loop of its connection, so that between a message and its decision there is no change of
 /// thread and order is the order of arrival.
@@ -143,7 +143,7 @@ public actor URLRouter {
 
     /// Opens a URL for a caller and returns when the handler has said yes.
     ///
-    /// - Throws: ``OpenURLError``.
+    /// - Throws: `OpenURLError`.
     func open(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> OpenResult {
         var noHandler: OpenURLError?
         for candidate in [url] + options.fallback {

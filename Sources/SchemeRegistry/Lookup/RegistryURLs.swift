@@ -8,7 +8,7 @@ extension Registry {
         Scheme(of: url).flatMap { handler(for: $0, host: url.host.map(String.init)) }
     }
 
-    /// Every handler that could have a URL, as ``candidates(for:host:)`` gives them.
+    /// Every handler that could have a URL, as ``candidates(for:host:asking:)`` gives them.
     public func candidates(for url: GenericURL) -> [Candidate] {
         Scheme(of: url).map { candidates(for: $0, host: url.host.map(String.init)) } ?? []
     }

@@ -31,7 +31,7 @@ indirect enum PropertyListValue: Sendable, Hashable {
         }
     }
 
-    /// Reads an XML or a binary property list that stays within the limits of ``PropertyListGuard``.
+    /// Reads an XML or a binary property list that stays within the limits of ``PropertyListLimits``.
     init(bytes: [UInt8]) throws(PropertyListError) {
         if bytes.starts(with: BinaryPropertyListGuard.magic) {
             try BinaryPropertyListGuard(bytes).check()

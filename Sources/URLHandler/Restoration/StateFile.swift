@@ -14,7 +14,7 @@ internal import SystemPackage
     func save(_ state: SavedState?)
 }
 
-/// The file ``RestorationFile`` of one handler. What goes wrong with it is told on standard error and stops nothing.
+/// The file `RestorationFile` of one handler. What goes wrong with it is told on standard error and stops nothing.
 final class StateFile: RestorableStateStore {
     private let path: String
     private let warn: (String) -> Void

@@ -6,7 +6,7 @@ internal import Synchronization
 /// What arrived for the main actor and waits for its turn: one event at a time, in the order of arrival.
 ///
 /// An event that finds the queue idle starts a task on the main actor, which ends when the queue is empty. There is no
-/// stream to wait on in between: waking from one costs a detour through another thread (see ``EventLoop``).
+/// stream to wait on in between: waking from one costs a detour through another thread (see `EventLoop`).
 final class EventQueue: Sendable {
     typealias Event = @MainActor @Sendable () async -> Void
 
@@ -34,7 +34,7 @@ final class EventQueue: Sendable {
 
     /// Runs `body` on the main actor when all events before it are done, and returns what it returns.
     ///
-    /// - Throws: what `body` throws; `limitsExceeded` when too much waits; ``HandlerInterface/ending`` when the handler is ending,
+    /// - Throws: what `body` throws; `limitsExceeded` when too much waits; `HandlerInterface.ending` when the handler is ending,
     ///   which tells the router that this process has not seen the URL.
     func run<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { result in

@@ -11,7 +11,7 @@ struct ApplicationRequest {
     var handover: Handover?
     /// How many openings led to this one.
     var hops: UInt32 = 0
-    /// When the router accepted it, in microseconds of ``TracePhase/now``.
+    /// When the router accepted it, in microseconds of `TracePhase.now`.
     let accepted = TracePhase.now
     /// How long the whole open may take.
     let timeout: Duration

@@ -10,7 +10,7 @@ internal import SchemeRegistry
 extension URLRouter {
     /// Stores a URL for its handler, and returns when it is on the disk.
     ///
-    /// - Throws: ``OpenURLError``: whatever can be told before a handler is asked, and `notQueued`.
+    /// - Throws: `OpenURLError`: whatever can be told before a handler is asked, and `notQueued`.
     func enqueue(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> OpenResult {
         let url = try parse(text)
         let claimant = try claimant(for: scheme(of: url), host: url.host.map(String.init), options)

@@ -7,7 +7,7 @@ internal import SchemeRegistry
 extension URLRouter {
     /// Decides as ``open(_:_:caller:)`` does, up to the point where something would be started or sent.
     ///
-    /// - Throws: ``OpenURLError`` for a malformed URL only; why a URL would not be opened is part of the explanation.
+    /// - Throws: `OpenURLError` for a malformed URL only; why a URL would not be opened is part of the explanation.
     func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
         let url = try parse(text)
         var explanation = Explanation(url: text)
@@ -33,7 +33,7 @@ extension URLRouter {
         return explanation
     }
 
-    /// - Throws: ``OpenURLError`` where the handler takes nothing from the sender; `nil` is one that is no handler.
+    /// - Throws: `OpenURLError` where the handler takes nothing from the sender; `nil` is one that is no handler.
     func checkSource(_ sender: BundleIdentifier?, mayOpen handler: Handler) throws(OpenURLError) {
         guard let allowed = handler.manifest.allowedSources else { return }
         guard let sender, allowed.contains(where: { $0.matches(sender) }) else {

@@ -9,7 +9,7 @@ final class OpenRequest {
     /// Requests in the order in which they arrived.
     let number: UInt64
     let purpose: Purpose
-    /// When the router accepted it, in microseconds of ``TracePhase/now``.
+    /// When the router accepted it, in microseconds of `TracePhase.now`.
     let accepted = TracePhase.now
     /// When the sender gets an answer at the latest.
     let deadline: ContinuousClock.Instant
