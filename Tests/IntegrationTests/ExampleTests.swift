@@ -55,6 +55,24 @@ import Testing
         return list.output
     }
 
+    // MARK: Hello
+
+    @Test func helloAnswersWithAGreeting() async throws {
+        let router = try await Router { directory in
+            let name = "com.example.hello.plist"
+            let manifest = try String(contentsOf: Self.root.appending(path: "examples/hello/\(name)"), encoding: .utf8)
+            let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+            try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+            try manifest.replacing("/usr/local/bin", with: Router.products.path)
+                .write(to: handlers.appending(path: name), atomically: true, encoding: .utf8)
+        }
+        defer { router.stop() }
+        #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!", "count": .uint32(1)])
+        #expect(try await router.open("hello:?name=Z%C3%BCrich").reply["greeting"] == "Hello, Zürich!")
+        let refusal = OpenURLError(.declined, "there is no name; write hello:?name=World")
+        #expect(try await router.failure("hello:") == refusal)
+    }
+
     // MARK: The to-do list
 
     @Test func theGuidesURLBecomesAToDo() async throws {
