@@ -77,6 +77,12 @@ let package = Package(
         ),
 
         // Examples: they build, run and are tested.
+        .executableTarget(
+            name: "hello",
+            dependencies: ["DBus", "RFC1808", "URLHandler"],
+            path: "examples/hello",
+            exclude: ["com.example.hello.plist"]
+        ),
         .target(
             name: "TodoList",
             dependencies: ["DBus", "RFC1808", "URLHandler"],
@@ -106,8 +112,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "requester", "testhandler",
-                "todolist",
+                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "hello", "openurl", "openurld", "requester",
+                "testhandler", "todolist",
             ],
             resources: [.copy("Handlers")]
         ),

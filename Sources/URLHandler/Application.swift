@@ -54,7 +54,7 @@ public final class Application {
     /// Opens a URL; launches the handler or brings it to the foreground first if its state requires that ("Handling URL
     /// Requests").
     ///
-    /// - Throws: ``OpenURLError`` with the code `launchVetoed` or `declined`.
+    /// - Throws: `OpenURLError` with the code `launchVetoed` or `declined`.
     func open(_ url: GenericURL, _ context: OpenContext) async throws(OpenURLError) -> OpenAnswer {
         let (outcome, trace) = await handle(url, context)
         return OpenAnswer(isHandled: true, reply: try outcome.get(), trace: trace)

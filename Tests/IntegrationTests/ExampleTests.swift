@@ -55,6 +55,24 @@ import Testing
         return list.output
     }
 
+    // MARK: Hello
+
+    @Test func helloAnswersWithAGreeting() async throws {
+        let router = try await RouterProcess { directory in
+            let name = "com.example.hello.plist"
+            let manifest = try String(contentsOf: Self.root.appending(path: "examples/hello/\(name)"), encoding: .utf8)
+            let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+            try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+            try manifest.replacing("/usr/local/bin", with: RouterProcess.products.path)
+                .write(to: handlers.appending(path: name), atomically: true, encoding: .utf8)
+        }
+        defer { router.stop() }
+        #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!", "count": .uint32(1)])
+        #expect(try await router.open("hello:?name=Z%C3%BCrich").reply["greeting"] == "Hello, Zürich!")
+        let refusal = OpenURLError(.declined, "there is no name; write hello:?name=World")
+        #expect(try await router.failure("hello:") == refusal)
+    }
+
     // MARK: The to-do list
 
     @Test func guideURLBecomesAToDo() async throws {
@@ -204,13 +222,12 @@ import Testing
         return text.components(separatedBy: "```\(language)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
     }
 
-    @Test(arguments: ["TodoList/TodoDelegate.swift", "todolist/main.swift"])
-    func theSwiftHandlerOfTheReadmeIsTheToDoList(file: String) throws {
-        let source = try String(
-            contentsOf: Self.root.appending(path: "examples/todolist/\(file)"),
-            encoding: .utf8
-        )
+    @Test func theHandlerAndTheManifestOfTheReadmeAreHello() throws {
+        let hello = Self.root.appending(path: "examples/hello")
+        let source = try String(contentsOf: hello.appending(path: "main.swift"), encoding: .utf8)
         #expect(try readme("swift").contains(source))
+        let manifest = try String(contentsOf: hello.appending(path: "com.example.hello.plist"), encoding: .utf8)
+        #expect(manifest.hasSuffix(try #require(try readme("xml").first)))
     }
 
     @Test func theHandlerInPythonAndTheSendersOfTheReadmeWork() async throws {
@@ -219,16 +236,16 @@ import Testing
         let python = try readme("python")
         let handler = try #require(python.first { $0.contains("class ") })
         let sender = try #require(python.first { !$0.contains("class ") })
-        let program = router.bus.directory.appending(path: "notes")
+        let program = router.bus.directory.appending(path: "hello.py")
         try Data(handler.utf8).write(to: program)
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
-        let manifest = router.bus.directory.appending(path: "com.example.notes.plist")
+        let manifest = router.bus.directory.appending(path: "com.example.hello.plist")
         let xml = try #require(try readme("xml").first)
-        try Data(xml.replacing("/usr/local/bin/notes", with: program.path).utf8).write(to: manifest)
+        try Data(xml.replacing("/usr/local/bin/hello", with: program.path).utf8).write(to: manifest)
         let environment = router.bus.environment
 
         #expect(try run("openurl", ["register", manifest.path], environment).status == 0)
-        #expect(try await router.open("notes:hello").reply == ["length": .int32(11)])
+        #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!"])
         let sent = try run("/usr/bin/python3", ["-c", sender], environment)
         #expect(sent.status == 0 && sent.output.hasPrefix("com.acme.todolist launched "), "\(sent)")
         let shell = try #require(try readme("sh").first { $0.contains("gdbus") })
