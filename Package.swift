@@ -66,14 +66,12 @@ let package = Package(
         ),
         .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
 
-        // Programs.
+        // Programs: what each does is a library, so that tests can run it in their own process.
+        .target(name: "OpenURLCommand", dependencies: ["DBus", "OpenURLBus", "RFC1808", argumentParser]),
+        .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
         .executableTarget(
             name: "openurld",
             dependencies: ["DBus", "Desktop", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
-        ),
-        .executableTarget(
-            name: "openurl",
-            dependencies: ["DBus", "OpenURLBus", "RFC1808", argumentParser]
         ),
 
         // Examples: they build, run and are tested.
