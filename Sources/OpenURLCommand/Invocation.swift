@@ -1,10 +1,33 @@
-/// One run of the `openurl` command.
+internal import DBus
+internal import Glibc
+
+/// One run of the `openurl` command: the arguments, and everything outside the command that a run reads and writes.
 public struct Invocation {
     /// The arguments after the program's name.
-    let arguments: [CommandLineArgument]
+    var arguments: [CommandLineArgument]
+    /// The value of an environment variable; nil if the variable is unset, empty, or not UTF-8.
+    var environment: (String) -> String?
+    /// The descriptor of standard input.
+    var input: CInt
+    var output: StandardOutput
+    var errors: StandardError
+    /// The bus that the router is on.
+    var bus: BusAddress
 
     /// The run that this process was started for.
-    public static var ofProcess: Invocation { Invocation(arguments: CommandLineArgument.all) }
+    public static var ofProcess: Invocation {
+        Invocation(
+            arguments: CommandLineArgument.all,
+            environment: { name in
+                guard let value = getenv(name), value.pointee != 0 else { return nil }
+                return String(validatingCString: value)
+            },
+            input: STDIN_FILENO,
+            output: StandardOutput(),
+            errors: StandardError(),
+            bus: .session
+        )
+    }
 
     /// Does what the arguments say.
     ///
@@ -13,13 +36,12 @@ public struct Invocation {
     ///
     /// - Returns: the exit status.
     public func run() -> Int32 {
-        let output = StandardOutput()
         let status =
             if let request = OpenRequest(plain: arguments) {
-                request.perform(output)
+                request.perform(self)
             } else {
-                CommandLineInterface.run(arguments, output)
+                CommandLineInterface.run(self)
             }
-        return output.finish(status)
+        return output.finish(status, errors)
     }
 }

@@ -16,9 +16,9 @@ struct Activate: Command {
 
     @OptionGroup var handlers: HandlerArguments
 
-    func perform(_ output: StandardOutput) -> Int32 {
+    func perform(_ invocation: Invocation) -> Int32 {
         let method = background ? LifecycleInterface.wake : LifecycleInterface.activate
-        return handlers.call(method, outputOptions, output)
+        return handlers.call(method, outputOptions, invocation)
     }
 }
 
@@ -32,8 +32,8 @@ struct Background: Command {
     @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var handlers: HandlerArguments
 
-    func perform(_ output: StandardOutput) -> Int32 {
-        handlers.call(LifecycleInterface.background, outputOptions, output)
+    func perform(_ invocation: Invocation) -> Int32 {
+        handlers.call(LifecycleInterface.background, outputOptions, invocation)
     }
 }
 
@@ -47,8 +47,8 @@ struct Suspend: Command {
     @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var handlers: HandlerArguments
 
-    func perform(_ output: StandardOutput) -> Int32 {
-        handlers.call(LifecycleInterface.suspend, outputOptions, output)
+    func perform(_ invocation: Invocation) -> Int32 {
+        handlers.call(LifecycleInterface.suspend, outputOptions, invocation)
     }
 }
 
@@ -62,8 +62,8 @@ struct Terminate: Command {
     @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var handlers: HandlerArguments
 
-    func perform(_ output: StandardOutput) -> Int32 {
-        handlers.call(LifecycleInterface.terminate, outputOptions, output)
+    func perform(_ invocation: Invocation) -> Int32 {
+        handlers.call(LifecycleInterface.terminate, outputOptions, invocation)
     }
 }
 
@@ -78,13 +78,13 @@ struct HandlerArguments: ParsableArguments {
     /// Calls a method for each of them, in order; one that fails does not stop the rest.
     ///
     /// - Returns: the exit status.
-    func call(_ method: Method<String, Empty>, _ options: OutputOptions, _ output: StandardOutput) -> Int32 {
-        let router = Router()
-        let batch = Batch(key: "id", printsJSON: options.json, output: output)
+    func call(_ method: Method<String, Empty>, _ options: OutputOptions, _ invocation: Invocation) -> Int32 {
+        let router = Router(on: invocation.bus)
+        let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(Failure) in
             // The router bounds the time itself.
             _ = try router.call(method, id, timeout: nil)
-            if options.json { output.print(JSON.object([("id", .string(id))]).text) }
+            if options.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }
 }

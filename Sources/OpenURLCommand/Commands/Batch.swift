@@ -7,7 +7,7 @@ struct Batch {
     let printsJSON: Bool
     /// Whether nothing is said on standard error.
     var isQuiet = false
-    let output: StandardOutput
+    let invocation: Invocation
 
     /// Does something with each, whatever became of the ones before, and tells of those that failed: in JSON on standard
     /// output if the command prints JSON, else on standard error.
@@ -26,12 +26,12 @@ struct Batch {
             } catch {
                 if status == 0 { status = error.exitStatus }
                 if printsJSON {
-                    output.print(error.json(of: name(item), as: key).text)
+                    invocation.output.print(error.json(of: name(item), as: key).text)
                 } else if !isQuiet {
-                    StandardError.print(items.count > 1 ? "\(name(item)): \(error.message)" : error.message)
+                    invocation.errors.print(items.count > 1 ? "\(name(item)): \(error.message)" : error.message)
                 }
             }
-            output.flush()
+            invocation.output.flush()
         }
         return status
     }

@@ -13,22 +13,22 @@ struct CanOpen: Command {
     @Argument(help: .init("What to ask about.", valueName: "url"))
     var urls: [CommandLineArgument]
 
-    func perform(_ output: StandardOutput) -> Int32 {
-        let router = Router()
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = Router(on: invocation.bus)
         var table = Table(header: ["URL", "CAN OPEN"])
-        let batch = Batch(key: "url", printsJSON: outputOptions.json, output: output)
+        let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
         var canOpenAll = true
         let status = batch.perform(urls, name: \.shown) { (url) throws(Failure) in
             let text = try url.urlText()
             let canOpen = try router.call(RouterInterface.canOpenURL, text)
             canOpenAll = canOpenAll && canOpen
             if outputOptions.json {
-                output.print(JSON.object([("url", .string(text)), ("canOpen", .boolean(canOpen))]).text)
+                invocation.output.print(JSON.object([("url", .string(text)), ("canOpen", .boolean(canOpen))]).text)
             } else {
                 table.rows.append([text, canOpen ? "yes" : "no"])
             }
         }
-        table.print(to: output)
+        table.print(to: invocation.output)
         guard status == 0 else { return status }
         return canOpenAll ? 0 : OpenURLError.Code.noHandler.exitStatus
     }

@@ -2,11 +2,11 @@ internal import ArgumentParser
 
 /// A command as the parser has filled it in.
 protocol Command: ParsableCommand {
-    /// Does what the command is for and prints to `output`.
+    /// Does what the command is for.
     ///
     /// - Returns: the exit status.
     /// - Throws: what made all of it impossible; what concerns one of several things is told by the command itself.
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32
 }
 
 /// The option of every command that prints something.

@@ -30,19 +30,19 @@ struct CommandLineInterface: ParsableCommand {
         ]
     )
 
-    /// Reads the arguments and does what they say.
+    /// Reads the arguments of an invocation and does what they say.
     ///
     /// The first argument decides: it is a command's name or concerns the program as a whole, or the command is `open`.
     ///
     /// - Returns: the exit status.
-    static func run(_ arguments: [CommandLineArgument], _ output: StandardOutput) -> Int32 {
-        var arguments = arguments.map(\.parserArgument)
+    static func run(_ invocation: Invocation) -> Int32 {
+        var arguments = invocation.arguments.map(\.parserArgument)
         guard let first = arguments.first else {
-            return usageError("usage: openurl [open] <url> ..., or openurl <command> ...", "openurl --help")
+            return invocation.usageError("usage: openurl [open] <url> ..., or openurl <command> ...", "openurl --help")
         }
         if !isRootArgument(first) {
             guard first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":")) else {
-                return usageError("'\(first)' is no command, and no URL as it has no ':'", "openurl --help")
+                return invocation.usageError("'\(first)' is no command, and no URL as it has no ':'", "openurl --help")
             }
             arguments.insert(Open.name, at: 0)
         }
@@ -53,18 +53,18 @@ struct CommandLineInterface: ParsableCommand {
                 return 0
             }
             do throws(Failure) {
-                return try command.perform(output)
+                return try command.perform(invocation)
             } catch {
-                StandardError.print(error.message)
+                invocation.errors.print(error.message)
                 return error.exitStatus
             }
         } catch {
             guard exitCode(for: error) == .success else {
                 let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
-                return usageError(message(for: error), help)
+                return invocation.usageError(message(for: error), help)
             }
             // A request for help, the version, or a shell's completions.
-            output.print(fullMessage(for: error))
+            invocation.output.print(fullMessage(for: error))
             return 0
         }
     }
@@ -77,9 +77,14 @@ struct CommandLineInterface: ParsableCommand {
     private static func isCommand(_ argument: String) -> Bool {
         configuration.subcommands.contains { $0.configuration.commandName == argument }
     }
+}
 
-    private static func usageError(_ message: String, _ help: String) -> Int32 {
-        StandardError.print("\(message) (see '\(help)')")
+extension Invocation {
+    /// Says what is wrong with the command line, and which help explains it.
+    ///
+    /// - Returns: the exit status.
+    fileprivate func usageError(_ message: String, _ help: String) -> Int32 {
+        errors.print("\(message) (see '\(help)')")
         return ExitStatus.usage
     }
 }

@@ -30,8 +30,8 @@ struct Default: Command {
         if reset, id != nil { throw ValidationError("--reset takes no ID") }
     }
 
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
-        let router = Router()
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+        let router = Router(on: invocation.bus)
         if reset || id != nil {
             let input = Arguments(scheme, id ?? "")
             _ = try router.call(RegistryInterface.setDefault, input, refusal: ExitStatus.failure)
@@ -39,12 +39,12 @@ struct Default: Command {
         let explanation = try router.call(RouterInterface.explain, Arguments("\(scheme):", OpenOptions()))
         if outputOptions.json {
             let handler = explanation.handler.map(JSON.string) ?? .null
-            output.print(JSON.object([("scheme", .string(scheme)), ("handler", handler)]).text)
+            invocation.output.print(JSON.object([("scheme", .string(scheme)), ("handler", handler)]).text)
         } else if let handler = explanation.handler {
-            output.print(handler.printable)
+            invocation.output.print(handler.printable)
         }
         guard explanation.handler == nil else { return 0 }
-        if let message = explanation.error?.message { StandardError.print(message) }
+        if let message = explanation.error?.message { invocation.errors.print(message) }
         return reset ? 0 : OpenURLError.Code.noHandler.exitStatus
     }
 }

@@ -21,25 +21,25 @@ struct Explain: Command {
     @Argument(help: .init("What to explain.", valueName: "url"))
     var url: CommandLineArgument
 
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
         var options = OpenOptions()
         options.handler = handler
-        let explanation = try Router().call(RouterInterface.explain, Arguments(url.urlText(), options))
+        let explanation = try Router(on: invocation.bus).call(RouterInterface.explain, Arguments(url.urlText(), options))
         if outputOptions.json {
-            output.print(explanation.json.text)
+            invocation.output.print(explanation.json.text)
         } else {
-            Table(rows: explanation.rows).print(to: output)
+            Table(rows: explanation.rows).print(to: invocation.output)
             let candidates = explanation.candidates.map { candidate in
                 [
                     candidate.wins ? "wins" : "loses", candidate.id, candidate.kind, candidate.host ?? Table.absent,
                     candidate.reason,
                 ]
             }
-            if !candidates.isEmpty { output.print("") }
-            Table(header: ["", "CANDIDATE", "KIND", "HOST", "REASON"], rows: candidates).print(to: output)
+            if !candidates.isEmpty { invocation.output.print("") }
+            Table(header: ["", "CANDIDATE", "KIND", "HOST", "REASON"], rows: candidates).print(to: invocation.output)
         }
         guard let error = explanation.error else { return 0 }
-        if !outputOptions.json { StandardError.print(error.message) }
+        if !outputOptions.json { invocation.errors.print(error.message) }
         let code = OpenURLError.Code.allCases.first { $0.errorName.rawValue == error.name }
         return code?.exitStatus ?? ExitStatus.failure
     }

@@ -13,22 +13,22 @@ struct List: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
-        let router = Router()
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+        let router = Router(on: invocation.bus)
         if schemes {
             let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }
             if outputOptions.json {
                 for (scheme, ids) in schemes {
-                    output.print(JSON.object([("scheme", .string(scheme)), ("ids", .strings(ids))]).text)
+                    invocation.output.print(JSON.object([("scheme", .string(scheme)), ("ids", .strings(ids))]).text)
                 }
             } else {
                 let rows = schemes.map { [$0.key, $0.value.joined(separator: ",")] }
-                Table(header: ["SCHEME", "HANDLERS"], rows: rows).print(to: output)
+                Table(header: ["SCHEME", "HANDLERS"], rows: rows).print(to: invocation.output)
             }
         } else {
             let handlers = try router.call(RegistryInterface.listHandlers, Empty())
             if outputOptions.json {
-                for handler in handlers { output.print(handler.json.text) }
+                for handler in handlers { invocation.output.print(handler.json.text) }
             } else {
                 let rows = handlers.map { handler in
                     [
@@ -36,7 +36,7 @@ struct List: Command {
                         handler.path,
                     ]
                 }
-                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows).print(to: output)
+                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows).print(to: invocation.output)
             }
         }
         return 0

@@ -46,7 +46,7 @@ struct Open: Command {
     @Argument(help: .init("What to open.", valueName: "url"))
     var urls: [CommandLineArgument]
 
-    func perform(_ output: StandardOutput) -> Int32 {
+    func perform(_ invocation: Invocation) -> Int32 {
         var options = OpenOptions()
         options.handler = handler
         options.timeout = timeout?.duration
@@ -63,6 +63,6 @@ struct Open: Command {
             report: outputOptions.json ? .json : verbose ? .trace : .nothing,
             isQuiet: quiet
         )
-        return request.perform(output)
+        return request.perform(invocation)
     }
 }

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import DBus
-internal import Glibc
 internal import OpenURLBus
 internal import RFC1808
 
@@ -32,11 +31,11 @@ struct Parse: Command {
         }
     }
 
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
-        var parsing = Parsing(base: try baseURL(), printsJSON: outputOptions.json, output: output)
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+        var parsing = Parsing(base: try baseURL(), printsJSON: outputOptions.json, invocation: invocation)
         for url in urls.isEmpty ? [.text("-")] : urls {
             if url == .text("-") {
-                try parseStandardInput(&parsing)
+                try parseStandardInput(&parsing, invocation)
             } else {
                 parsing.parse(url.bytes, label: urls.count > 1 ? url.shown : nil)
             }
@@ -53,15 +52,15 @@ struct Parse: Command {
         }
     }
 
-    private func parseStandardInput(_ parsing: inout Parsing) throws(Failure) {
+    private func parseStandardInput(_ parsing: inout Parsing, _ invocation: Invocation) throws(Failure) {
         var reader = RecordReader(
-            descriptor: STDIN_FILENO,
+            descriptor: invocation.input,
             separator: isSeparatedByNUL ? 0 : UInt8(ascii: "\n"),
             maximumLength: GenericURL.defaultMaximumLength
         )
         var number = 0
         do throws(RecordReader.ReadError) {
-            while parsing.output.isIntact, let record = try reader.next(parsing.output.flush) {
+            while invocation.output.isIntact, let record = try reader.next(invocation.output.flush) {
                 number += 1
                 parsing.parse(record, label: isSeparatedByNUL ? "record \(number)" : "line \(number)")
             }
@@ -75,14 +74,14 @@ struct Parse: Command {
 private struct Parsing {
     let base: GenericURL?
     let printsJSON: Bool
-    let output: StandardOutput
+    let invocation: Invocation
     var status: Int32 = 0
     private var isFirst = true
 
-    init(base: GenericURL?, printsJSON: Bool, output: StandardOutput) {
+    init(base: GenericURL?, printsJSON: Bool, invocation: Invocation) {
         self.base = base
         self.printsJSON = printsJSON
-        self.output = output
+        self.invocation = invocation
     }
 
     /// - Parameter label: says in messages which input it is.
@@ -90,18 +89,18 @@ private struct Parsing {
         do throws(GenericURL.ParseError) {
             let url = try url(input)
             if printsJSON {
-                output.print(url.json.text)
+                invocation.output.print(url.json.text)
             } else {
-                if !isFirst { output.print("") }
-                url.table.print(to: output)
+                if !isFirst { invocation.output.print("") }
+                url.table.print(to: invocation.output)
                 isFirst = false
             }
         } catch {
             status = OpenURLError.Code.malformedURL.exitStatus
             if printsJSON {
-                output.print(error.json(of: input).text)
+                invocation.output.print(error.json(of: input).text)
             } else {
-                StandardError.print((label.map { "\($0): " } ?? "") + error.description)
+                invocation.errors.print((label.map { "\($0): " } ?? "") + error.description)
             }
         }
     }

@@ -20,14 +20,13 @@ struct QueueList: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
-        let urls = try Router().queuedURLs()
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+        let urls = try Router(on: invocation.bus).queuedURLs()
         if outputOptions.json {
-            for url in urls { output.print(url.json.text) }
+            for url in urls { invocation.output.print(url.json.text) }
         } else {
-            Table(header: ["ID", "HANDLER", "STATE", "ATTEMPTS", "NEXT", "URL", "ERROR"], rows: urls.map(\.row)).print(
-                to: output
-            )
+            Table(header: ["ID", "HANDLER", "STATE", "ATTEMPTS", "NEXT", "URL", "ERROR"], rows: urls.map(\.row))
+                .print(to: invocation.output)
         }
         return 0
     }
@@ -42,8 +41,8 @@ struct QueueRetry: Command {
     @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var urls: QueuedURLArguments
 
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
-        try urls.call(QueueInterface.retry, outputOptions, output)
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+        try urls.call(QueueInterface.retry, outputOptions, invocation)
     }
 }
 
@@ -57,8 +56,8 @@ struct QueueDrop: Command {
     @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var urls: QueuedURLArguments
 
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
-        try urls.call(QueueInterface.drop, outputOptions, output)
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+        try urls.call(QueueInterface.drop, outputOptions, invocation)
     }
 }
 
@@ -84,11 +83,11 @@ struct QueuedURLArguments: ParsableArguments {
     func call(
         _ method: Method<String, Empty>,
         _ options: OutputOptions,
-        _ output: StandardOutput
+        _ invocation: Invocation
     ) throws(Failure) -> Int32 {
-        let router = Router()
+        let router = Router(on: invocation.bus)
         let ids = all ? try router.queuedURLs().map(\.id) : ids
-        let batch = Batch(key: "id", printsJSON: options.json, output: output)
+        let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(Failure) in
             do throws(Failure) {
                 _ = try router.call(method, id)
@@ -97,7 +96,7 @@ struct QueuedURLArguments: ParsableArguments {
                 guard all, error.name == .invalidArguments else { throw error }
                 return
             }
-            if options.json { output.print(JSON.object([("id", .string(id))]).text) }
+            if options.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }
 }

@@ -15,21 +15,21 @@ struct Register: Command {
     @Argument(help: .init("A bundle, or a manifest.", valueName: "path"))
     var paths: [CommandLineArgument]
 
-    func perform(_ output: StandardOutput) -> Int32 {
-        let router = Router()
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = Router(on: invocation.bus)
         var table = Table(header: ["ID", "SCHEMES", "PATH"])
-        let batch = Batch(key: "path", printsJSON: outputOptions.json, output: output)
+        let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(Failure) in
             let absolute = try path.absolutePath()
             let handler = try router.call(RegistryInterface.register, absolute, refusal: ExitStatus.failure)
             if outputOptions.json {
-                output.print(handler.json.text)
+                invocation.output.print(handler.json.text)
             } else {
                 table.rows.append([handler.id, handler.schemes.joined(separator: ","), handler.path])
             }
-            for warning in handler.warnings { StandardError.print("warning: \(handler.id): \(warning)") }
+            for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
         }
-        table.print(to: output)
+        table.print(to: invocation.output)
         return status
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import DBus
 internal import OpenURLBus
 
 struct ShowVersion: Command {
@@ -11,23 +12,23 @@ struct ShowVersion: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    func perform(_ output: StandardOutput) -> Int32 {
-        let router = routerVersion()
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = routerVersion(on: invocation.bus)
         if outputOptions.json {
             let members: [(name: String, value: JSON)] = [
                 ("openurl", .string(Version.current)), ("router", router.map { .string($0) } ?? .null),
             ]
-            output.print(JSON.object(members).text)
+            invocation.output.print(JSON.object(members).text)
         } else {
-            output.print(Self.text)
-            if let router { output.print("openurld \(router.printable)") }
+            invocation.output.print(Self.text)
+            if let router { invocation.output.print("openurld \(router.printable)") }
         }
         return 0
     }
 
-    private func routerVersion() -> String? {
+    private func routerVersion(on bus: BusAddress) -> String? {
         do throws(Failure) {
-            return try Router().runningVersion()
+            return try Router(on: bus).runningVersion()
         } catch {
             // Without a bus, or with a router that does not answer, there is this program's version all the same.
             return nil

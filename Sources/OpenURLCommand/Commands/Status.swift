@@ -13,8 +13,8 @@ struct Status: Command {
     @Argument(help: "Only the handler with this bundle identifier.", transform: CommandLineArgument.requiredText)
     var id: String?
 
-    func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
-        var handlers = try Router().call(LifecycleInterface.list, Empty())
+    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+        var handlers = try Router(on: invocation.bus).call(LifecycleInterface.list, Empty())
         if let id {
             handlers = handlers.filter { $0.id == id }
             guard !handlers.isEmpty else {
@@ -23,11 +23,10 @@ struct Status: Command {
             }
         }
         if outputOptions.json {
-            for handler in handlers { output.print(handler.json.text) }
+            for handler in handlers { invocation.output.print(handler.json.text) }
         } else {
-            Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row)).print(
-                to: output
-            )
+            Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
+                .print(to: invocation.output)
         }
         return 0
     }

@@ -15,12 +15,12 @@ struct Unregister: Command {
     )
     var ids: [String]
 
-    func perform(_ output: StandardOutput) -> Int32 {
-        let router = Router()
-        let batch = Batch(key: "id", printsJSON: outputOptions.json, output: output)
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = Router(on: invocation.bus)
+        let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(Failure) in
             _ = try router.call(RegistryInterface.unregister, id, refusal: ExitStatus.failure)
-            if outputOptions.json { output.print(JSON.object([("id", .string(id))]).text) }
+            if outputOptions.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }
 }

@@ -9,10 +9,10 @@ struct LaunchNotice {
     let handler: String?
 
     /// Prints the handler that gets the URLs of the scheme; nothing where there is none.
-    func print(asking router: Router) {
+    func print(to errors: StandardError, asking router: Router) {
         do throws(Failure) {
             guard let id = try id(asking: router) else { return }
-            StandardError.print("starting \(id) …")
+            errors.print("starting \(id) …")
         } catch {
             // What is wrong with the router is told when the call itself fails.
         }

@@ -1,5 +1,4 @@
 internal import DBus
-internal import Glibc
 internal import OpenURLBus
 internal import RFC1808
 
@@ -21,39 +20,35 @@ struct OpenRequest {
     /// Opens the URLs one after the other and tries each, whatever became of the ones before.
     ///
     /// - Returns: the exit status: that of the first failure, if there was one.
-    func perform(_ output: StandardOutput) -> Int32 {
-        let router = Router()
-        let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, output: output)
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = Router(on: invocation.bus)
+        let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform(urls, name: \.shown) { (url) throws(Failure) in
             let text = try url.urlText()
             switch report {
-            case .nothing: _ = try open(text, OpenCall.unread, with: router)
+            case .nothing: _ = try open(text, OpenCall.unread, with: router, invocation)
             case .trace:
-                let result = try open(text, OpenCall.method, with: router)
-                for line in result.traceLines(of: text) { output.print(line) }
+                let result = try open(text, OpenCall.method, with: router, invocation)
+                for line in result.traceLines(of: text) { invocation.output.print(line) }
             case .json:
-                let result = try open(text, OpenCall.method, with: router)
-                output.print(result.json(of: text).text)
+                let result = try open(text, OpenCall.method, with: router, invocation)
+                invocation.output.print(result.json(of: text).text)
             }
         }
-    }
-
-    private func environmentVariable(_ name: String) -> String? {
-        guard let value = getenv(name), value.pointee != 0 else { return nil }
-        return String(validatingCString: value)
     }
 
     private func open<Output: MessageBody>(
         _ url: String,
         _ method: Method<OpenCall, Output>,
-        with router: Router
+        with router: Router,
+        _ invocation: Invocation
     ) throws(Failure) -> Output {
         var options = options
         for url in fallback { options.fallback.append(try url.urlText()) }
-        options.activationToken = environmentVariable("XDG_ACTIVATION_TOKEN")
-        options.desktopStartupID = environmentVariable("DESKTOP_STARTUP_ID")
-        let isWatched = !isQuiet && report != .json && StandardError.isTerminal
-        let notice = { LaunchNotice(url: url, handler: options.handler).print(asking: router) }
+        options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
+        options.desktopStartupID = invocation.environment("DESKTOP_STARTUP_ID")
+        let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
+        let notice = { LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router) }
         return try router.call(
             method,
             OpenCall(url: url, options: options),

@@ -6,9 +6,15 @@ internal import OpenURLBus
 /// When it cannot be written, the program goes on with what it was asked to do, and ends with the failure.
 final class StandardOutput {
     /// Whether a person reads it.
-    private(set) lazy var isTerminal = isatty(STDOUT_FILENO) != 0
+    private(set) lazy var isTerminal = isatty(descriptor) != 0
+    private let descriptor: CInt
     private var buffer: [UInt8] = []
     private var problem: CInt?
+
+    /// Prints to a descriptor that stays the caller's.
+    init(_ descriptor: CInt = STDOUT_FILENO) {
+        self.descriptor = descriptor
+    }
 
     /// Whether what was written so far has arrived.
     var isIntact: Bool { problem == nil }
@@ -23,29 +29,32 @@ final class StandardOutput {
     /// Writes what has been collected.
     func flush() {
         guard isIntact else { return buffer.removeAll() }
-        problem = write(buffer[...], to: STDOUT_FILENO)
+        problem = write(buffer[...], to: descriptor)
         buffer.removeAll(keepingCapacity: true)
     }
 
     /// Writes what is left, and returns the program's exit status: `status`, unless that is success and the output got
     /// lost.
-    func finish(_ status: Int32) -> Int32 {
+    func finish(_ status: Int32, _ errors: StandardError) -> Int32 {
         flush()
         guard let problem else { return status }
-        if problem != EPIPE { StandardError.print("standard output: \(String(cString: strerror(problem)))") }
+        if problem != EPIPE { errors.print("standard output: \(String(cString: strerror(problem)))") }
         return status == 0 ? ExitStatus.inputOutput : status
     }
 }
 
 /// What the program tells a person who may not be reading its output.
-enum StandardError {
+struct StandardError {
+    /// The descriptor, which stays the caller's.
+    var descriptor = STDERR_FILENO
+
     /// Whether a person reads it.
-    static var isTerminal: Bool { isatty(STDERR_FILENO) != 0 }
+    var isTerminal: Bool { isatty(descriptor) != 0 }
 
     /// Writes a line after the program's name, with nothing in it that a terminal would obey.
-    static func print(_ message: String) {
+    func print(_ message: String) {
         // There is nobody left to be told that this could not be written.
-        _ = write(Array("openurl: \(message.printable)\n".utf8)[...], to: STDERR_FILENO)
+        _ = write(Array("openurl: \(message.printable)\n".utf8)[...], to: descriptor)
     }
 }
 

@@ -10,10 +10,10 @@ struct Router {
 
     private let connection: Connection
 
-    /// Connects to the session bus; where that is not possible, every call fails.
-    init() {
+    /// Connects to the bus that the router is on; where that is not possible, every call fails.
+    init(on bus: BusAddress) {
         do throws(ConnectionError) {
-            connection = .open(try BlockingConnection(.session))
+            connection = .open(try BlockingConnection(bus))
         } catch {
             connection = .failed(Failure(error))
         }
