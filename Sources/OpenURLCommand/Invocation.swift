@@ -37,8 +37,8 @@ public struct Invocation {
     /// - Returns: the exit status.
     public func run() -> Int32 {
         let status =
-            if let request = OpenRequest(plain: arguments) {
-                request.perform(self)
+            if let operation = OpenOperation(plain: arguments) {
+                operation.perform(self)
             } else {
                 CommandLineInterface.run(self)
             }

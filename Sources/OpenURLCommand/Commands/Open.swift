@@ -56,13 +56,13 @@ struct Open: Command {
             let entries = annotation.map { (Value.string($0.key), Value.string($0.value)) }
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")
         }
-        let request = OpenRequest(
+        let operation = OpenOperation(
             urls: urls,
             fallback: fallback,
             options: options,
             report: outputOptions.json ? .json : verbose ? .trace : .nothing,
             isQuiet: quiet
         )
-        return request.perform(invocation)
+        return operation.perform(invocation)
     }
 }

@@ -4,7 +4,7 @@ internal import RFC1808
 
 /// URLs to open, and how to tell what became of them: the one implementation of opening, whichever way the command line
 /// was read.
-struct OpenRequest {
+struct OpenOperation {
     /// What is printed about a URL that was opened.
     enum Report {
         case nothing, trace, json
@@ -58,7 +58,7 @@ struct OpenRequest {
     }
 }
 
-extension OpenRequest {
+extension OpenOperation {
     /// A command line that names URLs and nothing else; nil for any other.
     ///
     /// What starts with `-` is an option unless `--` comes before. Without `open` and `--` the first argument could be a
