@@ -79,7 +79,7 @@ struct HandlerArguments: ParsableArguments {
     ///
     /// - Returns: the exit status.
     func call(_ method: Method<String, Empty>, _ options: OutputOptions, _ invocation: Invocation) -> Int32 {
-        let router = Router(on: invocation.bus)
+        let router = RouterClient(on: invocation.bus)
         let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(Failure) in
             // The router bounds the time itself.

@@ -31,7 +31,7 @@ struct Default: Command {
     }
 
     func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
-        let router = Router(on: invocation.bus)
+        let router = RouterClient(on: invocation.bus)
         if reset || id != nil {
             let input = Arguments(scheme, id ?? "")
             _ = try router.call(RegistryInterface.setDefault, input, refusal: ExitStatus.failure)

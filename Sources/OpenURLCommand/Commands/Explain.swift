@@ -24,7 +24,8 @@ struct Explain: Command {
     func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
         var options = OpenOptions()
         options.handler = handler
-        let explanation = try Router(on: invocation.bus).call(RouterInterface.explain, Arguments(url.urlText(), options))
+        let router = RouterClient(on: invocation.bus)
+        let explanation = try router.call(RouterInterface.explain, Arguments(url.urlText(), options))
         if outputOptions.json {
             invocation.output.print(explanation.json.text)
         } else {

@@ -14,7 +14,7 @@ struct List: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
-        let router = Router(on: invocation.bus)
+        let router = RouterClient(on: invocation.bus)
         if schemes {
             let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }
             if outputOptions.json {
@@ -36,7 +36,8 @@ struct List: Command {
                         handler.path,
                     ]
                 }
-                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows).print(to: invocation.output)
+                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows)
+                    .print(to: invocation.output)
             }
         }
         return 0

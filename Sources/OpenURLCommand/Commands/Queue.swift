@@ -21,7 +21,7 @@ struct QueueList: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
-        let urls = try Router(on: invocation.bus).queuedURLs()
+        let urls = try RouterClient(on: invocation.bus).queuedURLs()
         if outputOptions.json {
             for url in urls { invocation.output.print(url.json.text) }
         } else {
@@ -85,7 +85,7 @@ struct QueuedURLArguments: ParsableArguments {
         _ options: OutputOptions,
         _ invocation: Invocation
     ) throws(Failure) -> Int32 {
-        let router = Router(on: invocation.bus)
+        let router = RouterClient(on: invocation.bus)
         let ids = all ? try router.queuedURLs().map(\.id) : ids
         let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(Failure) in
@@ -101,7 +101,7 @@ struct QueuedURLArguments: ParsableArguments {
     }
 }
 
-extension Router {
+extension RouterClient {
     /// Every URL in the queue.
     fileprivate func queuedURLs() throws(Failure) -> [QueuedURL] {
         var urls: [QueuedURL] = []

@@ -16,7 +16,7 @@ struct Register: Command {
     var paths: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = Router(on: invocation.bus)
+        let router = RouterClient(on: invocation.bus)
         var table = Table(header: ["ID", "SCHEMES", "PATH"])
         let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(Failure) in

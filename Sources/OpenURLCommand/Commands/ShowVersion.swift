@@ -28,7 +28,7 @@ struct ShowVersion: Command {
 
     private func routerVersion(on bus: BusAddress) -> String? {
         do throws(Failure) {
-            return try Router(on: bus).runningVersion()
+            return try RouterClient(on: bus).runningVersion()
         } catch {
             // Without a bus, or with a router that does not answer, there is this program's version all the same.
             return nil

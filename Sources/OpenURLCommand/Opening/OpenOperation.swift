@@ -21,7 +21,7 @@ struct OpenOperation {
     ///
     /// - Returns: the exit status: that of the first failure, if there was one.
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = Router(on: invocation.bus)
+        let router = RouterClient(on: invocation.bus)
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform(urls, name: \.shown) { (url) throws(Failure) in
             let text = try url.urlText()
@@ -40,7 +40,7 @@ struct OpenOperation {
     private func open<Output: MessageBody>(
         _ url: String,
         _ method: Method<OpenCall, Output>,
-        with router: Router,
+        with router: RouterClient,
         _ invocation: Invocation
     ) throws(Failure) -> Output {
         var options = options

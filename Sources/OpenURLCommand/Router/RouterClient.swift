@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 
 /// The router on the session bus, which starts it where it is not running.
-struct Router {
+struct RouterClient {
     private enum Connection {
         case open(BlockingConnection)
         case failed(Failure)
