@@ -81,7 +81,7 @@ struct HandlerArguments: ParsableArguments {
     func call(_ method: Method<String, Empty>, _ options: OutputOptions, _ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation.bus)
         let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
-        return batch.perform(ids, name: \.self) { (id) throws(Failure) in
+        return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
             // The router bounds the time itself.
             _ = try router.call(method, id, timeout: nil)
             if options.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }

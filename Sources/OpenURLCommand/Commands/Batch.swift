@@ -17,11 +17,11 @@ struct Batch {
     func perform<Item>(
         _ items: [Item],
         name: (Item) -> String,
-        _ body: (Item) throws(Failure) -> Void
+        _ body: (Item) throws(CommandFailure) -> Void
     ) -> Int32 {
         var status: Int32 = 0
         for item in items {
-            do throws(Failure) {
+            do throws(CommandFailure) {
                 try body(item)
             } catch {
                 if status == 0 { status = error.exitStatus }
@@ -37,7 +37,7 @@ struct Batch {
     }
 }
 
-extension Failure {
+extension CommandFailure {
     fileprivate func json(of name: String, as key: String) -> JSON {
         .object([
             (key, .string(name)),

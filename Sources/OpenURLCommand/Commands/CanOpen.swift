@@ -18,7 +18,7 @@ struct CanOpen: Command {
         var table = Table(header: ["URL", "CAN OPEN"])
         let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
         var canOpenAll = true
-        let status = batch.perform(urls, name: \.shown) { (url) throws(Failure) in
+        let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
             let text = try url.urlText()
             let canOpen = try router.call(RouterInterface.canOpenURL, text)
             canOpenAll = canOpenAll && canOpen

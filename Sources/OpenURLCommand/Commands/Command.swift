@@ -6,7 +6,7 @@ protocol Command: ParsableCommand {
     ///
     /// - Returns: the exit status.
     /// - Throws: what made all of it impossible; what concerns one of several things is told by the command itself.
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32
 }
 
 /// The option of every command that prints something.

@@ -52,7 +52,7 @@ struct CommandLineInterface: ParsableCommand {
                 try command.run()
                 return 0
             }
-            do throws(Failure) {
+            do throws(CommandFailure) {
                 return try command.perform(invocation)
             } catch {
                 invocation.errors.print(error.message)

@@ -30,7 +30,7 @@ struct Default: Command {
         if reset, id != nil { throw ValidationError("--reset takes no ID") }
     }
 
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation.bus)
         if reset || id != nil {
             let input = Arguments(scheme, id ?? "")

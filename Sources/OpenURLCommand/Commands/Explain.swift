@@ -21,7 +21,7 @@ struct Explain: Command {
     @Argument(help: .init("What to explain.", valueName: "url"))
     var url: CommandLineArgument
 
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var options = OpenOptions()
         options.handler = handler
         let router = RouterClient(on: invocation.bus)

@@ -13,7 +13,7 @@ struct List: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation.bus)
         if schemes {
             let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }

@@ -31,7 +31,7 @@ struct Parse: Command {
         }
     }
 
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var parsing = Parsing(base: try baseURL(), printsJSON: outputOptions.json, invocation: invocation)
         for url in urls.isEmpty ? [.text("-")] : urls {
             if url == .text("-") {
@@ -43,16 +43,16 @@ struct Parse: Command {
         return parsing.status
     }
 
-    private func baseURL() throws(Failure) -> GenericURL? {
+    private func baseURL() throws(CommandFailure) -> GenericURL? {
         guard let base else { return nil }
         do throws(GenericURL.ParseError) {
             return try GenericURL(utf8: base.bytes.span)
         } catch {
-            throw Failure(OpenURLError(.malformedURL, "--base: \(error)"))
+            throw CommandFailure(OpenURLError(.malformedURL, "--base: \(error)"))
         }
     }
 
-    private func parseStandardInput(_ parsing: inout Parsing, _ invocation: Invocation) throws(Failure) {
+    private func parseStandardInput(_ parsing: inout Parsing, _ invocation: Invocation) throws(CommandFailure) {
         var reader = RecordReader(
             descriptor: invocation.input,
             separator: isSeparatedByNUL ? 0 : UInt8(ascii: "\n"),
@@ -65,7 +65,7 @@ struct Parse: Command {
                 parsing.parse(record, label: isSeparatedByNUL ? "record \(number)" : "line \(number)")
             }
         } catch {
-            throw Failure(.failed, "standard input: \(error.message)", exitStatus: ExitStatus.inputOutput)
+            throw CommandFailure(.failed, "standard input: \(error.message)", exitStatus: ExitStatus.inputOutput)
         }
     }
 }

@@ -20,7 +20,7 @@ struct QueueList: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let urls = try RouterClient(on: invocation.bus).queuedURLs()
         if outputOptions.json {
             for url in urls { invocation.output.print(url.json.text) }
@@ -41,7 +41,7 @@ struct QueueRetry: Command {
     @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var urls: QueuedURLArguments
 
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         try urls.call(QueueInterface.retry, outputOptions, invocation)
     }
 }
@@ -56,7 +56,7 @@ struct QueueDrop: Command {
     @OptionGroup var outputOptions: OutputOptions
     @OptionGroup var urls: QueuedURLArguments
 
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         try urls.call(QueueInterface.drop, outputOptions, invocation)
     }
 }
@@ -84,12 +84,12 @@ struct QueuedURLArguments: ParsableArguments {
         _ method: Method<String, Empty>,
         _ options: OutputOptions,
         _ invocation: Invocation
-    ) throws(Failure) -> Int32 {
+    ) throws(CommandFailure) -> Int32 {
         let router = RouterClient(on: invocation.bus)
         let ids = all ? try router.queuedURLs().map(\.id) : ids
         let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
-        return batch.perform(ids, name: \.self) { (id) throws(Failure) in
-            do throws(Failure) {
+        return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
+            do throws(CommandFailure) {
                 _ = try router.call(method, id)
             } catch {
                 // Of all, some may have been delivered meanwhile.
@@ -103,7 +103,7 @@ struct QueuedURLArguments: ParsableArguments {
 
 extension RouterClient {
     /// Every URL in the queue.
-    fileprivate func queuedURLs() throws(Failure) -> [QueuedURL] {
+    fileprivate func queuedURLs() throws(CommandFailure) -> [QueuedURL] {
         var urls: [QueuedURL] = []
         while true {
             let page = try call(QueueInterface.list, urls.last?.id ?? "")

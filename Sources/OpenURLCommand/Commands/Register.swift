@@ -19,7 +19,7 @@ struct Register: Command {
         let router = RouterClient(on: invocation.bus)
         var table = Table(header: ["ID", "SCHEMES", "PATH"])
         let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
-        let status = batch.perform(paths, name: \.shown) { (path) throws(Failure) in
+        let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
             let absolute = try path.absolutePath()
             let handler = try router.call(RegistryInterface.register, absolute, refusal: ExitStatus.failure)
             if outputOptions.json {
@@ -37,16 +37,16 @@ struct Register: Command {
 extension CommandLineArgument {
     /// The path from the root, relative to the working directory where it is not absolute, without its `.` elements;
     /// `..` stays, as what it means depends on symbolic links.
-    fileprivate func absolutePath() throws(Failure) -> String {
+    fileprivate func absolutePath() throws(CommandFailure) -> String {
         guard let text, !text.isEmpty else {
             let problem = text == nil ? "a path that is not UTF-8 cannot be sent over the bus" : "the path is empty"
-            throw Failure(.invalidArguments, problem, exitStatus: ExitStatus.usage)
+            throw CommandFailure(.invalidArguments, problem, exitStatus: ExitStatus.usage)
         }
         var path = text
         if !text.utf8.starts(with: "/".utf8) {
             guard let directory = getcwd(nil, 0) else {
                 let reason = String(cString: strerror(errno))
-                throw Failure(.failed, "the working directory: \(reason)", exitStatus: ExitStatus.failure)
+                throw CommandFailure(.failed, "the working directory: \(reason)", exitStatus: ExitStatus.failure)
             }
             defer { free(directory) }
             path = String(cString: directory) + "/" + text

@@ -27,7 +27,7 @@ struct ShowVersion: Command {
     }
 
     private func routerVersion(on bus: BusAddress) -> String? {
-        do throws(Failure) {
+        do throws(CommandFailure) {
             return try RouterClient(on: bus).runningVersion()
         } catch {
             // Without a bus, or with a router that does not answer, there is this program's version all the same.

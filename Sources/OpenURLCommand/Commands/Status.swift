@@ -13,13 +13,13 @@ struct Status: Command {
     @Argument(help: "Only the handler with this bundle identifier.", transform: CommandLineArgument.requiredText)
     var id: String?
 
-    func perform(_ invocation: Invocation) throws(Failure) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var handlers = try RouterClient(on: invocation.bus).call(LifecycleInterface.list, Empty())
         if let id {
             handlers = handlers.filter { $0.id == id }
             guard !handlers.isEmpty else {
                 let message = "there is no handler '\(id)'; 'openurl list' shows those that there are"
-                throw Failure(.failed, message, exitStatus: ExitStatus.failure)
+                throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
             }
         }
         if outputOptions.json {

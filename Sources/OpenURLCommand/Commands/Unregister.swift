@@ -18,7 +18,7 @@ struct Unregister: Command {
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation.bus)
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
-        return batch.perform(ids, name: \.self) { (id) throws(Failure) in
+        return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
             _ = try router.call(RegistryInterface.unregister, id, refusal: ExitStatus.failure)
             if outputOptions.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }

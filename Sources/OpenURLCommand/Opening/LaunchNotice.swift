@@ -10,7 +10,7 @@ struct LaunchNotice {
 
     /// Prints the handler that gets the URLs of the scheme; nothing where there is none.
     func print(to errors: StandardError, asking router: RouterClient) {
-        do throws(Failure) {
+        do throws(CommandFailure) {
             guard let id = try id(asking: router) else { return }
             errors.print("starting \(id) …")
         } catch {
@@ -18,7 +18,7 @@ struct LaunchNotice {
         }
     }
 
-    private func id(asking router: RouterClient) throws(Failure) -> String? {
+    private func id(asking router: RouterClient) throws(CommandFailure) -> String? {
         if let handler { return handler }
         guard let scheme = GenericURL(url)?.lowercasedScheme else { return nil }
         return try router.call(RegistryInterface.listSchemes, Empty(), timeout: .seconds(1))[scheme]?.first

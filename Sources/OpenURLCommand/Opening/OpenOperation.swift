@@ -23,7 +23,7 @@ struct OpenOperation {
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation.bus)
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
-        return batch.perform(urls, name: \.shown) { (url) throws(Failure) in
+        return batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
             let text = try url.urlText()
             switch report {
             case .nothing: _ = try open(text, OpenCall.unread, with: router, invocation)
@@ -42,7 +42,7 @@ struct OpenOperation {
         _ method: Method<OpenCall, Output>,
         with router: RouterClient,
         _ invocation: Invocation
-    ) throws(Failure) -> Output {
+    ) throws(CommandFailure) -> Output {
         var options = options
         for url in fallback { options.fallback.append(try url.urlText()) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
@@ -79,14 +79,14 @@ extension CommandLineArgument {
     /// The text of a URL.
     ///
     /// Only what cannot go over the bus is refused here; all the rest is the router's to judge.
-    func urlText() throws(Failure) -> String {
+    func urlText() throws(CommandFailure) -> String {
         switch self {
         case .text(let text): return text
         case .notUTF8(let bytes):
             do throws(GenericURL.ParseError) {
                 return try GenericURL(utf8: bytes.span, maximumLength: .max).description
             } catch {
-                throw Failure(error)
+                throw CommandFailure(error)
             }
         }
     }

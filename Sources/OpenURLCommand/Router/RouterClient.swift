@@ -5,7 +5,7 @@ internal import OpenURLBus
 struct RouterClient {
     private enum Connection {
         case open(BlockingConnection)
-        case failed(Failure)
+        case failed(CommandFailure)
     }
 
     private let connection: Connection
@@ -15,11 +15,11 @@ struct RouterClient {
         do throws(ConnectionError) {
             connection = .open(try BlockingConnection(bus))
         } catch {
-            connection = .failed(Failure(error))
+            connection = .failed(CommandFailure(error))
         }
     }
 
-    private func bus() throws(Failure) -> BlockingConnection {
+    private func bus() throws(CommandFailure) -> BlockingConnection {
         switch connection {
         case .open(let bus): return bus
         case .failed(let failure): throw failure
@@ -38,7 +38,7 @@ struct RouterClient {
         timeout: Duration? = .seconds(25),
         refusal: Int32 = ExitStatus.unavailable,
         notice: (() -> Void)? = nil
-    ) throws(Failure) -> Output {
+    ) throws(CommandFailure) -> Output {
         let bus = try bus()
         do throws(CallError) {
             return try bus.call(
@@ -50,12 +50,12 @@ struct RouterClient {
                 notice: notice
             )
         } catch {
-            throw Failure(error, refusal: refusal)
+            throw CommandFailure(error, refusal: refusal)
         }
     }
 
     /// The version of the router that is running; nil where none is. None is started.
-    func runningVersion() throws(Failure) -> String? {
+    func runningVersion() throws(CommandFailure) -> String? {
         let bus = try bus()
         do throws(CallError) {
             let owner = try bus.call(BusDriver.getNameOwner, on: BusDriver.object, RouterService.name.rawValue)
@@ -66,7 +66,7 @@ struct RouterClient {
         } catch .remote(let error) where error.name == .nameHasNoOwner || error.name == .serviceUnknown {
             return nil
         } catch {
-            throw Failure(error, refusal: ExitStatus.unavailable)
+            throw CommandFailure(error, refusal: ExitStatus.unavailable)
         }
     }
 }

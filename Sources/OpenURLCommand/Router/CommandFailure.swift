@@ -3,7 +3,7 @@ internal import OpenURLBus
 internal import RFC1808
 
 /// Why something that was asked for did not happen: one message for a person, one exit status.
-struct Failure: Error, Hashable {
+struct CommandFailure: Error, Hashable {
     /// The name of the error on the bus, or what the bus would have called it.
     let name: ErrorName
     /// What happened, and what to do where that is known.
