@@ -15,7 +15,7 @@ if CommandLine.argc > 1 {
     let text = isVersion ? "openurld \(Version.current)\n" : "usage: openurld [--version]\n"
     let line = Array(text.utf8)
     _ = write(isVersion ? STDOUT_FILENO : STDERR_FILENO, line, line.count)
-    exit(isVersion ? 0 : ExitStatus.usage)
+    exit(isVersion ? 0 : EX_USAGE)
 }
 
 // What it starts, it watches until the end, whatever it was itself started with.
