@@ -69,10 +69,11 @@ let package = Package(
         // Programs: what each does is a library, so that tests can run it in their own process.
         .target(name: "OpenURLCommand", dependencies: ["DBus", "OpenURLBus", "RFC1808", argumentParser]),
         .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
-        .executableTarget(
-            name: "openurld",
+        .target(
+            name: "RouterDaemon",
             dependencies: ["DBus", "Desktop", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
         ),
+        .executableTarget(name: "openurld", dependencies: ["RouterDaemon"]),
 
         // Examples: they build, run and are tested.
         .target(
