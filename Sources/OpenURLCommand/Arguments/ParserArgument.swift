@@ -1,11 +1,13 @@
 internal import ArgumentParser
 
-/// How an argument that is not UTF-8 gets through swift-argument-parser, which knows strings only: what of it is UTF-8 as
-/// it is, a NUL, which no argument of a process holds, and the rest in hexadecimal digits.
+/// An encoding of arguments that are not UTF-8 for swift-argument-parser, which takes strings only.
+///
+/// The string is the longest prefix that is UTF-8, then a NUL, then the other bytes as hexadecimal digits. An argument of a
+/// process cannot contain a NUL, so the encoding is unambiguous.
 extension CommandLineArgument: ExpressibleByArgument {
     private static let mark = UInt8(ascii: "\0")
 
-    /// The argument for the parser.
+    /// The argument as a string for the parser.
     var parserArgument: String {
         guard case .notUTF8(let bytes) = self else { return shown }
         var valid = bytes[...]
@@ -14,7 +16,7 @@ extension CommandLineArgument: ExpressibleByArgument {
         return String(decoding: valid, as: UTF8.self) + "\0" + digits.joined()
     }
 
-    /// Takes what the parser hands on.
+    /// Creates an argument from a string that went through the parser.
     init(argument: String) {
         guard let mark = argument.utf8.firstIndex(of: Self.mark) else {
             self = .text(argument)
@@ -29,9 +31,13 @@ extension CommandLineArgument: ExpressibleByArgument {
         self = .notUTF8(bytes)
     }
 
-    /// Lets an option take text only.
+    /// Returns the text of an argument that must be text.
+    ///
+    /// - Throws: `ValidationError` for bytes that are not UTF-8.
     static func requiredText(_ argument: String) throws -> String {
-        guard let text = CommandLineArgument(argument: argument).text else { throw ValidationError("it is not UTF-8") }
+        guard let text = CommandLineArgument(argument: argument).text else {
+            throw ValidationError("the value is not UTF-8")
+        }
         return text
     }
 }

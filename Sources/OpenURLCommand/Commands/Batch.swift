@@ -1,19 +1,20 @@
 internal import DBus
 
-/// Several things that a command does one after the other, and how it tells what became of each.
+/// The items of a command line, which a command processes one at a time.
 struct Batch {
-    /// What a thing is called in the JSON of one that failed.
+    /// The name of the item's member in the JSON of a failure.
     let key: String
     let printsJSON: Bool
-    /// Whether nothing is said on standard error.
+    /// Whether nothing is printed on standard error.
     var isQuiet = false
     let invocation: Invocation
 
-    /// Does something with each, whatever became of the ones before, and tells of those that failed: in JSON on standard
-    /// output if the command prints JSON, else on standard error.
+    /// Processes the items in order. A failure does not stop the rest.
     ///
-    /// - Parameter name: the thing as it was given.
-    /// - Returns: the exit status of the first failure, 0 without one.
+    /// A failure is printed on standard output if the command prints JSON, and on standard error otherwise.
+    ///
+    /// - Parameter name: returns the item as the command line names it.
+    /// - Returns: the exit status of the first failure, or 0 if there is none.
     func perform<Item>(
         _ items: [Item],
         name: (Item) -> String,

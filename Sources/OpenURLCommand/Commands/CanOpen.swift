@@ -4,13 +4,13 @@ internal import OpenURLBus
 struct CanOpen: Command {
     static let configuration = CommandConfiguration(
         commandName: "can-open",
-        abstract: "Say whether there is a handler for each URL; start none.",
-        discussion: "The exit status is 0 if all can be opened, and 3 if there is no handler for one of them."
+        abstract: "Say whether each URL has a handler; start no handler.",
+        discussion: "The exit status is 0 if every URL has a handler, and 3 if at least one URL has none."
     )
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("What to ask about.", valueName: "url"))
+    @Argument(help: .init("A URL to ask about.", valueName: "url"))
     var urls: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {

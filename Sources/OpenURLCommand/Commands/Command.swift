@@ -1,16 +1,16 @@
 internal import ArgumentParser
 
-/// A command as the parser has filled it in.
+/// A command with the values that the parser has read.
 protocol Command: ParsableCommand {
-    /// Does what the command is for.
+    /// Performs the command.
     ///
     /// - Returns: the exit status.
-    /// - Throws: what made all of it impossible; what concerns one of several things is told by the command itself.
+    /// - Throws: the failure of the command as a whole. The command itself reports the failure of a single item.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32
 }
 
-/// The option of every command that prints something.
+/// The option that the commands with output share.
 struct OutputOptions: ParsableArguments {
-    @Flag(help: "Print JSON, one object a line.")
+    @Flag(help: "Print JSON, one object per line.")
     var json = false
 }

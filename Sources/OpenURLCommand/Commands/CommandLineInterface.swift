@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import OpenURLBus
 
-/// The command line as a whole: its commands, and everything that swift-argument-parser reads.
+/// The command line as a whole, which swift-argument-parser reads.
 struct CommandLineInterface: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "openurl",
@@ -11,7 +11,7 @@ struct CommandLineInterface: ParsableCommand {
             openurl <command> [<options>] ...
             """,
         discussion: """
-            The router, openurld, starts or wakes the handler of the URL's scheme, hands it the URL, and says how it went.
+            The router, openurld, starts or wakes the handler of the URL's scheme, delivers the URL and reports the outcome.
 
             EXIT STATUS
               0  done                            6  a time limit ran out
@@ -30,9 +30,10 @@ struct CommandLineInterface: ParsableCommand {
         ]
     )
 
-    /// Reads the arguments of an invocation and does what they say.
+    /// Performs the command that the arguments of an invocation name.
     ///
-    /// The first argument decides: it is a command's name or concerns the program as a whole, or the command is `open`.
+    /// The first argument decides: if the argument neither names a command nor concerns the program as a whole, the command
+    /// is `open`.
     ///
     /// - Returns: the exit status.
     static func run(_ invocation: Invocation) -> Int32 {
@@ -42,7 +43,7 @@ struct CommandLineInterface: ParsableCommand {
         }
         if !isRootArgument(first) {
             guard first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":")) else {
-                return invocation.usageError("'\(first)' is no command, and no URL as it has no ':'", "openurl --help")
+                return invocation.usageError("'\(first)' is neither a command nor a URL with a ':'", "openurl --help")
             }
             arguments.insert(Open.name, at: 0)
         }
@@ -63,7 +64,7 @@ struct CommandLineInterface: ParsableCommand {
                 let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
                 return invocation.usageError(message(for: error), help)
             }
-            // A request for help, the version, or a shell's completions.
+            // The parser reports a request for help, the version or a shell's completions as an error too.
             invocation.output.print(fullMessage(for: error))
             return 0
         }
@@ -80,7 +81,7 @@ struct CommandLineInterface: ParsableCommand {
 }
 
 extension Invocation {
-    /// Says what is wrong with the command line, and which help explains it.
+    /// Prints an error in the command line and the command for help.
     ///
     /// - Returns: the exit status.
     fileprivate func usageError(_ message: String, _ help: String) -> Int32 {

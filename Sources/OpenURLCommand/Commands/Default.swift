@@ -5,14 +5,14 @@ internal import OpenURLBus
 struct Default: Command {
     static let configuration = CommandConfiguration(
         commandName: "default",
-        abstract: "Show or choose what opens the URLs of a scheme.",
+        abstract: "Show or choose the handler of a scheme.",
         discussion: """
-            Without an ID it prints what opens them now. The choice is written to mimeapps.list, which the desktop and other \
-            programs read too; --reset takes it back.
+            Without an ID the command prints the current handler. The choice is written to mimeapps.list, which the \
+            desktop and other programs read too.
             """
     )
 
-    @Flag(help: "Take the user's choice back.")
+    @Flag(help: "Remove the user's choice.")
     var reset = false
 
     @OptionGroup var outputOptions: OutputOptions
@@ -21,7 +21,7 @@ struct Default: Command {
     var scheme: String
 
     @Argument(
-        help: "A handler's bundle identifier, or the name of a desktop file.",
+        help: "The bundle identifier of a handler, or the name of a desktop file.",
         transform: CommandLineArgument.requiredText
     )
     var id: String?

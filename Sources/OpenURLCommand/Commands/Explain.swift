@@ -5,20 +5,21 @@ internal import OpenURLBus
 struct Explain: Command {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Say what would open a URL, and why; open nothing.",
+        abstract: "Show the handler that would open a URL, and why; open nothing.",
         discussion: """
-            Prints the URL's parts, what would get it, and everything that claims it with the reason why it won or lost.
-            The exit status is the one that opening it would begin with: 0, or 3 where nothing handles it, 7 where it is \
-            not allowed.
+            Prints the parts of the URL, its handler, and every candidate with the reason why the candidate wins or \
+            loses.
+            The exit status is 0 if the URL can be delivered, 3 if no handler claims it, and 7 if the handler does not \
+            accept URLs from this program.
             """
     )
 
-    @Option(help: "Only this handler.", transform: CommandLineArgument.requiredText)
+    @Option(help: "Consider this handler only.", transform: CommandLineArgument.requiredText)
     var handler: String?
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("What to explain.", valueName: "url"))
+    @Argument(help: .init("The URL to explain.", valueName: "url"))
     var url: CommandLineArgument
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -47,7 +48,8 @@ struct Explain: Command {
 }
 
 extension Explanation {
-    fileprivate var rows: [[String]] {
+    /// The parts and the handler of the URL, as rows of a table.
+    var rows: [[String]] {
         var rows = [["url", url]]
         for name in Self.partNames {
             if let text = parts[name] { rows.append([name, text.isEmpty ? "\"\"" : text]) }
@@ -59,8 +61,8 @@ extension Explanation {
         return rows
     }
 
-    /// The explanation with the names that it has on the bus; what there is none of is null.
-    fileprivate var json: JSON {
+    /// The explanation, with the keys of the bus. A part that is absent is null.
+    var json: JSON {
         func string(_ text: String?) -> JSON { text.map(JSON.string) ?? .null }
         return .object([
             ("url", .string(url)),

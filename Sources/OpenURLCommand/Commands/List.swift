@@ -5,10 +5,10 @@ internal import OpenURLBus
 struct List: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List the handlers, or the schemes."
+        abstract: "List the handlers or the schemes."
     )
 
-    @Flag(help: "List the schemes with their handlers, the one that gets the URLs first.")
+    @Flag(help: "List the schemes with their handlers; the handler that gets the URLs comes first.")
     var schemes = false
 
     @OptionGroup var outputOptions: OutputOptions
@@ -45,7 +45,7 @@ struct List: Command {
 }
 
 extension HandlerEntry {
-    /// The entry with the names that it has on the bus.
+    /// The entry, with the keys of the bus.
     var json: JSON {
         .object([
             ("id", .string(id)),

@@ -7,10 +7,11 @@ struct Open: Command {
 
     static let configuration = CommandConfiguration(
         commandName: name,
-        abstract: "Open URLs in order (what happens without a command, too).",
+        abstract: "Open URLs in order (the default command).",
         discussion: """
-            Returns when every handler has answered, with --queue when every URL is on the disk. All URLs are tried; the exit status is that of the first failure. The \
-            tokens in XDG_ACTIVATION_TOKEN and DESKTOP_STARTUP_ID are passed on, so that the handler may take the focus.
+            Returns when every handler has answered, or with --queue when every URL is on the disk. A failure does not \
+            stop the rest; the exit status is that of the first failure. The tokens in XDG_ACTIVATION_TOKEN and \
+            DESKTOP_STARTUP_ID are passed on, so that the handler can take the focus.
             """
     )
 
@@ -18,21 +19,24 @@ struct Open: Command {
     var handler: String?
 
     @Option(
-        help: .init("Hand the handler something besides the URL; repeat for more.", valueName: "key=value"),
+        help: .init("Pass a value to the handler along with the URL; repeat for more.", valueName: "key=value"),
         transform: KeyValue.init
     )
     var annotation: [KeyValue] = []
 
-    @Option(help: .init("The longest time for each URL: 5s, 500ms, 2m.", valueName: "time"), transform: TimeLimit.init)
+    @Option(
+        help: .init("Set the time limit of each URL, such as 5s, 500ms or 2m.", valueName: "time"),
+        transform: TimeLimit.init
+    )
     var timeout: TimeLimit?
 
-    @Option(help: .init("Open this URL instead of one that nothing handles; repeat for more.", valueName: "url"))
+    @Option(help: .init("Open this URL if a URL has no handler; repeat for more.", valueName: "url"))
     var fallback: [CommandLineArgument] = []
 
     @Flag(help: "Leave the foreground as it is.")
     var background = false
 
-    @Flag(help: "Store the URL, return, and deliver it when that is possible.")
+    @Flag(help: "Store the URLs and return; the router delivers them later.")
     var queue = false
 
     @OptionGroup var outputOptions: OutputOptions
@@ -40,10 +44,10 @@ struct Open: Command {
     @Flag(help: "Print nothing on standard error.")
     var quiet = false
 
-    @Flag(help: "Print the handler and every step with its time.")
+    @Flag(help: "Print the handler and each step with its time.")
     var verbose = false
 
-    @Argument(help: .init("What to open.", valueName: "url"))
+    @Argument(help: .init("A URL to open.", valueName: "url"))
     var urls: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {

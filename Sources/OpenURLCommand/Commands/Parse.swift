@@ -6,28 +6,28 @@ internal import RFC1808
 struct Parse: Command {
     static let configuration = CommandConfiguration(
         commandName: "parse",
-        abstract: "Take URLs apart by RFC 1808.",
+        abstract: "Parse URLs by RFC 1808.",
         discussion: """
-            Prints each part as it was written, escapes included. A part that is absent is shown as –, one that is empty \
-            as ""; with --json they are null and "". The exit status is 65 if an input is no URL. No router is needed.
+            Prints each part unchanged, with its escapes. A part that is absent is shown as –, an empty part as ""; \
+            with --json they are null and "". The exit status is 65 if an input is not a URL. No router is needed.
             """
     )
 
     @Option(help: .init("Resolve each input against this URL first.", valueName: "url"))
     var base: CommandLineArgument?
 
-    @Flag(name: .customShort("0"), help: "Inputs on standard input end in NUL instead of a new line.")
+    @Flag(name: .customShort("0"), help: "Read inputs that end in NUL instead of a newline from standard input.")
     var isSeparatedByNUL = false
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("What to take apart; - reads one a line from standard input.", valueName: "url"))
+    @Argument(help: .init("A URL to parse; - reads one URL per line from standard input.", valueName: "url"))
     var urls: [CommandLineArgument] = []
 
     func validate() throws {
         guard isSeparatedByNUL || !urls.isEmpty else { throw ValidationError("there is no URL to parse") }
         guard !isSeparatedByNUL || urls.isEmpty || urls.contains(.text("-")) else {
-            throw ValidationError("-0 is about standard input, which '-' reads")
+            throw ValidationError("-0 needs '-', which reads standard input")
         }
     }
 
@@ -70,7 +70,7 @@ struct Parse: Command {
     }
 }
 
-/// Parses one input after the other and prints what it finds.
+/// Parses inputs and prints their parts or errors.
 private struct Parsing {
     let base: GenericURL?
     let printsJSON: Bool
@@ -84,7 +84,9 @@ private struct Parsing {
         self.invocation = invocation
     }
 
-    /// - Parameter label: says in messages which input it is.
+    /// Parses an input and prints the result.
+    ///
+    /// - Parameter label: names the input in an error message; nil for the only input.
     mutating func parse(_ input: [UInt8], label: String?) {
         do throws(GenericURL.ParseError) {
             let url = try url(input)
@@ -107,7 +109,7 @@ private struct Parsing {
 
     private func url(_ input: [UInt8]) throws(GenericURL.ParseError) -> GenericURL {
         guard let base else { return try GenericURL(utf8: input.span) }
-        // The empty reference is the base, and no URL by itself.
+        // The empty reference means the base (RFC 1808, section 4), but an empty input is not a URL by itself.
         return input.isEmpty
             ? try base.resolving(reference: "") : try GenericURL(utf8: input.span).resolved(against: base)
     }

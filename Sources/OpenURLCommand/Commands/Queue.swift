@@ -5,7 +5,7 @@ internal import OpenURLBus
 struct Queue: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue",
-        abstract: "Show and change what 'openurl open --queue' has left to be delivered.",
+        abstract: "Show and change the queue of 'openurl open --queue'.",
         subcommands: [QueueList.self, QueueRetry.self, QueueDrop.self],
         defaultSubcommand: QueueList.self
     )
@@ -15,7 +15,7 @@ struct QueueList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the URLs in the queue.",
-        discussion: "A URL that is 'dead' is not tried again unless somebody asks for it."
+        discussion: "The router does not try a 'dead' URL again; 'openurl queue retry' does."
     )
 
     @OptionGroup var outputOptions: OutputOptions
@@ -35,7 +35,7 @@ struct QueueList: Command {
 struct QueueRetry: Command {
     static let configuration = CommandConfiguration(
         commandName: "retry",
-        abstract: "Try URLs again now, with all of their attempts."
+        abstract: "Try URLs again now, with a new count of attempts."
     )
 
     @OptionGroup var outputOptions: OutputOptions
@@ -49,8 +49,8 @@ struct QueueRetry: Command {
 struct QueueDrop: Command {
     static let configuration = CommandConfiguration(
         commandName: "drop",
-        abstract: "Forget URLs.",
-        discussion: "What is being delivered right now may arrive all the same."
+        abstract: "Remove URLs from the queue.",
+        discussion: "A URL whose delivery has begun may still arrive."
     )
 
     @OptionGroup var outputOptions: OutputOptions
@@ -61,23 +61,23 @@ struct QueueDrop: Command {
     }
 }
 
-/// The URLs of the queue that a command is for.
+/// The URLs of the queue on a command line.
 struct QueuedURLArguments: ParsableArguments {
-    @Flag(help: "Every URL in the queue.")
+    @Flag(help: "Select every URL in the queue.")
     var all = false
 
     @Argument(
-        help: .init("A URL's number, as 'openurl queue' shows it.", valueName: "id"),
+        help: .init("The number of a URL, as 'openurl queue' shows it.", valueName: "id"),
         transform: CommandLineArgument.requiredText
     )
     var ids: [String] = []
 
     func validate() throws {
         if all == ids.isEmpty { return }
-        throw ValidationError(all ? "--all goes without numbers" : "say which: a number, or --all")
+        throw ValidationError(all ? "--all takes no numbers" : "name the URLs by number, or use --all")
     }
 
-    /// Calls a method for each of them, in order; one that fails does not stop the rest.
+    /// Calls a method for the URLs in order. A failure does not stop the rest.
     ///
     /// - Returns: the exit status.
     func call(
@@ -92,7 +92,7 @@ struct QueuedURLArguments: ParsableArguments {
             do throws(CommandFailure) {
                 _ = try router.call(method, id)
             } catch {
-                // Of all, some may have been delivered meanwhile.
+                // With --all, a URL may have been delivered since the queue was listed.
                 guard all, error.name == .invalidArguments else { throw error }
                 return
             }
@@ -102,7 +102,7 @@ struct QueuedURLArguments: ParsableArguments {
 }
 
 extension RouterClient {
-    /// Every URL in the queue.
+    /// Returns every URL in the queue.
     fileprivate func queuedURLs() throws(CommandFailure) -> [QueuedURL] {
         var urls: [QueuedURL] = []
         while true {
@@ -114,8 +114,8 @@ extension RouterClient {
 }
 
 extension QueuedURL {
-    /// The URL with the names that it has on the bus; what there is none of is null.
-    fileprivate var json: JSON {
+    /// The URL, with the keys of the bus. A value that is absent is null.
+    var json: JSON {
         .object([
             ("id", .string(id)),
             ("url", .string(url)),
@@ -129,7 +129,8 @@ extension QueuedURL {
         ])
     }
 
-    fileprivate var row: [String] {
+    /// The cells of the URL in a table.
+    var row: [String] {
         [
             id, handler, state.rawValue, "\(attempts)", next.map(LocalTime.text) ?? Table.absent, url,
             error?.message ?? Table.absent,

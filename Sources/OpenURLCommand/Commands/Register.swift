@@ -7,12 +7,12 @@ struct Register: Command {
     static let configuration = CommandConfiguration(
         commandName: "register",
         abstract: "Add handlers for this user.",
-        discussion: "Prints each handler with its schemes, and on standard error what is odd about it."
+        discussion: "Prints each handler with its schemes, and warnings on standard error."
     )
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("A bundle, or a manifest.", valueName: "path"))
+    @Argument(help: .init("The path of a bundle or a manifest.", valueName: "path"))
     var paths: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
@@ -35,8 +35,9 @@ struct Register: Command {
 }
 
 extension CommandLineArgument {
-    /// The path from the root, relative to the working directory where it is not absolute, without its `.` elements;
-    /// `..` stays, as what it means depends on symbolic links.
+    /// Returns the absolute path without `.` elements; a relative path starts at the working directory.
+    ///
+    /// The `..` elements stay, because their meaning depends on symbolic links.
     fileprivate func absolutePath() throws(CommandFailure) -> String {
         guard let text, !text.isEmpty else {
             let problem = text == nil ? "a path that is not UTF-8 cannot be sent over the bus" : "the path is empty"

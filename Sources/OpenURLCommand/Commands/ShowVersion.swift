@@ -5,7 +5,7 @@ internal import OpenURLBus
 struct ShowVersion: Command {
     static let configuration = CommandConfiguration(
         commandName: "version",
-        abstract: "Print the version, and that of the router if it runs."
+        abstract: "Print the versions of this program and of the running router."
     )
 
     static var text: String { "openurl \(Version.current)" }
@@ -30,7 +30,7 @@ struct ShowVersion: Command {
         do throws(CommandFailure) {
             return try RouterClient(on: bus).runningVersion()
         } catch {
-            // Without a bus, or with a router that does not answer, there is this program's version all the same.
+            // The version of this program is still useful without a bus or an answer.
             return nil
         }
     }

@@ -5,12 +5,12 @@ internal import OpenURLBus
 struct Status: Command {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the handlers' states, processes and memory."
+        abstract: "Show the states, processes and memory of the handlers."
     )
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: "Only the handler with this bundle identifier.", transform: CommandLineArgument.requiredText)
+    @Argument(help: "The bundle identifier of the only handler to show.", transform: CommandLineArgument.requiredText)
     var id: String?
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -18,7 +18,7 @@ struct Status: Command {
         if let id {
             handlers = handlers.filter { $0.id == id }
             guard !handlers.isEmpty else {
-                let message = "there is no handler '\(id)'; 'openurl list' shows those that there are"
+                let message = "there is no handler '\(id)'; 'openurl list' shows the handlers"
                 throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
             }
         }
@@ -33,8 +33,8 @@ struct Status: Command {
 }
 
 extension HandlerStatus {
-    /// The status with the names that it has on the bus; what there is none of is null.
-    fileprivate var json: JSON {
+    /// The status, with the keys of the bus. A value that is absent is null.
+    var json: JSON {
         .object([
             ("id", .string(id)),
             ("state", .string(state)),
@@ -45,7 +45,8 @@ extension HandlerStatus {
         ])
     }
 
-    fileprivate var row: [String] {
+    /// The cells of the status in a table.
+    var row: [String] {
         [
             id, state, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
             residentMemory.map(Self.size) ?? Table.absent,
@@ -53,7 +54,7 @@ extension HandlerStatus {
         ]
     }
 
-    /// Bytes in the largest unit that leaves a whole number, with one decimal.
+    /// Returns a number of bytes in the largest unit of at least 1, with one decimal, rounded down.
     private static func size(_ bytes: UInt64) -> String {
         guard bytes >= 1024 else { return "\(bytes) B" }
         var unit: UInt64 = 1024

@@ -4,13 +4,13 @@ internal import OpenURLBus
 struct Unregister: Command {
     static let configuration = CommandConfiguration(
         commandName: "unregister",
-        abstract: "Take back what register added."
+        abstract: "Remove handlers that register has added."
     )
 
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(
-        help: .init("A handler's bundle identifier.", valueName: "id"),
+        help: .init("The bundle identifier of a handler.", valueName: "id"),
         transform: CommandLineArgument.requiredText
     )
     var ids: [String]

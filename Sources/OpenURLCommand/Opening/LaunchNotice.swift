@@ -2,19 +2,19 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// Tells a person who waits which handler is starting.
+/// The message to a waiting person that a handler is starting.
 struct LaunchNotice {
     let url: String
-    /// The handler, where the caller chose one.
+    /// The handler on the command line, if there is one.
     let handler: String?
 
-    /// Prints the handler that gets the URLs of the scheme; nothing where there is none.
+    /// Prints the handler of the URL; prints nothing if the URL has no handler.
     func print(to errors: StandardError, asking router: RouterClient) {
         do throws(CommandFailure) {
             guard let id = try id(asking: router) else { return }
             errors.print("starting \(id) …")
         } catch {
-            // What is wrong with the router is told when the call itself fails.
+            // The call that opens the URL meets the same failure and reports the failure.
         }
     }
 

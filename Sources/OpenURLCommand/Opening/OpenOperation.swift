@@ -2,10 +2,11 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// URLs to open, and how to tell what became of them: the one implementation of opening, whichever way the command line
-/// was read.
+/// The opening of URLs.
+///
+/// The operation is the same whether the command line went through the parser or not.
 struct OpenOperation {
-    /// What is printed about a URL that was opened.
+    /// The output for a URL that was opened.
     enum Report {
         case nothing, trace, json
     }
@@ -14,12 +15,12 @@ struct OpenOperation {
     var fallback: [CommandLineArgument] = []
     var options = OpenOptions()
     var report = Report.nothing
-    /// Whether nothing is said on standard error.
+    /// Whether nothing is printed on standard error.
     var isQuiet = false
 
-    /// Opens the URLs one after the other and tries each, whatever became of the ones before.
+    /// Opens the URLs in order. A failure does not stop the rest.
     ///
-    /// - Returns: the exit status: that of the first failure, if there was one.
+    /// - Returns: the exit status of the first failure, or 0 if there is none.
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation.bus)
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
@@ -59,10 +60,10 @@ struct OpenOperation {
 }
 
 extension OpenOperation {
-    /// A command line that names URLs and nothing else; nil for any other.
+    /// Creates the operation for a command line of URLs alone; nil for any other command line.
     ///
-    /// What starts with `-` is an option unless `--` comes before. Without `open` and `--` the first argument could be a
-    /// command's name, so it has to hold the `:` that no command's name has.
+    /// An argument that starts with `-` is an option unless `--` comes before. Without `open` and `--`, the first argument
+    /// could name a command, so the argument has to contain a `:`, which no command's name contains.
     init?(plain arguments: [CommandLineArgument]) {
         var urls = arguments[...]
         let isNamed = urls.first == .text("open")
@@ -76,9 +77,9 @@ extension OpenOperation {
 }
 
 extension CommandLineArgument {
-    /// The text of a URL.
+    /// Returns the text of a URL.
     ///
-    /// Only what cannot go over the bus is refused here; all the rest is the router's to judge.
+    /// Only bytes that the bus cannot carry are an error here. The router judges the rest.
     func urlText() throws(CommandFailure) -> String {
         switch self {
         case .text(let text): return text

@@ -1,7 +1,10 @@
 internal import OpenURLBus
 
 extension OpenResult {
-    /// The handler, how it was reached, and each step with the milliseconds since the router accepted the URL.
+    /// Returns the result as lines for a person.
+    ///
+    /// The first line names the handler and says how the URL reached the handler. Each further line has a step and the
+    /// milliseconds since the router accepted the URL.
     func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
         let title = "\(url.printable): \(handler.printable) (\(path.rawValue)\(number))"
@@ -14,7 +17,7 @@ extension OpenResult {
             }
     }
 
-    /// The result as an object; a URL that was queued has a number besides.
+    /// Returns the result as an object. The object of a queued URL also has the number of the URL.
     func json(of url: String) -> JSON {
         let phases = trace.map { phase in
             JSON.object([

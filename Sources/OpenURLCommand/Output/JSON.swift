@@ -1,9 +1,9 @@
 internal import DBus
 
-/// A JSON text (RFC 8259), which keeps the order of an object's members.
+/// A JSON text (RFC 8259) that keeps the order of an object's members.
 ///
-/// It is written here and not by `JSONEncoder` because that lets the controls of terminals and of bidirectional text
-/// through, which JSON allows and a person who looks at the output does not want; here they are escaped.
+/// `JSONEncoder` leaves the controls of terminals and of bidirectional text as they are, which JSON allows. Such controls
+/// could mislead a person who reads the output, so this type escapes them.
 indirect enum JSON {
     /// A number, `true`, `false` or `null`.
     case literal(String)
@@ -19,7 +19,7 @@ indirect enum JSON {
 
     static func strings(_ values: [String]) -> JSON { .array(values.map { .string($0) }) }
 
-    /// The text, in one line.
+    /// The text, without line breaks.
     var text: String {
         var text = ""
         write(to: &text)
@@ -69,7 +69,10 @@ indirect enum JSON {
 }
 
 extension JSON {
-    /// A value of the bus: variants are opened, structures are arrays, a dictionary's keys become strings in order.
+    /// Converts a value of the bus.
+    ///
+    /// A variant becomes its content, and a structure becomes an array. The keys of a dictionary become strings, which are
+    /// sorted. A descriptor and a number that is not finite become null.
     init(_ value: Value) {
         switch value {
         case .byte(let number): self = .number(number)
@@ -93,12 +96,12 @@ extension JSON {
         }
     }
 
-    /// An `a{sv}`.
+    /// Converts an `a{sv}`.
     init(_ options: [String: Value]) {
         self = JSON(Value.options(options))
     }
 
-    /// The value as the name of an object's member.
+    /// The value as the name of a member.
     private var name: String {
         if case .string(let string) = self { string } else { text }
     }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Times as a person reads them.
+/// Times for a person to read.
 enum LocalTime {
-    /// Seconds since 1970 as a date and time of ISO 8601, in the user's time zone.
+    /// Returns seconds since 1970 as an ISO 8601 date and time in the user's time zone.
     static func text(_ seconds: UInt64) -> String {
         var time = time_t(clamping: seconds)
         var parts = tm()

@@ -1,22 +1,26 @@
 internal import Glibc
 internal import OpenURLBus
 
-/// What the program prints, collected and written at the end, or when ``flush()`` says that somebody may wait for it.
+/// The program's output, which is collected and written in large pieces.
 ///
-/// When it cannot be written, the program goes on with what it was asked to do, and ends with the failure.
+/// ``flush()`` writes the output before the program may wait. If the output cannot be written, the program still performs
+/// its command, and then fails.
 final class StandardOutput {
-    /// Whether a person reads it.
+    /// Whether a person reads the output.
     private(set) lazy var isTerminal = isatty(descriptor) != 0
     private let descriptor: CInt
     private var buffer: [UInt8] = []
     private var problem: CInt?
 
-    /// Prints to a descriptor that stays the caller's.
-    init(_ descriptor: CInt = STDOUT_FILENO) {
+    /// Creates an output to a descriptor, which stays the caller's.
+    ///
+    /// - Parameter isTerminal: whether a person reads the output; nil asks the kernel about the descriptor.
+    init(_ descriptor: CInt = STDOUT_FILENO, isTerminal: Bool? = nil) {
         self.descriptor = descriptor
+        if let isTerminal { self.isTerminal = isTerminal }
     }
 
-    /// Whether what was written so far has arrived.
+    /// Whether every write has succeeded so far.
     var isIntact: Bool { problem == nil }
 
     /// Adds a line.
@@ -26,15 +30,19 @@ final class StandardOutput {
         if buffer.count >= 1 << 16 { flush() }
     }
 
-    /// Writes what has been collected.
+    /// Writes the collected output.
     func flush() {
         guard isIntact else { return buffer.removeAll() }
         problem = write(buffer[...], to: descriptor)
         buffer.removeAll(keepingCapacity: true)
     }
 
-    /// Writes what is left, and returns the program's exit status: `status`, unless that is success and the output got
-    /// lost.
+    /// Writes the rest of the output and reports a write that failed.
+    ///
+    /// The end of a reader (`EPIPE`) is not reported: the reader has what it wanted.
+    ///
+    /// - Parameter status: the exit status of the command.
+    /// - Returns: the exit status of the program, which is `status` unless the command succeeded and its output was lost.
     func finish(_ status: Int32, _ errors: StandardError) -> Int32 {
         flush()
         guard let problem else { return status }
@@ -43,22 +51,24 @@ final class StandardOutput {
     }
 }
 
-/// What the program tells a person who may not be reading its output.
+/// The program's messages to a person, apart from its output.
 struct StandardError {
     /// The descriptor, which stays the caller's.
     var descriptor = STDERR_FILENO
 
-    /// Whether a person reads it.
+    /// Whether a person reads the messages.
     var isTerminal: Bool { isatty(descriptor) != 0 }
 
-    /// Writes a line after the program's name, with nothing in it that a terminal would obey.
+    /// Writes a line that begins with the program's name. Controls in the message are escaped.
     func print(_ message: String) {
-        // There is nobody left to be told that this could not be written.
+        // No stream is left to report a failure of this write.
         _ = write(Array("openurl: \(message.printable)\n".utf8)[...], to: descriptor)
     }
 }
 
-/// Writes everything; returns the error where that is not possible.
+/// Writes all bytes.
+///
+/// - Returns: the error number of a failure, nil if there is none.
 private func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
     var bytes = bytes
     while !bytes.isEmpty {

@@ -1,14 +1,16 @@
-/// Rows of text: in columns under a header for a person, and separated by tabs for a program.
+/// Rows of text.
+///
+/// A person gets aligned columns under a header. A program gets cells that are separated by tabs, without a header.
 struct Table {
-    /// The columns' names; without any, no header is printed.
+    /// The names of the columns; empty for a table without a header.
     var header: [String] = []
-    /// The cells of each row, as many as there are columns.
+    /// The cells of each row, one for each column.
     var rows: [[String]] = []
 
-    /// What stands in the place of a cell that has no content.
+    /// The text of a cell that has no value.
     static let absent = "–"
 
-    /// Prints the table; nothing in it is obeyed by a terminal or taken for a separator.
+    /// Prints the table. Controls in a cell are escaped, tabs and line breaks included.
     func print(to output: StandardOutput) {
         let rows = rows.map { $0.map(\.printable) }
         guard output.isTerminal else {

@@ -1,6 +1,9 @@
 internal import Glibc
 
-/// Splits what a descriptor delivers at a separator, with no more memory than one record of the greatest length takes.
+/// Reads records from a descriptor.
+///
+/// A separator ends each record; the last record may lack the separator. The memory in use is bounded by the greatest length
+/// of a record.
 struct RecordReader {
     private let descriptor: CInt
     private let separator: UInt8
@@ -8,7 +11,7 @@ struct RecordReader {
     private var buffer: [UInt8]
     private var unread = 0..<0
 
-    /// Reads from a descriptor that stays the caller's.
+    /// Creates a reader of a descriptor, which stays the caller's.
     init(descriptor: CInt, separator: UInt8, maximumLength: Int) {
         self.descriptor = descriptor
         self.separator = separator
@@ -16,11 +19,12 @@ struct RecordReader {
         buffer = Array(repeating: 0, count: 1 << 16)
     }
 
-    /// The next record without its separator, nil after the last; what stands behind the last separator is a record
-    /// unless it is empty.
+    /// Returns the next record without its separator, or nil after the last record.
     ///
-    /// - Parameter willRead: called before the process may have to wait.
-    /// - Returns: of a record that is too long its first `maximumLength + 1` bytes; the rest is skipped.
+    /// A record that is too long is cut after `maximumLength + 1` bytes. The caller can therefore see that the record is too
+    /// long.
+    ///
+    /// - Parameter willRead: called before each read, which may block.
     mutating func next(_ willRead: () -> Void) throws(ReadError) -> [UInt8]? {
         var record: [UInt8] = []
         var isEmpty = true
@@ -47,7 +51,7 @@ struct RecordReader {
         }
     }
 
-    /// Why nothing more can be read.
+    /// The failure of a read.
     struct ReadError: Error {
         let number: CInt
         var message: String { String(cString: strerror(number)) }

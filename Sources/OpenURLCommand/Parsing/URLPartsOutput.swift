@@ -1,7 +1,7 @@
 internal import RFC1808
 
 extension GenericURL {
-    /// The parts by name, as they were written; nil is a part that is absent.
+    /// The unchanged text of each part; nil for a part that is absent.
     private var parts: [(name: String, text: String?)] {
         [
             ("scheme", scheme),
@@ -17,13 +17,13 @@ extension GenericURL {
         ]
     }
 
-    /// A row for each part; one that is absent and one that is empty look different.
+    /// A table with a row for each part. An absent part and an empty part look different.
     var table: Table {
         let rows = parts.map { [$0.name, $0.text.map { $0.isEmpty ? "\"\"" : $0 } ?? Table.absent] }
         return Table(rows: [["url", description]] + rows)
     }
 
-    /// The parts as an object; the port is a number.
+    /// The parts as an object, in which the port is a number.
     var json: JSON {
         let members = parts.map { part in
             (name: part.name, value: part.text.map { part.name == "port" ? .literal($0) : .string($0) } ?? JSON.null)
@@ -33,7 +33,7 @@ extension GenericURL {
 }
 
 extension GenericURL.ParseError {
-    /// What is wrong with an input, as an object; of one that is too long it holds the start.
+    /// Returns the error of an input as an object. The object of an input that is too long has only the start of the input.
     func json(of input: [UInt8]) -> JSON {
         let start = input.prefix(GenericURL.defaultMaximumLength)
         return .object([

@@ -2,13 +2,13 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// Why something that was asked for did not happen: one message for a person, one exit status.
+/// The failure of a command, or of one item of a command.
 struct CommandFailure: Error, Hashable {
-    /// The name of the error on the bus, or what the bus would have called it.
+    /// The name of the error on the bus. An error of the command itself has a name of the same kind.
     let name: ErrorName
-    /// What happened, and what to do where that is known.
+    /// The message for a person, with advice where advice is known.
     let message: String
-    /// The program's exit status if this is the first failure.
+    /// The exit status of the program if this failure is the first.
     let exitStatus: Int32
 
     init(_ name: ErrorName, _ message: String, exitStatus: Int32) {
@@ -25,7 +25,7 @@ struct CommandFailure: Error, Hashable {
         self.init(OpenURLError(.malformedURL, error.description))
     }
 
-    /// There is no bus.
+    /// Creates the failure of a program without a session bus.
     init(_ error: ConnectionError) {
         self.init(
             "org.freedesktop.DBus.Error.NoServer",
@@ -34,9 +34,9 @@ struct CommandFailure: Error, Hashable {
         )
     }
 
-    /// A call gave no result.
+    /// Creates the failure of a call.
     ///
-    /// - Parameter refusal: the exit status where the router answered with an error that has none of its own.
+    /// - Parameter refusal: the exit status for an error of the router that has no exit status itself.
     init(_ error: CallError, refusal: Int32) {
         switch error {
         case .remote(let error):
@@ -85,7 +85,7 @@ struct CommandFailure: Error, Hashable {
             let message = "the router does not know this request; do openurl and openurld have the same version?"
             self.init(error.name, "\(message) (\(error.message))", exitStatus: unavailable)
         case _ where error.name.isAboutStarting:
-            let advice = "run openurld by hand to see why"
+            let advice = "run openurld by hand to see the reason"
             self.init(error.name, "the router cannot be started: \(error.message); \(advice)", exitStatus: unavailable)
         default:
             if let error = OpenURLError(error) {
@@ -98,7 +98,7 @@ struct CommandFailure: Error, Hashable {
 }
 
 extension ErrorName {
-    /// Whether the bus tells with it that it could not start a service.
+    /// Whether the bus uses the name for a service that the bus could not start.
     fileprivate var isAboutStarting: Bool {
         rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.") || rawValue == "org.freedesktop.DBus.Error.TimedOut"
     }

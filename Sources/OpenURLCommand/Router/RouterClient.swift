@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The router on the session bus, which starts it where it is not running.
+/// A client of the router. The bus starts the router if the router is not running.
 struct RouterClient {
     private enum Connection {
         case open(BlockingConnection)
@@ -10,7 +10,7 @@ struct RouterClient {
 
     private let connection: Connection
 
-    /// Connects to the bus that the router is on; where that is not possible, every call fails.
+    /// Connects to the router's bus. If the connection fails, every call throws that failure.
     init(on bus: BusAddress) {
         do throws(ConnectionError) {
             connection = .open(try BlockingConnection(bus))
@@ -26,12 +26,12 @@ struct RouterClient {
         }
     }
 
-    /// Calls a method of the router's.
+    /// Calls a method of the router.
     ///
     /// - Parameters:
-    ///   - timeout: how long to wait; what opens URLs gives none, as the router bounds that itself.
-    ///   - refusal: the exit status for an error that has none of its own; without one it counts as no router at all.
-    ///   - notice: called once after 300 ms without an answer.
+    ///   - timeout: the time limit of the call; nil for a method that the router itself limits, such as opening a URL.
+    ///   - refusal: the exit status for an error that has no exit status itself. The default is that of a missing router.
+    ///   - notice: called once if there is no answer after 300 ms.
     func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         _ input: Input,
@@ -54,13 +54,13 @@ struct RouterClient {
         }
     }
 
-    /// The version of the router that is running; nil where none is. None is started.
+    /// Returns the version of the running router, or nil if no router runs. The call does not start a router.
     func runningVersion() throws(CommandFailure) -> String? {
         let bus = try bus()
         do throws(CallError) {
             let owner = try bus.call(BusDriver.getNameOwner, on: BusDriver.object, RouterService.name.rawValue)
             let property = Arguments(RouterInterface.version.interface.rawValue, RouterInterface.version.name.rawValue)
-            // A unique name is never started, should the router end in between.
+            // The router may end now, and the bus never starts a program for a unique name.
             let router = RemoteObject(BusName(owner), RouterService.path)
             return try bus.call(BusDriver.getProperty, on: router, property).string
         } catch .remote(let error) where error.name == .nameHasNoOwner || error.name == .serviceUnknown {
