@@ -130,6 +130,7 @@ let package = Package(
             name: "CLITests",
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld"]
         ),
+        .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "RouterDaemon", logging]),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SQLite", "SchemeRegistry"]),
