@@ -130,6 +130,10 @@ let package = Package(
             name: "CLITests",
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld"]
         ),
+        .testTarget(
+            name: "OpenURLCommandTests",
+            dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", argumentParser]
+        ),
         .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "RouterDaemon", logging]),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
