@@ -1,14 +1,15 @@
 internal import DBus
 internal import OpenURLBus
 
-/// What ``RouterInterface/openURL`` takes, as types that are not generic.
+/// The arguments of ``RouterInterface/openURL``, as a type that is not generic.
 ///
-/// The contract's own generic types cost a search of all the program's conformances each when their metadata is made at
-/// run time: together a sixth of what `openurl URL` takes.
+/// At run time Swift creates the metadata of each generic type that the contract combines, which searches the conformances
+/// of the whole program. Without this type `openurl URL` takes 5 % longer when the handler runs already (4.21 instead of
+/// 4.00 ms), and 7 % more processor time. A test compares this description with the contract's.
 struct OpenCall: MessageBody {
-    /// Opens, and says how it went.
+    /// The method with its result.
     static let method = Method<OpenCall, OpenResult>(RouterInterface.name, "OpenURL")
-    /// Opens, for a caller that wants to know no more than that it succeeded.
+    /// The method for a caller that needs only the success.
     static let unread = Method<OpenCall, UnreadResult>(RouterInterface.name, "OpenURL")
 
     static let signature: Signature = "sa{sv}"
@@ -32,7 +33,7 @@ struct OpenCall: MessageBody {
     }
 }
 
-/// A result that nobody looks into.
+/// A result that is not decoded.
 struct UnreadResult: MessageBody {
     static let signature: Signature = "a{sv}"
 
