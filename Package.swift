@@ -66,15 +66,14 @@ let package = Package(
         ),
         .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
 
-        // Programs.
-        .executableTarget(
-            name: "openurld",
+        // Programs: what each does is a library, so that tests can run it in their own process.
+        .target(name: "OpenURLCommand", dependencies: ["DBus", "OpenURLBus", "RFC1808", argumentParser]),
+        .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
+        .target(
+            name: "RouterDaemon",
             dependencies: ["DBus", "Desktop", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
         ),
-        .executableTarget(
-            name: "openurl",
-            dependencies: ["DBus", "OpenURLBus", "RFC1808", argumentParser]
-        ),
+        .executableTarget(name: "openurld", dependencies: ["RouterDaemon"]),
 
         // Examples: they build, run and are tested.
         .executableTarget(
@@ -137,6 +136,11 @@ let package = Package(
             name: "CLITests",
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld"]
         ),
+        .testTarget(
+            name: "OpenURLCommandTests",
+            dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", argumentParser]
+        ),
+        .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "RouterDaemon", logging]),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SQLite", "SchemeRegistry"]),

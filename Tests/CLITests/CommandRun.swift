@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The output and the exit status of one run of `openurl`.
+/// The outcome of a run of `openurl`.
 struct CommandRun: Sendable {
     let status: Int32
     let output: String
@@ -11,10 +11,10 @@ struct CommandRun: Sendable {
     var lines: [String] { output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init) }
 }
 
-/// The environment for a run without a session bus.
+/// The environment of a run without a session bus.
 let noBus = environment(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
 
-/// Returns the test's own environment with these variables and without variables that would change a result.
+/// Returns the test's own environment with other variables, and without variables that would change a result.
 func environment(_ variables: [String: String]) -> [String: String] {
     var environment = ProcessInfo.processInfo.environment
     for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID", "NO_COLOR"] { environment[name] = nil }
@@ -46,13 +46,13 @@ func openurl(
     try await run(executable, arguments, [], router.environment.merging(variables) { $1 }, nil, nil)
 }
 
-/// Runs a shell command line in which `$openurl` is the path of the command.
+/// Runs a line of shell in which `$openurl` is the command.
 func shell(_ line: String, environment: [String: String] = noBus) async throws -> CommandRun {
     let variables = environment.merging(["openurl": executable.path]) { $1 }
     return try await run(URL(filePath: "/bin/sh"), ["-c", line], [], variables, nil, nil)
 }
 
-/// Runs `openurl` with a terminal as standard output and standard error. Both outputs arrive as one text.
+/// Runs `openurl` on a terminal. The outcome has standard output and standard error as one text.
 func onTerminal(_ arguments: String..., environment: [String: String] = noBus) async throws -> CommandRun {
     let words = arguments.map { "'\($0)'" }.joined(separator: " ")
     let run = try await shell(
@@ -70,12 +70,12 @@ func product(_ name: String) -> URL {
 }
 
 extension URL {
-    /// Creates a directory and its parents.
+    /// Creates the directory and its missing parents.
     func createDirectory() throws {
         try FileManager.default.createDirectory(at: self, withIntermediateDirectories: true)
     }
 
-    /// Writes a file.
+    /// Writes a text to the file.
     func write(_ text: String) throws {
         try Data(text.utf8).write(to: self)
     }
@@ -89,7 +89,7 @@ private func run(
     _ output: String?,
     _ directory: URL?
 ) async throws -> CommandRun {
-    // The output goes to files instead of pipes, because a file needs no reader while the program runs.
+    // With files instead of pipes, no reader is needed while the program runs.
     let files = FileManager.default.temporaryDirectory.appending(path: "openurl-run-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
     defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: files) } }
@@ -121,7 +121,7 @@ private func run(
             ended.resume(throwing: error)
         }
     }
-    // Foundation's `Process` would keep the handles open.
+    // Foundation's Process would keep the handles open.
     for handle in [handles.input, handles.output, handles.errors] { try handle.close() }
     return CommandRun(
         status: status,

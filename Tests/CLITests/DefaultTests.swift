@@ -2,11 +2,11 @@ import Foundation
 import PrivateBus
 import Testing
 
-/// `openurl default`: the output with a stand-in router, and the effect with a real router.
+/// `openurl default`: its output on a stand-in, and its effects on a real router.
 @Suite struct DefaultTests {
     // MARK: Output
 
-    @Test func defaultSetsAndShowsTheChoice() async throws {
+    @Test func choosesAndShows() async throws {
         try await StandInRouter.with { router in
             let chosen = try await openurl(["default", "todo", "com.acme.todolist"], on: router)
             #expect(chosen.status == 0)
@@ -18,14 +18,13 @@ import Testing
             let reset = try await openurl(["default", "--reset", "todo"], on: router)
             #expect(reset.status == 0)
             #expect(reset.output == "com.acme.first\n")
-            // Showing the default does not change the choice.
+            // A command that only shows the handler makes no choice.
             #expect(await router.choices == ["todo=com.acme.todolist", "todo="])
         }
     }
 
-    /// The output is a single value and not a table, so a terminal gets the same text as a program, without colours.
-    @Test(arguments: [[:], ["NO_COLOR": "1"]]) func outputIsTheSameOnATerminal(_ variables: [String: String])
-        async throws
+    /// A person gets the same single value as a program, without colours.
+    @Test(arguments: [[:], ["NO_COLOR": "1"]]) func aTerminalChangesNothing(_ variables: [String: String]) async throws
     {
         try await StandInRouter.with { router in
             let environment = router.environment.merging(variables) { $1 }
@@ -38,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func outputEscapesControlCharacters() async throws {
+    @Test func escapesControls() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default", "odd"], on: router)
             #expect(run.output == "com.acme.\\u{202E}odd\\u{9}\n")
@@ -47,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func missingHandlerIsAnErrorExceptAfterAReset() async throws {
+    @Test func aSchemeWithoutAHandlerIsAnErrorExceptForReset() async throws {
         try await StandInRouter.with { router in
             let message = "openurl: nobody takes none: \\u{1B}[31mtold\n"
             let none = try await openurl(["default", "none"], on: router)
@@ -65,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func refusedSenderStillGetsTheDefault() async throws {
+    @Test func showsAHandlerThatThisProgramMayNotReach() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default", "private"], on: router)
             #expect(run.status == 0)
@@ -81,7 +80,7 @@ import Testing
         (["--json", "locked", "com.acme.todolist"], 1, "mimeapps.list cannot be written"),
         (["error"], 1, "com.acme.todolist \\u{1B}[31mtold"),
     ])
-    func refusedChoiceIsReportedAndPrintsNothing(arguments: [String], status: Int32, message: String) async throws {
+    func reportsARefusal(arguments: [String], status: Int32, message: String) async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default"] + arguments, on: router)
             #expect(run.status == status)
@@ -91,32 +90,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("default", "Missing expected argument '<scheme>'"), ("default a b c", "Unexpected argument 'c'"),
-        ("default --reset a b", "--reset takes no ID"),
-    ])
-    func wrongCommandLineIsRefused(line: String, message: String) async throws {
-        let run = try await openurl(line.split(separator: " ").map(String.init))
-        #expect(run.status == 64)
-        #expect(run.errors == "openurl: \(message) (see 'openurl default --help')\n")
-        #expect(run.output == "")
-    }
+    // MARK: Effects
 
-    @Test(arguments: ["default $bad", "default a $bad"]) func invalidUTF8IsRefused(_ line: String) async throws {
-        let run = try await shell(#"bad=$(printf '\377'); exec "$openurl" \#(line)"#)
-        #expect(run.status == 64)
-        #expect(run.errors.contains("not UTF-8"))
-    }
-
-    @Test func defaultRequiresABus() async throws {
-        let run = try await openurl("default", "a")
-        #expect(run.status == 69)
-        #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
-    }
-
-    // MARK: Effect
-
-    /// Runs a test on a bus that starts a real router. The applications `one` and `two` claim the scheme `todo`.
+    /// Runs a test on a bus that starts a real router, with the applications `one` and `two` for the scheme `todo`.
     private func withRouter(_ body: ([String: String], URL) async throws -> Void) async throws {
         let bus = try await PrivateBus { directory in
             let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
@@ -127,7 +103,7 @@ import Testing
                 let text = (["[Desktop Entry]"] + keys).joined(separator: "\n")
                 try applications.appending(path: "\(name).desktop").write(text + "\n")
             }
-            // The router's log must not appear in the output of this test.
+            // The router's log must not appear in the output of the tests.
             let command = "/bin/sh -c \"exec '\(product("openurld").path)' 2> /dev/null\""
             try services.appending(path: "org.openurl.Router1.service")
                 .write("[D-BUS Service]\nName=org.openurl.Router1\nExec=\(command)\n")
@@ -137,7 +113,7 @@ import Testing
         try await body(environment(bus.environment), file)
     }
 
-    @Test func choiceStaysInTheDesktopsFileUntilTheReset() async throws {
+    @Test func storesTheChoiceInTheDesktopsFileUntilReset() async throws {
         try await withRouter { environment, file in
             #expect(try await openurl("default", "todo", environment: environment).output == "one.desktop\n")
             #expect(!FileManager.default.fileExists(atPath: file.path))
@@ -166,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func unknownSchemeOrNameChangesNothing() async throws {
+    @Test func anUnknownSchemeOrNameChangesNothing() async throws {
         try await withRouter { environment, file in
             for (arguments, status, message) in [
                 (

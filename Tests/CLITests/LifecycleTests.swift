@@ -1,12 +1,12 @@
 import Testing
 
-/// Tests of `openurl activate`, `background`, `suspend` and `terminate`.
+/// `openurl activate`, `background`, `suspend` and `terminate`.
 @Suite struct LifecycleTests {
     @Test(arguments: [
         (["activate"], "activate"), (["activate", "--background"], "wake"), (["background"], "background"),
         (["suspend"], "suspend"), (["terminate"], "terminate"),
     ])
-    func commandsCallTheRouter(command: [String], method: String) async throws {
+    func asksTheRouter(command: [String], method: String) async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(command + ["com.acme.one", "com.acme.two"], on: router)
             #expect(run.status == 0)
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func failedCallDoesNotStopTheRest() async throws {
+    @Test func aFailureDoesNotStopTheRest() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["suspend", "com.acme.busy", "com.acme.one"], on: router)
             #expect(run.status == 7)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func commandRequiresAHandler() async throws {
+    @Test func needsAHandler() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["suspend"], on: router)
             #expect(run.status == 64)

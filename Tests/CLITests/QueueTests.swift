@@ -1,8 +1,8 @@
 import Testing
 
-/// Tests of `openurl --queue` and `openurl queue`.
+/// `openurl --queue` and `openurl queue`.
 @Suite struct QueueTests {
-    @Test func queueOptionStoresAURL() async throws {
+    @Test func storesAURL() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["--queue", "ok:x"], on: router)
             #expect(run.status == 0)
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: [["queue"], ["queue", "list"]])
-    func queueListsTheURLs(command: [String]) async throws {
+    func listsTheQueue(command: [String]) async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(command, on: router, ["TZ": "UTC"])
             #expect(
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: ["retry", "drop"])
-    func queueCommandsChangeSomeOrAllURLs(word: String) async throws {
+    func changesSomeOrAll(word: String) async throws {
         try await StandInRouter.with { router in
             #expect(try await openurl(["queue", word, "3", "4"], on: router).status == 0)
             #expect(await router.lifecycleCalls == ["\(word) 3", "\(word) 4"])

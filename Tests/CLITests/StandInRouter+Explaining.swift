@@ -1,17 +1,17 @@
 import DBus
 import OpenURLBus
 
-/// The explanations of the stand-in router, by the scheme of the URL.
+/// The stand-in's explanations, by the scheme of the URL.
 ///
 /// | URL | explanation |
 /// |---|---|
 /// | `full:` | every part, a handler and two candidates |
-/// | `private:` | a handler that accepts no URLs from the command |
-/// | `odd:` | text that must not reach a terminal unescaped |
+/// | `private:` | a handler that does not accept URLs from the test |
+/// | `odd:` | text with controls, which must not reach a terminal |
 /// | `newer:` | an error that this version does not know |
 /// | `error:CODE` | none: the ``OpenURLError`` with the code |
 /// | `bus:NAME` | none: the D-Bus error with the name |
-/// | any other | the user's default for the scheme, or no handler |
+/// | any other | the user's default for the scheme, or the error for a missing handler |
 extension StandInRouter {
     func explain(_ url: String, _ options: OpenOptions) throws -> Explanation {
         let parts = url.split(separator: ":", maxSplits: 1).map(String.init)
@@ -68,13 +68,12 @@ extension StandInRouter {
         ]
     }
 
-    /// Records the user's choice. The handler `nobody` does not exist, and the scheme `locked` cannot be given to a
-    /// handler.
+    /// Records the user's choice. There is no handler `nobody`, and the handler of `locked` cannot be chosen.
     func setDefault(_ scheme: String, _ id: String) throws {
         guard id != "nobody" else { throw RemoteError(.invalidArguments, "nothing is called nobody") }
         guard scheme != "locked" else { throw RemoteError(.failed, "mimeapps.list cannot be written") }
         defaults[scheme] = id.isEmpty ? "com.acme.first" : id
-        // The scheme `chosen` has no handler without the user's choice.
+        // The scheme `chosen` has no other handler than the user's choice.
         if id.isEmpty, scheme == "chosen" { defaults[scheme] = nil }
         choices.append("\(scheme)=\(id)")
     }

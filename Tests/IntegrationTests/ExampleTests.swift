@@ -173,7 +173,7 @@ import Testing
         #expect(try requester([]) == (0, taken, ""))
         #expect(try requester(["todolist:?x"]).output.hasPrefix("com.acme.todolist took it (active)\n"))
         #expect(try requester(["todolist:?"]) == (1, "", "requester: the task is blank\n"))
-        #expect(try requester(["nobody:x"]).status == 3)
+        #expect(try requester(["nobody:x"]).status == 1)
         #expect(try requester(["a b"]).status == 65)
         #expect(try requester(["a:b", "c:d"]) == (64, "", "usage: requester [URL]\n"))
     }

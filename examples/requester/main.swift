@@ -8,7 +8,7 @@ import RFC1808
 
 let arguments = CommandLine.arguments.dropFirst()
 let text = arguments.first ?? "todolist://www.acme.com?Quarterly%20Report#200806231300"
-if arguments.count > 1 { fail("usage: requester [URL]", 64) }
+if arguments.count > 1 { fail("usage: requester [URL]", EX_USAGE) }
 
 do {
     let url = try GenericURL(text)
@@ -18,11 +18,11 @@ do {
         print("  \(key): \(value.string ?? "\(value)")")
     }
 } catch let error as GenericURL.ParseError {
-    fail("requester: \(error)", OpenURLError.Code.malformedURL.exitStatus)
+    fail("requester: \(error)", EX_DATAERR)
 } catch OpenURLClientError.notOpened(let error) {
-    fail("requester: \(error)", error.code.exitStatus)
+    fail("requester: \(error)", EXIT_FAILURE)
 } catch {
-    fail("requester: \(error)", ExitStatus.unavailable)
+    fail("requester: \(error)", EX_UNAVAILABLE)
 }
 
 func fail(_ message: String, _ status: Int32) -> Never {
