@@ -34,7 +34,7 @@ INSTALLED = \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl
 
-.PHONY: build demo test sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos lint format install uninstall clean
+.PHONY: build demo test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos lint format install uninstall clean
 
 # The C++ library that Swift's runtime needs is linked in too: finding its symbols is most of a short program's start.
 build:
@@ -53,6 +53,13 @@ demo:
 test:
 	@Packaging/require $(TEST_PACKAGES)
 	swift test --disable-xctest $(BRIEF) $(STRICT)
+
+# The documentation of the libraries, as a site for any web server. DocC reads what the build has left, so after `make test`
+# nothing is compiled again.
+docs:
+	@Packaging/require $(BUILD_PACKAGES) python3
+	swift build $(STRICT)
+	.ci/docs.py .build/debug .build/docs
 
 lint:
 	swift format lint --strict --recursive $(SWIFT_FILES)

@@ -72,19 +72,24 @@ let package = Package(
         ),
         .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
 
-        // Programs.
-        .executableTarget(
-            name: "openurld",
+        // Programs: what each does is a library, so that tests can run it in their own process.
+        .target(name: "OpenURLCommand", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Release", argumentParser]),
+        .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
+        .target(
+            name: "RouterDaemon",
             dependencies: [
                 "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", logging,
             ]
         ),
-        .executableTarget(
-            name: "openurl",
-            dependencies: ["DBus", "OpenURLBus", "RFC1808", "Release", argumentParser]
-        ),
+        .executableTarget(name: "openurld", dependencies: ["RouterDaemon"]),
 
         // Examples: they build, run and are tested.
+        .executableTarget(
+            name: "hello",
+            dependencies: ["DBus", "RFC1808", "URLHandler"],
+            path: "examples/hello",
+            exclude: ["com.example.hello.plist"]
+        ),
         .target(
             name: "TodoList",
             dependencies: ["DBus", "RFC1808", "URLHandler"],
@@ -114,8 +119,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld", "requester", "testhandler",
-                "todolist",
+                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "hello", "openurl", "openurld", "requester",
+                "testhandler", "todolist",
             ],
             resources: [.copy("Handlers")]
         ),
@@ -139,6 +144,11 @@ let package = Package(
             name: "CLITests",
             dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld"]
         ),
+        .testTarget(
+            name: "OpenURLCommandTests",
+            dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", argumentParser]
+        ),
+        .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LayerTests"),

@@ -1,14 +1,19 @@
 #!/usr/bin/python3
-"""Kills handlers, the router and the bus at random while URLs are opened, and accounts for every one.
+"""Kills handlers, the router and the bus at random while URLs are opened, and accounts for every URL.
 
     chaos.py DIRECTORY SECONDS [SEED]
 
-DIRECTORY holds openurl's programs. The bus is this program's own; it starts the router, which starts the handlers. All
-of them are descendants of this program, whoever of them dies in between, and nothing else is ever killed.
+DIRECTORY holds openurl's programs. The program starts its own bus, the bus starts the router, and the router starts the
+handlers. All processes stay descendants of this program, even after their parents have died, and the program kills no
+other process.
 
-It ends with 1 unless every call ended in time, with a status that agrees with what the handlers have seen: once what
-was opened, never what was refused, at most once what its handler or the router died over; and unless everything that
-lost its bus ended, nobody left a zombie, no handler ran twice, and every handler opens a URL in the end.
+The exit status is 0 only if all of these conditions hold:
+
+- Every call ended in time.
+- The handlers saw an opened URL once, a refused URL never, and a URL whose handler or router died at most once.
+- Every process that lost its bus ended.
+- No process left a zombie, and no handler ran twice.
+- Every handler opens a URL in the end.
 """
 
 import ctypes, os, random, re, shutil, signal, sys, tempfile, time
@@ -17,10 +22,10 @@ from collections import Counter
 HANDLERS = [f"com.example.chaos{number}" for number in range(4)]
 PROGRAMS = {"handler": "testhandler", "router": "openurld"}
 CALLERS = 4
-# How often a URL may have been handled, by the exit status of `openurl`.
+# The allowed numbers of times that a handler sees a URL, by the exit status of `openurl`.
 TIMES = {0: {1}} | dict.fromkeys([5, 6, 69], {0, 1}) | dict.fromkeys([1, 2, 3, 4, 7, 8, 9], {0})
-CALL_LIMIT = 30  # seconds; a call's own time limit is 10
-END_LIMIT = 10  # seconds within which whoever has lost the bus ends
+CALL_LIMIT = 30  # seconds; the call itself has a limit of 10
+END_LIMIT = 10  # seconds in which a process ends after its bus has ended
 PR_SET_CHILD_SUBREAPER = 36
 
 MANIFEST = """<?xml version="1.0"?><plist version="1.0"><dict>
@@ -39,9 +44,9 @@ def scheme(handler):
 
 
 def descendants():
-    """This program's: the name, the state and the parent of each, by its number and its start.
+    """Returns the name, the state and the parent of each descendant of this program, by process ID and start time.
 
-    The start tells it from a later process of the same number.
+    The start time distinguishes the process from a later process with the same ID.
     """
     processes = {}
     for number in filter(str.isdigit, os.listdir("/proc")):
@@ -116,7 +121,7 @@ class Chaos:
         return self.number
 
     def collect(self):
-        """Takes note of every child that has ended; what has lost its parent is this program's child by then."""
+        """Records every child that has ended. A process that has lost its parent is a child of this program."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -134,9 +139,9 @@ class Chaos:
                     self.pause = time.monotonic() + 0.05
 
     def run(self, seconds, is_done=lambda: False):
-        """Has URLs opened for that long, or until something is so.
+        """Opens URLs until the time is over or until `is_done` returns true.
 
-        Returns whether it is.
+        Returns whether `is_done` returned true.
         """
         end = time.monotonic() + seconds
         while True:
@@ -157,7 +162,7 @@ class Chaos:
     # Kills
 
     def kill(self, process):
-        """Kills one process, if it is still the one that is meant, and still a descendant."""
+        """Kills a process if the process still exists and is still a descendant of this program."""
         try:
             descriptor = os.pidfd_open(process[0])
         except ProcessLookupError:
@@ -178,7 +183,7 @@ class Chaos:
             self.killed[kind] += 1
 
     def kill_bus(self):
-        """Kills the bus, starts another, and sees to it that everything on the first one ends."""
+        """Kills the bus, starts another bus, and checks that every process of the first bus ends."""
         old = {process for process, facts in descendants().items() if process[0] not in self.calls}
         if self.bus is None:
             self.problems.append("the bus had ended by itself")
@@ -217,13 +222,13 @@ class Chaos:
     # The end
 
     def recover(self):
-        """A router that knows of no crashes finds what runs, and every handler opens a URL."""
+        """Checks that a new router finds the running handlers, and that every handler opens a URL."""
         self.is_stopping = True
         self.run(CALL_LIMIT + 5, lambda: not self.calls)
         routers = set(processes_of(PROGRAMS["router"]))
         for router in routers:
             self.kill(router)
-        # Not before it is gone altogether: until then it has its sockets, and what is sent to it is lost.
+        # Wait for the complete end of the router: until then its sockets exist, and messages to them are lost.
         self.run(END_LIMIT, lambda: not routers & set(descendants()))
         for handler in HANDLERS:
             number = self.open_url(handler)

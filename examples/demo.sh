@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A URL on its way to a program that is not running yet. `make demo` builds what this needs, then runs it.
-# It has a session bus, a home and data directories of its own, all gone at the end: nothing of yours is touched.
-# Usage: examples/demo.sh DIRECTORY, the one that holds the programs.
+# Opens a URL whose handler is not running yet. `make demo` builds the programs and then runs this script. The script
+# uses its own session bus, home directory and data directories, and removes them at the end. Usage: examples/demo.sh
+# DIRECTORY, where the directory holds the programs.
 set -euo pipefail
 
 programs=$(realpath "${1:?usage: examples/demo.sh DIRECTORY}")
@@ -16,7 +16,7 @@ mkdir -m 700 "$XDG_RUNTIME_DIR"
 ln -s "$programs" "$HOME/bin"
 export PATH=$HOME/bin:$PATH
 
-# The bus starts the router when somebody calls it.
+# The bus starts the router at the first call of its name.
 mkdir -p "$XDG_DATA_HOME/dbus-1/services"
 sed "s|@BINDIR@|$HOME/bin|" Packaging/org.openurl.Router1.service.in \
     >"$XDG_DATA_HOME/dbus-1/services/org.openurl.Router1.service"
@@ -30,8 +30,8 @@ steps() {
 }
 export -f steps
 
-# What the bus and the programs that it starts have to say goes to a log; `sed` ends when the last of them has. In a
-# container root may not raise the limit of open files; that changes nothing here.
+# The output of the bus and its programs goes to a log. `sed` ends after the last of these programs. In a container root
+# may not raise the limit of open files, and the demonstration does not need the higher limit.
 if ! { dbus-run-session -- bash -c 'steps >&3 2>&3' 2>&1 | sed '/Failed to set fd limit/d' >"$HOME/log"; } 3>&1; then
     cat "$HOME/log" >&2
     exit 1

@@ -3,7 +3,7 @@ public import OpenURLBus
 public import RFC1808
 internal import Reactor
 
-/// Sends URLs to the handlers of their schemes, and asks whether there is one.
+/// A client that sends URLs to the handlers of their schemes, and asks whether a handler exists.
 ///
 /// ```swift
 /// let client = try await OpenURLClient()
@@ -11,14 +11,15 @@ internal import Reactor
 /// print(result.handler, result.reply)
 /// ```
 ///
-/// A client holds one connection to the session bus, on an event loop of its own; a program needs one. It may be used from
-/// any task, by several at once. URLs that one task opens arrive in the order in which it opens them.
+/// A client holds one connection to the session bus and its own event loop, so one client is enough for a program.
+/// Several tasks may use the client at the same time. URLs that one task opens arrive in the order in which the task
+/// opens them.
 public struct OpenURLClient: Sendable {
     private let connection: Connection
 
     /// Connects to the session bus.
     ///
-    /// - Throws: ``OpenURLClientError/unavailable(_:)`` when there is none.
+    /// - Throws: ``OpenURLClientError/unavailable(_:)`` if there is no session bus.
     public init() async throws(OpenURLClientError) {
         do {
             connection = try await Connection.open(on: try EventLoop())
@@ -27,17 +28,21 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    /// Uses a connection that the program has already; it stays the program's.
+    /// Creates a client that uses an existing connection of the program.
+    ///
+    /// The program keeps the connection. Call ``close()`` only if the program no longer needs the connection: that call
+    /// closes the connection and stops its event loop.
     public init(connection: Connection) {
         self.connection = connection
     }
 
-    /// Opens a URL and returns when its handler has said yes.
+    /// Opens a URL, and returns when the handler has accepted it.
     ///
-    /// The router keeps the URL from the moment it has it: it arrives even when this task is cancelled or the program
-    /// ends while the handler is starting.
+    /// The router keeps the URL from the moment of its arrival at the router. The URL therefore reaches the handler
+    /// even if this task is cancelled, or if the program ends while the handler is starting.
     ///
-    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause, or why the router's answer is not known.
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause, or another ``OpenURLClientError`` if there is no
+    ///   answer of the router.
     public func open(
         _ url: GenericURL,
         options: OpenOptions = OpenOptions()
@@ -45,12 +50,12 @@ public struct OpenURLClient: Sendable {
         try await call(RouterInterface.openURL, Arguments(url.description, options))
     }
 
-    /// Whether there is a handler for the URL that this program may reach. Nothing is launched for it.
+    /// Returns whether this program may reach a handler for the URL. No handler is launched.
     public func canOpen(_ url: GenericURL) async throws(OpenURLClientError) -> Bool {
         try await call(RouterInterface.canOpenURL, url.description)
     }
 
-    /// Ends the client: what is under way fails with ``OpenURLClientError/unknown(_:)``.
+    /// Ends the client. Requests that have no answer yet fail with ``OpenURLClientError/unknown(_:)``.
     public func close() async {
         await connection.close()
         connection.loop.stop()
@@ -61,7 +66,8 @@ public struct OpenURLClient: Sendable {
         _ input: Input
     ) async throws(OpenURLClientError) -> Output {
         do throws(CallError) {
-            // The router bounds every request; a second, shorter limit here could only hide what became of it.
+            // The router bounds every request itself. A second, shorter limit here could only hide the result of the
+            // request.
             return try await connection.call(method, on: RouterService.object, input, timeout: nil)
         } catch {
             throw OpenURLClientError(error)
@@ -69,15 +75,15 @@ public struct OpenURLClient: Sendable {
     }
 }
 
-/// Why a URL was not opened, or why that is not known.
+/// The reason why a URL was not opened, or why the result is not known.
 public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The router answered no.
+    /// The router refused to open the URL, or the handler did.
     case notOpened(OpenURLError)
-    /// There is no session bus, or no router on it; nothing was opened.
+    /// There is no session bus, or no router on the bus. The URL was not opened.
     case unavailable(String)
-    /// The router went away, or the task was cancelled, before there was an answer; the URL may have been opened.
+    /// The router ended, or the task was cancelled, before there was an answer. The URL may have been opened.
     case unknown(String)
-    /// The router does not take the request as it is; nothing was opened.
+    /// The request cannot be sent, or the router rejects its arguments. The URL was not opened.
     case refused(String)
 
     init(_ error: CallError) {
@@ -102,7 +108,7 @@ public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertib
         }
     }
 
-    /// The reason for a person.
+    /// The reason as text for a person.
     public var description: String {
         switch self {
         case .notOpened(let error): error.message

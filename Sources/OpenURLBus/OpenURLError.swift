@@ -1,6 +1,6 @@
 public import DBus
 
-/// Why a URL was not opened: one cause, one D-Bus error name, one exit status.
+/// Why a URL was not opened: one cause, one D-Bus error name.
 ///
 /// The message is for a person: it names the handler and the phase, and says what to do where something can be done.
 public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -28,23 +28,6 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case notQueued = "NotQueued"
         /// The text is no URL.
         case malformedURL = "MalformedURL"
-
-        /// The exit status of a program that ends for this cause.
-        public var exitStatus: Int32 {
-            switch self {
-            case .declined: 1
-            case .launchVetoed: 2
-            case .noHandler: 3
-            case .launchFailed: 4
-            case .handlerCrashed: 5
-            case .timedOut: 6
-            case .notAllowed: 7
-            case .limitsExceeded: 8
-            case .loopDetected: 9
-            case .notQueued: 10
-            case .malformedURL: 65
-            }
-        }
 
         /// The cause as an error of D-Bus, such as `org.openurl.Error.Declined`.
         public var errorName: ErrorName { ErrorName(stringLiteral: Self.prefix + rawValue) }
@@ -78,12 +61,4 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
 extension OpenURLError: DBusErrorConvertible {
     /// The error as it goes over the bus.
     public var dbusError: RemoteError { RemoteError(code.errorName, message) }
-}
-
-/// Exit statuses of the command that stand for no error of the router's.
-public enum ExitStatus {
-    /// The command line is wrong. The corresponding C constant is `EX_USAGE`.
-    public static let usage: Int32 = 64
-    /// There is no session bus, or no router on it. The corresponding C constant is `EX_UNAVAILABLE`.
-    public static let unavailable: Int32 = 69
 }

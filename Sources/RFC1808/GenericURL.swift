@@ -8,27 +8,28 @@
 /// url.fragment                // "200806231300"
 /// ```
 ///
-/// Parsing never repairs and never decodes: a string is either refused with a ``ParseError`` or printed back byte for
-/// byte by ``description``. The components are raw views of the one stored string and cost no allocation, but for a
-/// ``scheme`` of more than 15 bytes. Escapes are decoded only when asked for, by ``decoded(_:)``, ``pathSegments`` and
-/// ``queryItems``; a `+` is a plus.
+/// Parsing never repairs and never decodes a string. The parser either refuses the string with a ``ParseError`` or
+/// accepts the string, and ``description`` then returns the same bytes. The components are raw views of the one stored
+/// string. Reading a component allocates no memory, except for a ``scheme`` of more than 15 bytes. Escapes are decoded
+/// only on demand, by ``decoded(_:)``, ``pathSegments`` and ``queryItems``. A `+` always means a plus sign.
 ///
-/// A component that is absent is `nil`, one that is present and empty is `""`: `foo:/a?` has the empty query, `foo:/a` has
-/// none (decision D2). Only ``path`` is never absent.
+/// An absent component is `nil`, and a component that is present but empty is `""`. For example, `foo:/a?` has an empty
+/// query and `foo:/a` has no query (decision D2). Only ``path`` is never absent.
 ///
-/// A limit to the length holds where there is a parameter for it: in the initialisers that throw, in
-/// ``resolving(reference:mode:maximumLength:)`` and in ``Builder/build(maximumLength:)``. A URL can be longer, and
-/// everything else takes it: it can be decoded from what it was encoded to, and converted from what it was converted to.
+/// The length of a URL is limited only where a `maximumLength` parameter exists: in the throwing initializers, in
+/// ``resolving(reference:mode:maximumLength:)`` and in ``Builder/build(maximumLength:)``. All other operations may
+/// return a longer URL and accept a longer URL. Every URL can therefore be encoded and decoded, or converted to a
+/// string and back.
 ///
-/// Equality and hashing compare the bytes. ``isEquivalent(to:)`` compares what RFC 1808 says is the same.
+/// Equality and hashing compare the bytes. ``isEquivalent(to:)`` also ignores differences in case that have no meaning.
 public struct GenericURL: Sendable {
     /// The URL as it was written.
     let string: String
 
-    /// Where each component lies in ``string``.
+    /// The position of each component in ``string``.
     let layout: Layout
 
-    /// The longest URL, in bytes, that is accepted where no other limit is given.
+    /// The length limit, in bytes, of a URL that is parsed or built without another limit.
     public static let defaultMaximumLength = 65_536
 
     init(string: String, layout: Layout) {
@@ -38,24 +39,24 @@ public struct GenericURL: Sendable {
 
     /// Parses a URL or a relative reference (RFC 1808 section 2.4).
     ///
-    /// The empty reference has a meaning only beside a base, so it is refused here; see
-    /// ``resolving(reference:mode:maximumLength:)``.
+    /// An empty reference has a meaning only together with a base, so this initializer refuses an empty string. Use
+    /// ``resolving(reference:mode:maximumLength:)`` for a reference that may be empty.
     ///
     /// - Parameters:
-    ///   - string: What to parse. It is stored as it is.
-    ///   - maximumLength: The longest accepted input, in bytes.
-    /// - Throws: ``ParseError`` with the offset of the byte that is wrong.
+    ///   - string: The text to parse, which the URL stores unchanged.
+    ///   - maximumLength: The length of the longest accepted input, in bytes.
+    /// - Throws: ``ParseError`` with the offset of the wrong byte.
     public init(_ string: String, maximumLength: Int = defaultMaximumLength) throws(ParseError) {
         layout = try Layout(parsing: string.utf8.span, maximumLength: maximumLength)
         self.string = string
     }
 
-    /// Parses a URL or a relative reference out of borrowed bytes and keeps a copy of them.
+    /// Parses a URL or a relative reference from borrowed bytes, and keeps a copy of the bytes.
     ///
     /// - Parameters:
-    ///   - bytes: What to parse, in ASCII; nothing else is accepted.
-    ///   - maximumLength: The longest accepted input, in bytes.
-    /// - Throws: ``ParseError`` with the offset of the byte that is wrong.
+    ///   - bytes: The bytes to parse. A byte outside ASCII is refused.
+    ///   - maximumLength: The length of the longest accepted input, in bytes.
+    /// - Throws: ``ParseError`` with the offset of the wrong byte.
     public init(utf8 bytes: Span<UInt8>, maximumLength: Int = defaultMaximumLength) throws(ParseError) {
         layout = try Layout(parsing: bytes, maximumLength: maximumLength)
         string = String(ascii: bytes)
@@ -63,14 +64,15 @@ public struct GenericURL: Sendable {
 }
 
 extension GenericURL: LosslessStringConvertible {
-    /// The URL as it was written, with its password if it has one; for logs there is ``debugDescription``.
+    /// The URL as it was written, including the password. Use ``debugDescription`` for logs.
     public var description: String { string }
 
-    /// Parses a URL of any length where the reason for a refusal does not matter.
+    /// Parses a URL of any length, and returns `nil` for a string that is not a URL.
     ///
-    /// It serves code that is generic over `LosslessStringConvertible`. Elsewhere the context chooses: this one where only an
-    /// optional fits, as in `GenericURL(text)?.scheme` and `if let url = GenericURL(text)`, the one that throws, and
-    /// has a limit to the length, after `try`.
+    /// This initializer serves code that is generic over `LosslessStringConvertible`. In other code, the context
+    /// selects the initializer. An expression that needs an optional, such as `GenericURL(text)?.scheme` or
+    /// `if let url = GenericURL(text)`, uses this initializer. An expression after `try` uses the throwing initializer,
+    /// which limits the length.
     @_disfavoredOverload
     public init?(_ description: String) {
         do {
@@ -82,36 +84,40 @@ extension GenericURL: LosslessStringConvertible {
 }
 
 extension GenericURL: CustomDebugStringConvertible, CustomReflectable {
-    /// The URL for logs and debuggers, its password replaced by `***`.
+    /// The URL for logs and debuggers, with `***` in place of the password.
     ///
-    /// Only that: a token in the place of the user, in an opaque part, a path or a query stays.
+    /// Only the password is hidden. A token in the user name, the opaque part, the path or the query stays visible.
     public var debugDescription: String {
         guard let password else { return string }
         return String(string[..<password.startIndex]) + "***" + string[password.endIndex...]
     }
 
-    /// One child with the URL without its password, so that `dump` does not print it either.
+    /// A mirror with one child, the URL without its password, so that `dump` does not print the password either.
     public var customMirror: Mirror {
         Mirror(self, children: ["url": debugDescription], displayStyle: .struct)
     }
 }
 
 extension GenericURL: Hashable {
-    /// Whether both were written with the same bytes.
+    /// Returns whether both URLs have the same bytes.
     public static func == (a: GenericURL, b: GenericURL) -> Bool {
         a.string == b.string
     }
 
-    /// Feeds the bytes as they were written to the hasher.
+    /// Adds the bytes of the URL to the hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(string)
     }
 }
 
 extension GenericURL: Codable {
-    /// Decodes a string and parses it, however long it is: the decoder holds it already, and every URL can be encoded.
+    /// Decodes a string and parses the string, without a length limit.
     ///
-    /// - Throws: `DecodingError.dataCorrupted`, with the ``ParseError`` underneath, if the string is refused.
+    /// Every URL can be encoded, so every URL must be decodable. The decoder already holds the whole string, so a limit
+    /// here would save no memory.
+    ///
+    /// - Throws: `DecodingError.dataCorrupted`, with the ``ParseError`` as its underlying error, if the string is not a
+    ///   URL.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let string = try container.decode(String.self)
@@ -124,7 +130,7 @@ extension GenericURL: Codable {
         }
     }
 
-    /// Encodes the URL as the string that it was written as.
+    /// Encodes the URL as a string, exactly as it was written.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(string)

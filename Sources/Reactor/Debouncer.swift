@@ -1,6 +1,9 @@
-/// Turns a burst of events into one: acts when there has been quiet for a while, or at last when the burst goes on.
+/// Turns a burst of events into one action.
 ///
-/// All of it belongs to the loop's thread. With nothing to wait for it costs nothing.
+/// The action runs when no event has arrived for a while. If the burst continues, the action runs when a time limit has
+/// passed.
+///
+/// Use a debouncer on the loop's thread only. An idle debouncer costs nothing.
 public final class Debouncer {
     private weak var loop: EventLoop?
     private let quiet: Duration
@@ -10,12 +13,13 @@ public final class Debouncer {
     private var lastEvent = ContinuousClock.now
     private var deadline = ContinuousClock.now
 
-    /// Makes a debouncer.
+    /// Creates a debouncer.
     ///
     /// - Parameters:
-    ///   - quiet: how long no event comes before the action.
-    ///   - limit: how long after a burst's first event the action is at the latest.
-    ///   - action: called on the loop's thread, once for each burst.
+    ///   - loop: The event loop that runs the action.
+    ///   - quiet: The time without an event before the action runs.
+    ///   - limit: The longest time from the first event of a burst to the action.
+    ///   - action: A closure that is called on the loop's thread, once for each burst.
     public init(on loop: EventLoop, quiet: Duration, limit: Duration, action: @escaping () -> Void) {
         self.loop = loop
         self.quiet = quiet
@@ -23,7 +27,7 @@ public final class Debouncer {
         self.action = action
     }
 
-    /// Tells of an event. Call it on the loop's thread.
+    /// Records an event. Call this method on the loop's thread.
     public func signal() {
         lastEvent = ContinuousClock.now
         guard timer == nil else { return }
@@ -31,14 +35,14 @@ public final class Debouncer {
         wait()
     }
 
-    /// Forgets the events that have not been acted on. Call it on the loop's thread.
+    /// Forgets the events for which the action has not run yet. Call this method on the loop's thread.
     public func cancel() {
         if let timer { loop?.cancelTimer(timer) }
         timer = nil
     }
 
     private func wait() {
-        // One timer serves all events of a burst: when it fires it sees whether there were later ones.
+        // One timer serves all events of a burst. When the timer fires, it checks whether later events have arrived.
         let end = min(lastEvent + quiet, deadline)
         timer = loop?.schedule(at: end) { self.fire(at: end) }
     }

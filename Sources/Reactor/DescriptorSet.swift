@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// The watches of one loop, as the array that `poll` takes: one entry a descriptor.
+/// The watches of one loop, kept as the array that `poll` takes, with one entry for each descriptor.
 ///
-/// A library may watch one descriptor more than once (libdbus does, for reading and for writing). `poll` refuses more
-/// entries than the process may have descriptors, so watches of the same descriptor share one. A descriptor that nobody
-/// looks at for the moment keeps its place with a negative number, which `poll` skips.
+/// A library may watch the same descriptor more than once: libdbus has one watch for reading and another for writing.
+/// `poll` refuses more entries than the process may have descriptors, so watches of the same descriptor share an entry.
+/// An entry whose watches are all disabled stays in the array with a negative descriptor, which `poll` skips.
 struct DescriptorSet {
     private var entries: [pollfd] = []
     private var watches: [[DescriptorWatch]] = []
@@ -39,12 +39,13 @@ struct DescriptorSet {
         watches.removeLast()
     }
 
-    /// Lets go of what the watches hold, which may be themselves, when the loop goes.
+    /// Cancels all watches when the loop ends. A handler may hold its own watch, so the two would otherwise keep each
+    /// other alive.
     func cancelAll() {
         for watch in watches.joined() { watch.cancel() }
     }
 
-    /// Takes over what the watches of a descriptor look for now.
+    /// Updates the entry of a descriptor after one of its watches has changed.
     mutating func update(_ descriptor: CInt) {
         guard let slot = slots[descriptor] else { return }
         var events: DescriptorEvents = []
@@ -56,12 +57,13 @@ struct DescriptorSet {
         entries[slot] = pollfd(fd: isEnabled ? descriptor : -1, events: events.poll, revents: 0)
     }
 
-    /// Waits until a descriptor is ready, a signal arrives, or the time is over (-1: for ever).
+    /// Waits until a descriptor is ready, a signal arrives, or the time has passed.
     ///
-    /// - Returns: the watches that are ready, with what for.
+    /// - Parameter milliseconds: The time to wait; -1 means no limit.
+    /// - Returns: The watches that are ready, each with its events.
     mutating func wait(milliseconds: CInt) -> [(DescriptorWatch, DescriptorEvents)] {
         var count = Int(poll(&entries, nfds_t(entries.count), milliseconds))
-        // A signal (EINTR) is a reason to look for jobs and deadlines.
+        // After a signal (`EINTR`), the loop has to look for jobs and deadlines, so the wait ends without an event.
         if count < 0, errno != EINTR { count = pollEach(milliseconds) }
         guard count > 0 else { return [] }
         var ready: [(DescriptorWatch, DescriptorEvents)] = []
@@ -80,10 +82,13 @@ struct DescriptorSet {
 }
 
 extension DescriptorSet {
-    /// Looks at one descriptor after the other, now and then: what is left where `poll` refuses all of them at once, as the
-    /// process may have fewer than it watches since its limit was lowered (EINVAL) or the kernel lacks memory (ENOMEM).
+    /// Polls each descriptor by itself, after a pause of at most 20 ms.
     ///
-    /// - Returns: how many are ready.
+    /// This is the fallback if `poll` refuses all descriptors at once: the process watches more descriptors than its
+    /// limit, which was lowered later (`EINVAL`), or the kernel lacks memory (`ENOMEM`). The pause keeps the loop from
+    /// spinning.
+    ///
+    /// - Returns: The number of descriptors that are ready.
     private mutating func pollEach(_ milliseconds: CInt) -> Int {
         let pause: CInt = 20
         poll(nil, 0, milliseconds < 0 ? pause : min(milliseconds, pause))

@@ -3,33 +3,46 @@ internal import Glibc
 internal import Synchronization
 public import SystemPackage
 
-/// One thread that waits for descriptors and deadlines, and runs the jobs of every actor that names it as its executor.
+/// One thread that waits for descriptors and deadlines, and runs the jobs of every actor that names the loop as its
+/// executor.
 ///
-/// An actor on a loop may touch what the loop drives (a C library, a descriptor) without a lock: callbacks of the loop
-/// and the actor's own methods run on the same thread, one at a time, in the order of arrival. The loop never wakes without
-/// a reason: with nothing to do it sits in `poll`, at most 500 µs after it was told to ``expectInput()``.
+/// An actor on a loop may use the objects that the loop drives, such as a C library or a descriptor, without a lock.
+/// The callbacks of the loop and the methods of the actor run on the same thread, one at a time, in the order of
+/// arrival. The loop does not wake up without a reason: an idle loop sleeps in `poll`. After ``expectInput()`` the loop
+/// polls without sleeping, for at most 500 µs.
 ///
-/// It is a task executor too, for `Task(executorPreference:)`: a continuation that is resumed in Swift 6.3 goes by way of
-/// the global executor back to its actor, which costs a change of threads twice and loses the order in which several were
-/// resumed. A task that prefers the loop comes straight back. One that does not goes through the loop's jobs at each `await` of
-/// an actor's own methods, also where nothing waits: what decides whether it waits is looked at where its continuation is made.
+/// ### Task executor
 ///
-/// The thread starts with the first job and ends only after ``stop()``, when no job is left: a program has one loop or a few
-/// and shares them. A system that gives no thread ends the process, as nothing that waits on the loop could ever go on.
-/// A job that arrives after ``stop()`` starts the thread once more, so that no actor's method is left waiting for an executor
-/// that has ended.
+/// The loop is also a task executor, for `Task(executorPreference:)`. In Swift 6.3 a resumed continuation returns to
+/// its actor by way of the global executor. The detour changes threads twice and loses the order in which several
+/// continuations were resumed. A task that prefers the loop returns to the actor directly.
 ///
-/// Deadlines are those of `ContinuousClock`, which goes on while the system sleeps; `poll` does not: a deadline that passes
-/// meanwhile fires with the next event, or when the rest of the wait is over.
+/// A task that does not prefer the loop passes through the loop's job queue at each `await` of an actor's method, even
+/// if the method does not suspend. Other jobs may run in between. Therefore check the condition that decides whether a
+/// task has to wait in the closure that gets the continuation, and not before.
 ///
-/// Unchecked because everything outside `shared` is touched on the loop's thread alone, which ``checkIsolated()``
-/// verifies at each entry from outside.
+/// ### Thread
+///
+/// The thread starts with the first job, and ends only after ``stop()``, when no job is left. A program therefore has
+/// one loop or a few, and shares them. A job that arrives after ``stop()`` starts the thread again, so that no method
+/// of an actor waits for an executor that has ended. If the system cannot start a thread, the process ends, because
+/// everything that waits on the loop would wait forever.
+///
+/// ### Deadlines
+///
+/// Deadlines are instants of `ContinuousClock`, which keeps running while the system sleeps. `poll` does not count the
+/// time that the system sleeps. A deadline that passes during the sleep fires with the next event, or when the rest of
+/// the wait is over.
+///
+/// The class is unchecked `Sendable` because everything outside `shared` is used on the loop's thread only.
+/// ``checkIsolated()`` verifies the thread at each entry from outside.
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     private struct Shared {
         var jobs: [Job] = []
         var isRunning = false
         var isStopping = false
-        /// The thread is about to wait, or waits, and only the wakeup descriptor tells it of a job.
+        /// Whether the thread waits or is about to wait. Only the wakeup descriptor tells a waiting thread about a new
+        /// job.
         var isWaiting = false
     }
 
@@ -38,7 +51,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         case closure(@Sendable () -> Void)
     }
 
-    /// How many rounds of jobs run before descriptors get their turn: jobs that make jobs must not starve input.
+    /// The number of rounds of jobs before descriptors get their turn. The limit keeps jobs that add jobs from starving
+    /// input.
     private static let roundsBeforePolling = 16
 
     private let shared = Lock(Shared())
@@ -49,9 +63,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var busyPoll = BusyPoll()
     private var isExpectingInput = false
 
-    /// Makes a loop; its thread starts when there is something to run.
+    /// Creates a loop. Its thread starts with the first job.
     ///
-    /// - Throws: what `eventfd(2)` answers when the process has no descriptor left.
+    /// - Throws: The error of `eventfd(2)` if the process has no descriptor left.
     public init() throws(Errno) {
         wakeup = eventfd(0, CInt(EFD_CLOEXEC | EFD_NONBLOCK))
         guard wakeup >= 0 else { throw Errno(rawValue: errno) }
@@ -70,12 +84,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: Running
 
-    /// Runs the loop on the calling thread until ``stop()``; used by a program whose main thread is the loop.
+    /// Runs the loop on the calling thread until ``stop()``, for a program whose main thread is the loop.
     ///
-    /// Any job starts the loop's own thread, so what the program does is begun here.
+    /// Begin the program's work in `begin`: a job that is added before this call starts a thread of the loop's own.
     ///
-    /// - Parameter begin: the first thing that runs on the loop.
-    /// - Returns: false, at once and without beginning anything, if the loop runs already on another thread.
+    /// - Parameter begin: The first job of the loop.
+    /// - Returns: False if the loop already runs on another thread. The call then returns at once, and `begin` does not
+    ///   run.
     @discardableResult
     public func runOnCurrentThread(beginning begin: @escaping @Sendable () -> Void = {}) -> Bool {
         let mayRun = shared.withLock { shared in
@@ -87,9 +102,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return mayRun
     }
 
-    /// Ends the loop's thread when the jobs that it holds have run; watches and timers no longer fire.
+    /// Ends the loop's thread when the jobs that the loop holds have run. Watches and timers no longer fire.
     ///
-    /// What the loop carries is closed first: an answer that has not arrived by then never will.
+    /// Close what the loop carries, such as connections, before this call. An answer that has not arrived by then never
+    /// arrives.
     public func stop() {
         shared.withLock { $0.isStopping = true }
         wake()
@@ -108,18 +124,20 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 return true
             }
             if mayEnd { return }
-            // A handler may add and cancel watches and timers, so neither is being changed while one runs.
+            // `wait` returns an array, so a handler may add and cancel watches and timers during the iteration.
             for (watch, events) in wait(hasMore: hasMore) where watch.isEnabled {
                 watch.handler?(events)
             }
             if timers.isEmpty { continue }
-            // One that a handler adds, even for a time that has passed, has its turn after the next look at the descriptors.
+            // The due timers are collected before the first handler runs. A timer that a handler adds, even for a past
+            // time, fires after the next look at the descriptors, so timers cannot starve input.
             let now = ContinuousClock.now
             for timer in timers.popDue(by: now) { timers.takeHandler(timer)?() }
         }
     }
 
-    /// Waits for descriptors: not at all when there are jobs to run, else until one is ready or a deadline has passed.
+    /// Waits for descriptors. The wait ends at once if there are jobs to run, otherwise when a descriptor is ready or a
+    /// deadline has passed.
     private func wait(hasMore: Bool) -> [(DescriptorWatch, DescriptorEvents)] {
         if hasMore { return descriptors.wait(milliseconds: 0) }
         if !isExpectingInput { return descriptors.wait(milliseconds: timers.millisecondsToNext()) }
@@ -130,10 +148,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return ready.isEmpty ? descriptors.wait(milliseconds: timers.millisecondsToNext()) : ready
     }
 
-    /// Runs what has arrived, in order.
+    /// Runs the jobs that have arrived, in order.
     ///
-    /// - Parameter round: an empty array, used again so that a turn does not allocate.
-    /// - Returns: whether jobs are left that should not wait for a descriptor.
+    /// - Parameter round: An empty array. The caller reuses it, so that a turn does not allocate memory.
+    /// - Returns: Whether jobs are left, which must not wait for a descriptor.
     private func runJobs(_ round: inout [Job]) -> Bool {
         for _ in 0..<Self.roundsBeforePolling {
             shared.withLock { shared in
@@ -151,7 +169,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 case .closure(let body): body()
                 }
             }
-            // A burst's memory is not kept for ever.
+            // Keep the memory for the next round, but give back the memory of a large burst.
             round.removeAll(keepingCapacity: round.count <= 4096)
         }
         return true
@@ -164,12 +182,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         add(.task(UnownedJob(job)))
     }
 
-    /// Runs a closure on the loop's thread, after what was enqueued before.
+    /// Runs a closure on the loop's thread, after the jobs that were added before.
     public func execute(_ body: @escaping @Sendable () -> Void) {
         add(.closure(body))
     }
 
-    /// Runs a closure on the loop's thread and returns what it returns.
+    /// Runs a closure on the loop's thread and returns its result.
     public func run<T: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> T) async throws(E) -> T {
         let result: Result<T, E> = await withCheckedContinuation { continuation in
             execute {
@@ -182,8 +200,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return try result.get()
     }
 
-    /// Tells ThreadSanitizer that one thread's work comes before another's: of a continuation that is resumed before its task
-    /// waits, it sees nothing that orders the two.
+    /// Tells ThreadSanitizer that the work of one thread happens before the work of another. ThreadSanitizer does not
+    /// see this order for a continuation that is resumed before its task waits.
     private func synchronize() {
         shared.withLock { _ in }
     }
@@ -213,7 +231,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         defer { pthread_attr_destroy(&attributes) }
-        // Only what is used takes memory; a property list may be nested deeply, and is read by recursion.
+        // The stack is large because property lists may be nested deeply, and are read by recursion. Only the pages in
+        // use take memory.
         pthread_attr_setstacksize(&attributes, 4 << 20)
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         var id = pthread_t()
@@ -229,7 +248,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             loop.toOpaque()
         )
         guard status == 0 else {
-            // Without its thread nothing that waits on the loop could ever go on, and there is nobody to tell.
+            // Everything that waits on the loop would wait forever, and no caller is there to get an error.
             fatalError("the event loop's thread cannot be started: \(Errno(rawValue: status))")
         }
     }
@@ -238,19 +257,21 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     private var isOnThread: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
-    /// Tells whether the calling thread is the loop's.
+    /// Returns whether the calling thread is the loop's.
     public func isIsolatingCurrentContext() -> Bool? { isOnThread }
 
-    /// Stops the process when the calling thread is not the loop's.
+    /// Stops the process if the calling thread is not the loop's.
     public func checkIsolated() {
         precondition(isOnThread, "not on the event loop's thread")
     }
 
     // MARK: Descriptors and deadlines (on the loop's thread)
 
-    /// Calls `handler` on the loop's thread each time the descriptor is ready for `events`, until the watch is cancelled.
+    /// Calls `handler` on the loop's thread each time the descriptor is ready for `events`, until the watch is
+    /// cancelled.
     ///
-    /// The descriptor stays the caller's, who cancels the watch before closing it. Call it on the loop's thread.
+    /// The caller keeps the descriptor, and must cancel the watch before closing the descriptor. Call this method on
+    /// the loop's thread.
     public func watch(
         _ descriptor: CInt,
         for events: DescriptorEvents,
@@ -272,25 +293,26 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         descriptors.remove(watch)
     }
 
-    /// Lets the loop look for input for a moment before it sleeps the next time, 500 µs at most: for whoever has just sent
-    /// what is usually answered sooner than a sleep ends.
+    /// Makes the loop poll for input, for at most 500 µs, before it sleeps the next time.
     ///
-    /// It learns from how long the waits are, and gives the processor to others in between. Call it on the loop's thread.
+    /// Call this method on the loop's thread after sending a message whose answer usually arrives sooner than a sleep
+    /// ends. The loop adapts the time to the duration of earlier waits, and yields the processor between two polls.
     public func expectInput() {
         checkIsolated()
         isExpectingInput = true
     }
 
-    /// Calls `handler` on the loop's thread once, when `deadline` has passed. Call it on the loop's thread.
+    /// Calls `handler` once, on the loop's thread, when `deadline` has passed. Call this method on the loop's thread.
     ///
-    /// - Returns: a name for ``cancelTimer(_:)``. A timer that has fired or was cancelled holds on to nothing.
+    /// - Returns: The timer's name, for ``cancelTimer(_:)``. A timer that has fired or was cancelled keeps nothing
+    ///   alive.
     @discardableResult
     public func schedule(at deadline: ContinuousClock.Instant, _ handler: @escaping () -> Void) -> TimerID {
         checkIsolated()
         return timers.add(deadline, handler)
     }
 
-    /// Forgets a timer; one that has fired already is ignored. Call it on the loop's thread.
+    /// Cancels a timer. A timer that has already fired is ignored. Call this method on the loop's thread.
     public func cancelTimer(_ id: TimerID) {
         checkIsolated()
         timers.cancel(id)

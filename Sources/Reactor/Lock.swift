@@ -1,16 +1,17 @@
 internal import Glibc
 
-/// A value that one thread at a time may touch.
+/// A value that only one thread at a time may use.
 ///
-/// It is used in place of `Synchronization.Mutex`, whose way through the kernel, where threads meet, ThreadSanitizer does
-/// not see: it would report every access to the value as a race, and so hide the real ones. A free lock costs the same.
+/// `Synchronization.Mutex` is not used because ThreadSanitizer does not see that a contended mutex, which waits in the
+/// kernel, orders two threads. ThreadSanitizer would report every contended access to the value as a race, and so hide
+/// the real races. An uncontended lock costs the same.
 ///
-/// Unchecked because the value is touched with the mutex held alone.
+/// The class is unchecked `Sendable` because the value is used only while the mutex is held.
 package final class Lock<Value: Sendable>: @unchecked Sendable {
     private var value: Value
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
-    /// Makes a lock that is free.
+    /// Creates a free lock.
     package init(_ value: Value) {
         self.value = value
         mutex.initialize(to: pthread_mutex_t())
@@ -22,7 +23,9 @@ package final class Lock<Value: Sendable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` while no other thread touches the value. It must not ask for the lock again, nor run anybody else's code.
+    /// Runs `body` while no other thread uses the value.
+    ///
+    /// `body` must not ask for the lock again, and must not call closures of other parts of the program.
     package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

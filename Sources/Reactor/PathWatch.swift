@@ -1,27 +1,31 @@
 internal import Glibc
 public import SystemPackage
 
-/// Tells that something changed at one of a set of paths: in a directory, of a file, or on the way there.
+/// Reports changes at a set of paths: in a directory, of a file, or on the way there.
 ///
-/// A path need not exist: the nearest directory above it is watched until it does. Each step on the way is watched as
-/// well, links themselves included, so that a path which is moved away, deleted, replaced, or led elsewhere by a link
-/// is noticed, and followed to where it leads from then on. What is in a subdirectory is a path of its own.
+/// A path need not exist. Until it does, the nearest existing directory above it is watched. Each step on the way is
+/// also watched, including symbolic links themselves. A path that is moved away, deleted, replaced or led elsewhere by
+/// a link is therefore noticed, and then followed to its new place. The contents of a subdirectory are not watched; add
+/// the subdirectory as a path.
 ///
-/// The kernel reports (`inotify(7)`); nothing is asked for again and again, and nothing waits. It does not tell of writing
-/// through memory maps, of changes that other machines make on a network's file system, and of a file system that is
-/// mounted over a directory.
+/// The kernel reports changes (`inotify(7)`), so nothing is polled and nothing blocks. The kernel does not report
+/// writes through memory maps, changes by other machines on a network file system, or a file system that is mounted
+/// over a directory.
 ///
-/// All of it belongs to the loop's thread. The loop keeps the watch alive until ``cancel()``.
+/// Use a path watch on the loop's thread only. The loop keeps the watch alive until ``cancel()``.
 public final class PathWatch {
-    /// Why a path, or one step on the way to it, is not watched; what can be, still is.
+    /// The reason why a path, or one step on the way to the path, is not watched. All steps that can be watched still
+    /// are.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The path, as it was asked for.
+        /// The path, as given in ``PathWatch/paths``.
         public let path: String
-        /// What the system answered: `.noSpace` when the user has no watches left, `.permissionDenied` for a directory that
-        /// may not be read, `.tooManySymbolicLinkLevels` for links in a circle.
+        /// The system's error.
+        ///
+        /// Examples are `.noSpace` if the user has no watches left, `.permissionDenied` for a directory that the user
+        /// may not read, and `.tooManySymbolicLinkLevels` for links in a circle.
         public let error: Errno
 
-        /// The path and the reason.
+        /// The path and the error.
         public var description: String { "\(path): \(error)" }
     }
 
@@ -30,10 +34,13 @@ public final class PathWatch {
     private var descriptorWatch: DescriptorWatch?
     private var watched = WatchedPaths()
 
-    /// Makes a watch of no path yet. Call it on the loop's thread.
+    /// Creates a watch that has no paths yet. Call this initializer on the loop's thread.
     ///
-    /// - Parameter onChange: called on the loop's thread, once for all changes that the kernel has reported by then.
-    /// - Throws: `.tooManyOpenFiles` when the process has no descriptor left or the user no instance of inotify.
+    /// - Parameters:
+    ///   - loop: The event loop that calls `onChange`.
+    ///   - onChange: A closure that is called on the loop's thread, once for all changes that the kernel has reported
+    ///     by then.
+    /// - Throws: `.tooManyOpenFiles` if the process has no descriptor left or the user has no inotify instance left.
     public init(on loop: EventLoop, onChange: @escaping () -> Void) throws(Errno) {
         descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
@@ -45,19 +52,20 @@ public final class PathWatch {
         close(descriptor)
     }
 
-    /// What is watched: absolute paths of directories and files.
+    /// The watched directories and files, as absolute paths.
     ///
-    /// Set it before looking at what is there: a change from before the end of the assignment may go unreported.
+    /// Set the paths before reading the files: a change that happens before the end of the assignment may not be
+    /// reported.
     public var paths: Set<String> = [] {
         didSet {
             if paths != oldValue, descriptorWatch != nil { follow() }
         }
     }
 
-    /// What cannot be watched, as of the last change or assignment.
+    /// The paths that cannot be watched, as of the last change or assignment.
     public private(set) var failures: [Failure] = []
 
-    /// Ends the watch: nothing is reported from now on, and the kernel keeps nothing.
+    /// Ends the watch. No change is reported any longer, and the kernel keeps no watches.
     public func cancel() {
         guard let descriptorWatch else { return }
         self.descriptorWatch = nil
@@ -77,7 +85,7 @@ public final class PathWatch {
         withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
             while true {
                 let count = read(descriptor, buffer.baseAddress, buffer.count)
-                // Nothing left; another error does not exist for a buffer that holds an event.
+                // Nothing is left to read. No other error can occur, because the buffer has room for an event.
                 guard count > 0 else { return }
                 var rest = UnsafeRawBufferPointer(buffer)[..<count]
                 while let event = WatchEvent(removingFirstFrom: &rest) {
@@ -92,21 +100,22 @@ public final class PathWatch {
     }
 }
 
-/// One event of inotify, as long as the bytes are there that it was read into.
+/// One event of inotify. The event refers to the bytes of the read buffer, and is valid only as long as the buffer.
 struct WatchEvent {
     let watch: CInt
     let mask: UInt32
     private let nameBytes: Slice<UnsafeRawBufferPointer>
 
-    /// Whether it is about an entry of the watched directory, not about what is watched itself.
+    /// Whether the event is about an entry of the watched directory, and not about the watched file or directory
+    /// itself.
     var isAboutEntry: Bool { !nameBytes.isEmpty }
 
-    /// The entry of the watched directory that it is about.
+    /// The entry of the watched directory that the event is about.
     var name: FilePath.Component? {
         FilePath.Component(platformString: nameBytes.map(CChar.init(bitPattern:)) + [0])
     }
 
-    /// Takes the first event off what was read.
+    /// Removes the first event from the bytes that were read.
     init?(removingFirstFrom bytes: inout Slice<UnsafeRawBufferPointer>) {
         let headerSize = MemoryLayout<inotify_event>.size
         guard bytes.count >= headerSize else { return nil }

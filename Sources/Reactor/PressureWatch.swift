@@ -1,19 +1,24 @@
 internal import Glibc
 public import SystemPackage
 
-/// The kernel's word that programs wait for memory ("Pressure Stall Information", `/proc/pressure/memory`).
+/// Notifications that programs have to wait for memory, from the kernel's "Pressure Stall Information"
+/// (`/proc/pressure/memory`).
 public enum PressureWatch {
-    /// Calls `handler` on the loop's thread each time programs have waited for memory for long: 150 ms of 2 s, and once in
-    /// 2 s at most. Lasts as long as the loop. Call it on the loop's thread.
+    /// Calls `handler` on the loop's thread each time programs have waited for memory for 150 ms within 2 s.
     ///
-    /// - Throws: what the kernel answers: `.noSuchFileOrDirectory` where it does not measure this, `.permissionDenied` or
-    ///   `.notPermitted` where it does not tell this user, `.notSupported` where it was told not to.
+    /// The handler is called at most once in 2 s. The watch lasts as long as the loop. Call this method on the loop's
+    /// thread.
+    ///
+    /// - Throws: The kernel's error.
+    ///   - `.noSuchFileOrDirectory` if the kernel does not measure memory pressure.
+    ///   - `.permissionDenied` or `.notPermitted` if this user may not watch it.
+    ///   - `.notSupported` if the measurement has been disabled.
     public static func start(on loop: EventLoop, _ handler: @escaping () -> Void) throws(Errno) {
         let descriptor = open("/proc/pressure/memory", O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Errno(rawValue: errno) }
-        // Those who are not privileged may ask for windows of whole multiples of 2 s only.
+        // An unprivileged process may use only windows that are multiples of 2 s.
         let trigger = "some 150000 2000000"
-        // The kernel wants the zero at the end.
+        // The kernel expects the terminating NUL as a part of the text.
         guard write(descriptor, trigger, trigger.utf8.count + 1) >= 0 else {
             let error = Errno(rawValue: errno)
             close(descriptor)

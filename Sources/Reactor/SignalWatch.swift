@@ -3,16 +3,17 @@ internal import Glibc
 internal import Synchronization
 public import SystemPackage
 
-/// Signals of the process as events of a loop.
+/// Delivers signals of the process as events of a loop.
 ///
-/// A signal's handler may do next to nothing, so it writes the signal's number into a pipe that the loop reads. That works
-/// whichever thread the system picks for the signal: the main thread of a Swift program with `async` code lets all signals
-/// through in the end, whatever it was told to block.
+/// A signal handler may call only a few functions, so it writes the number of the signal into a pipe, which the loop
+/// reads. The pipe works for every thread that receives the signal. `signalfd(2)` would require that all threads block
+/// the signals, but the main thread of a Swift program with `async` code unblocks all signals in the end.
 public enum SignalWatch {
-    /// Calls `handler` on the loop's thread for each of the signals that arrives, as long as the process lives. Call it on
-    /// the loop's thread, once in a process.
+    /// Calls `handler` on the loop's thread for each of the signals that arrives, until the process ends.
     ///
-    /// - Throws: what `pipe2(2)` answers when the process has no descriptor left; `.alreadyInProcess` the second time.
+    /// Call this method on the loop's thread, and only once in a process.
+    ///
+    /// - Throws: The error of `pipe2(2)` if the process has no descriptor left; `.alreadyInProcess` for a second call.
     public static func start(_ signals: [CInt], on loop: EventLoop, _ handler: @escaping (CInt) -> Void) throws(Errno) {
         var ends: [CInt] = [-1, -1]
         guard pipe2(&ends, O_CLOEXEC | O_NONBLOCK) == 0 else { throw Errno(rawValue: errno) }
@@ -34,16 +35,17 @@ public enum SignalWatch {
             action.sa_flags = SA_RESTART
             sigaction(signal, &action, nil)
         }
-        // Whoever started the process may have had them blocked, which is inherited. One thread that takes them is enough.
+        // A process inherits blocked signals from the process that started it, and those may include these signals. One
+        // thread that receives them is enough.
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 }
 
-/// Where the signals go; -1 until somebody watches.
+/// The end of the pipe into which the signal handler writes; -1 until ``SignalWatch/start(_:on:_:)``.
 private let writingEnd = Atomic<CInt>(-1)
 
 private let passOn: @convention(c) (CInt) -> Void = { signal in
-    // The code that was interrupted may be about to look at the error of a call of its own.
+    // The interrupted code may be about to read the `errno` of its own call.
     let interrupted = errno
     var byte = UInt8(truncatingIfNeeded: signal)
     _ = write(writingEnd.load(ordering: .relaxed), &byte, 1)

@@ -1,14 +1,15 @@
 internal import HeapModule
 
-/// Names one timer of an ``EventLoop``.
+/// The name of one timer of an ``EventLoop``.
 public struct TimerID: Hashable, Sendable {
     fileprivate let number: UInt64
 }
 
 /// The deadlines of one loop, the nearest first.
 ///
-/// Most timers guard a call that ends long before its deadline. Cancelling forgets the handler at once and leaves the
-/// entry in the heap; when more than half of the heap is such remains, it is built anew. Both are constant time on average.
+/// Most timers guard a call that ends long before its deadline. Cancelling a timer therefore removes only its handler,
+/// and leaves the entry in the heap. When more than half of the heap consists of cancelled entries, the heap is
+/// rebuilt. Cancelling takes constant time on average.
 struct TimerQueue {
     private struct Entry: Comparable {
         let deadline: ContinuousClock.Instant
@@ -38,7 +39,7 @@ struct TimerQueue {
         }
     }
 
-    /// Milliseconds to wait for the nearest deadline, rounded up; -1 where there is none.
+    /// The milliseconds until the nearest deadline, rounded up; -1 if there is no deadline.
     mutating func millisecondsToNext() -> CInt {
         dropCancelled()
         guard let next = heap.min else { return -1 }
@@ -49,11 +50,13 @@ struct TimerQueue {
         return CInt(clamping: min(seconds, 1_000_000) * 1000 + milliseconds)
     }
 
-    /// Whether nothing waits for its time.
+    /// Whether no timer is waiting.
     var isEmpty: Bool { handlers.isEmpty }
 
-    /// Takes the deadlines that have passed by `now` off the queue, the earliest first. The handler of each is asked for with
-    /// ``takeHandler(_:)``: the handlers before it may cancel it.
+    /// Removes the deadlines that have passed by `now` from the queue and returns their timers, the earliest first.
+    ///
+    /// The caller gets each handler with ``takeHandler(_:)`` only when its turn comes, because an earlier handler may
+    /// cancel a later timer.
     mutating func popDue(by now: ContinuousClock.Instant) -> [TimerID] {
         var due: [TimerID] = []
         while let next = heap.min, next.deadline <= now {
@@ -63,7 +66,7 @@ struct TimerQueue {
         return due
     }
 
-    /// Takes the handler of a timer that is due; nil when it has been cancelled.
+    /// Removes and returns the handler of a timer that is due; nil if the timer has been cancelled.
     mutating func takeHandler(_ id: TimerID) -> (() -> Void)? {
         handlers.removeValue(forKey: id)
     }

@@ -1,28 +1,33 @@
 internal import Glibc
 internal import SystemPackage
 
-/// What inotify watches for a set of paths, and why.
+/// The inotify watches for a set of paths.
 ///
-/// Each path is walked from the root, following links by hand. First an entry is watched, then it is looked at, so that
-/// nothing falls between. An entry reports its own end by itself, which spares the noise of busy directories on the way,
-/// such as a home directory or `/tmp`. Three cases need its directory: an entry that is not there yet, one that may not be
-/// read, and a directory that is removed while somebody has it open, of which it says nothing itself. A directory can be
-/// removed only when it is empty, so for the last it is enough to watch where the walk ends.
+/// Each path is walked from the root, and links are followed step by step. At each step the entry is first watched and
+/// then inspected, so that no change between the two is lost.
+///
+/// An entry reports its own removal or replacement. Directories on the way are therefore not watched for changes of
+/// their entries, which would be many in a home directory or `/tmp`. Three cases do need the directory of an entry:
+///
+/// - An entry that does not exist yet.
+/// - An entry that this user may not read.
+/// - A directory that is removed while another process has it open. Such a directory reports nothing itself. A
+///   directory can be removed only when it is empty, so only the directory above the end of the walk has to be watched.
 struct WatchedPaths {
-    /// What a change means.
+    /// The meaning of a change.
     enum Effect {
-        /// Nothing: it is of no concern.
+        /// The change does not matter.
         case none
-        /// What is at a path has changed.
+        /// The content at a path has changed.
         case content
         /// A path may lead elsewhere.
         case other
     }
 
     private struct Watch {
-        /// A path ends here.
+        /// Whether a path ends here.
         var isEnd = false
-        /// The entries whose coming, going or replacement matters.
+        /// The entries whose creation, removal or replacement matters.
         var names: Set<FilePath.Component> = []
         var mask: UInt32 = 0
     }
@@ -43,14 +48,15 @@ struct WatchedPaths {
     private static let removing = itself | IN_DELETE
     private static let unreadable = itself | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO
 
-    /// How many links one path may lead through, as for the kernel.
+    /// The number of links that one path may lead through, the same as for the kernel.
     private static let maximumLinks = 40
-    /// How often a path is walked again when it changes meanwhile; if it still does, its events tell.
+    /// The number of times that a path which keeps changing is walked. After the last attempt, the events of the
+    /// changes lead to another walk.
     private static let maximumAttempts = 3
 
-    /// Takes up paths, and gives up what is watched for others.
+    /// Watches the given paths, and removes the watches that are no longer needed.
     ///
-    /// - Returns: what cannot be watched.
+    /// - Returns: The paths that cannot be watched.
     mutating func follow(_ paths: Set<String>, with inotify: CInt) -> [PathWatch.Failure] {
         let before = watches
         (watches, descriptors, entries) = ([:], [:], [:])
@@ -66,24 +72,25 @@ struct WatchedPaths {
                 failures.append(PathWatch.Failure(path: path, error: error))
             }
         }
-        // What has been deleted has no watch any more, which the kernel says again here.
+        // The kernel has already removed the watch of a deleted file. Removing such a watch again fails, which does no
+        // harm.
         for descriptor in before.keys where watches[descriptor] == nil { inotify_rm_watch(inotify, descriptor) }
         (descriptors, entries) = ([:], [:])
         return failures
     }
 
-    /// Gives up everything.
+    /// Removes all watches.
     mutating func removeAll(from inotify: CInt) {
         for descriptor in watches.keys { inotify_rm_watch(inotify, descriptor) }
         watches = [:]
     }
 
-    /// Says what an event means.
+    /// Returns the meaning of an event.
     mutating func effect(of event: WatchEvent) -> Effect {
         let mask = CInt(bitPattern: event.mask)
-        // Some events were dropped, and nobody knows which.
+        // The kernel has dropped events, so any path may have changed.
         if mask & IN_Q_OVERFLOW != 0 { return .other }
-        // Otherwise it is one that was given up, which had more to say.
+        // Events of a removed watch may still be in the queue.
         guard let watch = watches[event.watch] else { return .none }
         if mask & IN_IGNORED != 0 { watches[event.watch] = nil }
         guard event.isAboutEntry else { return mask & IN_MODIFY != 0 ? .content : .other }
@@ -91,9 +98,9 @@ struct WatchedPaths {
         return watch.isEnd ? .content : .none
     }
 
-    /// Watches each step of a path, as far as it exists.
+    /// Watches each step of a path, as far as the path exists.
     ///
-    /// - Returns: whether it stayed the same all the while.
+    /// - Returns: Whether the path stayed the same during the walk.
     private mutating func walk(_ path: FilePath, with inotify: CInt) throws(Errno) -> Bool {
         guard path.isAbsolute else { throw .invalidArgument }
         var current = FilePath("/")
@@ -117,7 +124,8 @@ struct WatchedPaths {
                 rest += target.components.reversed()
             case .missing:
                 guard try watchEnd(current, Self.appearing, name: component, with: inotify) else { return false }
-                // It may have come while its directory was not watched yet.
+                // The entry may have been created before its directory was watched, so the cached result is not
+                // reliable.
                 entries[next] = nil
                 guard case .missing = try look(at: next, with: inotify) else { return false }
                 return true
@@ -126,9 +134,9 @@ struct WatchedPaths {
         return try watchEnd(current, Self.ending, name: nil, with: inotify)
     }
 
-    /// Watches where a walk ends.
+    /// Watches the end of a walk.
     ///
-    /// - Returns: whether it is still there.
+    /// - Returns: Whether the end still exists.
     private mutating func watchEnd(
         _ path: FilePath,
         _ mask: CInt,
@@ -140,7 +148,8 @@ struct WatchedPaths {
                 let parent = path.removingLastComponent()
                 guard try add(parent, Self.removing, name: last, with: inotify) != nil else { return false }
             } catch .permissionDenied {
-                // Then its removal is noticed unless somebody has it open.
+                // The directory above cannot be watched. The removal is then noticed unless another process has the
+                // entry open.
             }
         }
         guard let descriptor = try add(path, mask, name: name, with: inotify) else { return false }
@@ -148,7 +157,7 @@ struct WatchedPaths {
         return true
     }
 
-    /// Watches an entry itself, then sees what it is.
+    /// Watches an entry and returns its kind.
     private mutating func look(at path: FilePath, with inotify: CInt) throws(Errno) -> Entry {
         if let entry = entries[path] { return entry }
         do throws(Errno) {
@@ -164,31 +173,31 @@ struct WatchedPaths {
         return entry
     }
 
-    /// Has an entry's directory report what happens to it.
+    /// Watches the directory of an entry, because the entry itself may not be read.
     private mutating func watchUnreadable(_ path: FilePath, with inotify: CInt) throws(Errno) {
         do throws(Errno) {
             _ = try add(path.removingLastComponent(), Self.unreadable, name: path.lastComponent, with: inotify)
         } catch .permissionDenied {
-            // Who may read neither of the two does not learn that the entry is replaced.
+            // The replacement of an entry is not noticed if neither the entry nor its directory may be read.
         }
     }
 
     private func kind(of path: FilePath) throws(Errno) -> Entry {
-        // A target has less than PATH_MAX bytes, so a NUL is left at its end.
+        // A link's target is shorter than PATH_MAX bytes, so the buffer always ends with a NUL.
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = path.withPlatformString { readlink($0, &buffer, buffer.count - 1) }
         if count >= 0 { return .link(FilePath(platformString: buffer)) }
         switch Errno(rawValue: errno) {
-        // What readlink answers for all that is no link.
+        // readlink fails with this error for everything that is not a link.
         case .invalidArgument: return .other
         case .noSuchFileOrDirectory, .notDirectory: return .missing
         case let error: throw error
         }
     }
 
-    /// Adds to what is watched at a path, where a link stands for itself.
+    /// Adds events to the watch at a path. A link is watched itself, not its target.
     ///
-    /// - Returns: nil if there is nothing.
+    /// - Returns: The watch descriptor; nil if nothing exists at the path.
     private mutating func add(
         _ path: FilePath,
         _ mask: CInt,
@@ -206,7 +215,8 @@ struct WatchedPaths {
             if error == .noSuchFileOrDirectory || error == .notDirectory { return nil }
             throw error
         }
-        // Another path led to the same file before, whose mask has just been replaced.
+        // Another path has already led to the same file, and the call above has replaced the mask of that watch. Add
+        // the earlier events again.
         if isNew, let other = watches[descriptor] { _ = call(other.mask | UInt32(IN_MASK_ADD)) }
         descriptors[path] = descriptor
         watches[descriptor, default: Watch()].mask |= mask

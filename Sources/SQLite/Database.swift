@@ -1,20 +1,22 @@
 internal import CSQLite
 
-/// A connection to one database file, for one thread at a time. It is closed when nobody refers to it any more.
+/// A connection to one database file, for one thread at a time.
+///
+/// The connection is closed when the database and its statements are no longer referenced.
 public final class Database {
     let handle: OpaquePointer
 
-    /// How a file is opened.
+    /// The way to open a file.
     public enum Mode {
-        /// The file has to be there. One that may not be written is opened for reading.
+        /// The file must exist. A file that may not be written is opened for reading.
         case existing
-        /// The file is made if it is not there.
+        /// The file is created if it does not exist.
         case created
     }
 
-    /// Opens a file, without looking at what it holds.
+    /// Opens a file, without reading it.
     ///
-    /// A file that another process is writing to is not waited for: what needs it throws.
+    /// There is no waiting for locks: a statement that needs a file to which another process is writing throws at once.
     public init(path: String, _ mode: Mode) throws(SQLiteError) {
         let access = SQLITE_OPEN_READWRITE | (mode == .created ? SQLITE_OPEN_CREATE : 0)
         var opened: OpaquePointer?
@@ -27,34 +29,34 @@ public final class Database {
     }
 
     deinit {
-        // Closed for good when the last statement is.
+        // SQLite closes the file when the last statement is gone.
         sqlite3_close_v2(handle)
     }
 
-    /// Runs statements that give no rows and take no values.
+    /// Runs statements that return no rows and take no parameters.
     public func execute(_ sql: String) throws(SQLiteError) {
         try check(sqlite3_exec(handle, sql, nil, nil, nil))
     }
 
-    /// Compiles one statement, to be run any number of times.
+    /// Compiles a statement, which can be run any number of times.
     public func prepare(_ sql: String) throws(SQLiteError) -> Statement {
         try Statement(sql, in: self)
     }
 
-    /// A number that a pragma gives, such as `user_version`.
+    /// Returns the number that a pragma such as `user_version` gives; 0 if there is no result.
     public func pragma(_ name: String) throws(SQLiteError) -> Int64 {
         let statement = try prepare("PRAGMA \(name)")
         return try statement.step() ? statement.integer(0) : 0
     }
 
-    /// Does all of something or nothing of it.
+    /// Runs `body` in a transaction. If `body` throws, none of its changes remain.
     public func transaction(_ body: () throws(SQLiteError) -> Void) throws(SQLiteError) {
         try execute("BEGIN IMMEDIATE")
         do throws(SQLiteError) {
             try body()
             try execute("COMMIT")
         } catch {
-            // Some errors have ended the transaction already, which is all that can be wrong here.
+            // Some errors have already ended the transaction. The rollback then fails, which does no harm.
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
             throw error
         }

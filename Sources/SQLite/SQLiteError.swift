@@ -1,16 +1,16 @@
 internal import CSQLite
 
-/// Why SQLite refused.
+/// An error of SQLite.
 public struct SQLiteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The extended result code (<https://www.sqlite.org/rescode.html>).
     public let code: CInt
-    /// The reason in words.
+    /// The error message of SQLite.
     public let message: String
 
-    /// The reason.
+    /// The error message.
     public var description: String { message }
 
-    /// Whether the file is no database, or one that is damaged.
+    /// Whether the file is damaged, or is not a database.
     public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(code & 0xFF) }
 
     /// Whether a statement does not fit the tables of the file.

@@ -1,6 +1,6 @@
 internal import CSQLite
 
-/// One compiled statement. Parameters count from 1, columns from 0, as in SQLite.
+/// A compiled statement. As in SQLite, parameters count from 1 and columns from 0.
 public final class Statement {
     private let database: Database
     private let handle: OpaquePointer
@@ -8,7 +8,7 @@ public final class Statement {
     init(_ sql: String, in database: Database) throws(SQLiteError) {
         var prepared: OpaquePointer?
         try database.check(sqlite3_prepare_v3(database.handle, sql, -1, 0, &prepared, nil))
-        // Text without a statement compiles to nothing.
+        // SQLite compiles text without a statement to nothing.
         guard let prepared else { throw SQLiteError(code: SQLITE_MISUSE, database: nil) }
         self.database = database
         handle = prepared
@@ -18,7 +18,8 @@ public final class Statement {
         sqlite3_finalize(handle)
     }
 
-    /// SQLite copies the value. The corresponding C constant is `SQLITE_TRANSIENT`, a cast that Swift does not import.
+    /// Tells SQLite to copy a value. The corresponding C constant is `SQLITE_TRANSIENT`, a cast that Swift does not
+    /// import.
     private static let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     /// Sets a parameter to a text.
@@ -33,7 +34,7 @@ public final class Statement {
 
     /// Sets a parameter to bytes.
     public func bind(_ parameter: Int, _ bytes: [UInt8]) throws(SQLiteError) {
-        // An empty array may have no address, which would mean null.
+        // An empty array may have no address, and SQLite would store NULL for a missing address.
         let code = bytes.withUnsafeBytes {
             $0.isEmpty
                 ? sqlite3_bind_zeroblob(handle, CInt(parameter), 0)
@@ -42,9 +43,10 @@ public final class Statement {
         try database.check(code)
     }
 
-    /// Goes on to the next row.
+    /// Advances to the next row.
     ///
-    /// - Returns: whether there is one. After the last one the statement can be run again; parameters stay as they are.
+    /// - Returns: Whether there is a next row. After the last row, the statement can be run again with the same
+    ///   parameters.
     public func step() throws(SQLiteError) -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
@@ -58,19 +60,20 @@ public final class Statement {
         }
     }
 
-    /// The number in a column of the current row; 0 where there is none.
+    /// Returns the number in a column of the current row; 0 if the column has no number.
     public func integer(_ column: Int) -> Int64 {
         sqlite3_column_int64(handle, CInt(column))
     }
 
-    /// The text in a column of the current row, with what is not UTF-8 replaced; empty where there is none.
+    /// Returns the text in a column of the current row; empty if the column has no text. Invalid UTF-8 is replaced.
     public func text(_ column: Int) -> String {
         guard let text = sqlite3_column_text(handle, CInt(column)) else { return "" }
         let count = Int(sqlite3_column_bytes(handle, CInt(column)))
         return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
     }
 
-    /// Lends the bytes in a column of the current row; none where there are none.
+    /// Calls `body` with the bytes in a column of the current row; with no bytes if the column is empty. The bytes are
+    /// valid during the call only.
     public func withBytes<Result>(_ column: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let bytes = sqlite3_column_blob(handle, CInt(column))
         let count = Int(sqlite3_column_bytes(handle, CInt(column)))

@@ -3,7 +3,7 @@ internal import Glibc
 public import OpenURLBus
 package import RFC1808
 
-/// The running handler: its state, and the sequences in which its delegate is called.
+/// A running handler: its state, and the event sequences that call its delegate.
 ///
 /// ```swift
 /// @main struct Echo {
@@ -14,14 +14,18 @@ package import RFC1808
 /// ```
 @MainActor
 public final class Application {
-    /// The bundle identifier, which is the name on the bus too.
+    /// The bundle identifier, which is also the handler's bus name.
     public nonisolated let identifier: BusName
-    /// The state (Table 3-1 of the app programming guide): not running until the launch begins; then, while it goes on,
-    /// inactive, or background where the handler is launched into the background.
+    /// The handler's state (Table 3-1 of the app programming guide).
+    ///
+    /// The state is `notRunning` until the launch begins. During the launch the state is `inactive`, or `background` if
+    /// the handler is launched into the background.
     public private(set) var state = HandlerState.notRunning {
         didSet { progress.update(state: state) }
     }
-    /// Who sent the URL that is being opened, as far as the bus and the kernel know; nil between URLs.
+    /// The sender of the URL that is being opened, as far as the bus and the kernel know the sender.
+    ///
+    /// The value is nil between URLs.
     public private(set) var source: OpenContext.Source?
 
     package let backgroundTasks: BackgroundTasks
@@ -47,17 +51,18 @@ public final class Application {
 
     // MARK: Events
 
-    /// Opens a URL, launching or coming to the foreground first where the state asks for it ("Handling URL Requests").
+    /// Opens a URL; launches the handler or brings it to the foreground first if its state requires that ("Handling URL
+    /// Requests").
     ///
-    /// - Throws: ``OpenURLError`` with the code `launchVetoed` or `declined`.
+    /// - Throws: `OpenURLError` with the code `launchVetoed` or `declined`.
     func open(_ url: GenericURL, _ context: OpenContext) async throws(OpenURLError) -> OpenAnswer {
         let (outcome, trace) = await handle(url, context)
         return OpenAnswer(isHandled: true, reply: try outcome.get(), trace: trace)
     }
 
-    /// Goes through the sequence of a URL.
+    /// Runs the sequence for a URL.
     ///
-    /// - Returns: the handler's reply, or why there is none, and what was called.
+    /// - Returns: the handler's reply or the reason for the refusal, and the trace of the delegate's methods that ran.
     package func handle(
         _ url: GenericURL,
         _ context: OpenContext
@@ -70,7 +75,7 @@ public final class Application {
     }
 
     private func outcome(of result: SequenceResult) -> Result<[String: Value], OpenURLError> {
-        // A refusal ends neither the launch nor the process.
+        // A refusal rejects only the URL: the launch and the process continue.
         if let veto = result.veto {
             return .failure(OpenURLError(.launchVetoed, "\(veto.rawValue) of \(identifier) refused the URL"))
         }
@@ -81,9 +86,9 @@ public final class Application {
         }
     }
 
-    /// Goes through the sequence of an event without a URL.
+    /// Runs the sequence for an event without a URL.
     ///
-    /// - Returns: what was called.
+    /// - Returns: the trace of the delegate's methods that ran.
     @discardableResult
     package func handle(_ event: LifecycleEvent, notifications: [String: Value] = [:]) async -> [TracePhase] {
         var context = OpenContext()
@@ -99,7 +104,8 @@ public final class Application {
         _ context: OpenContext,
         _ result: inout SequenceResult
     ) async {
-        // The state between the two steps that save it, or the two that restore it; nil leaves the second one out.
+        // The coder passes the state from the first of the two saving or restoring steps to the second. The second step
+        // does nothing if the coder is nil.
         var coder: RestorableStateCoder?
         for step in Lifecycle.steps(for: event, in: state) {
             switch step {
@@ -166,7 +172,9 @@ public final class Application {
 
     // MARK: State preservation
 
-    /// - Returns: the state that is to be restored.
+    /// Asks the delegate whether to restore the saved state.
+    ///
+    /// - Returns: the state to restore, or nil.
     private func savedState(_ result: inout SequenceResult) async -> RestorableStateCoder? {
         guard let state = store?.beginRestoring() else { return nil }
         let coder = RestorableStateCoder(version: state.version, values: state.values)
@@ -191,7 +199,9 @@ public final class Application {
         }
     }
 
-    /// - Returns: an empty coder, if the state is to be saved.
+    /// Asks the delegate whether to save its state.
+    ///
+    /// - Returns: an empty coder if the state is to be saved, otherwise nil.
     private func stateToSave(_ result: inout SequenceResult) async -> RestorableStateCoder? {
         guard let store else { return nil }
         let coder = RestorableStateCoder(version: delegate.restorationVersion)
@@ -222,7 +232,10 @@ public final class Application {
 
     // MARK: Steps
 
-    /// Runs one delegate method, so that a watchdog can tell which one does not return, and then tells the observers.
+    /// Runs one method of the delegate, and then calls the step's observers.
+    ///
+    /// The name of the running method is visible to the watchdog, so that a report can name the method that does not
+    /// return.
     private func call(_ step: LifecycleStep, _ result: inout SequenceResult, _ body: () async -> Bool) async {
         progress.update(phase: step.rawValue)
         let answer = await body()
@@ -240,16 +253,19 @@ public final class Application {
 
     // MARK: Ending
 
-    /// Ends the handler when the events that have arrived are handled: `applicationWillTerminate`, then exit status 0.
+    /// Ends the handler after the events that have already arrived.
+    ///
+    /// The delegate receives `applicationWillTerminate`, and the process exits with status 0.
     public func endWhenIdle() {
         terminate()
     }
 
+    /// Sets the function that ``endWhenIdle()`` calls.
     func onTerminate(_ body: @escaping () -> Void) {
         terminate = body
     }
 
-    /// Tells on standard error.
+    /// Writes a message to standard error.
     nonisolated static func complain(_ identifier: BusName, _ message: String) {
         let line = Array("\(identifier): \(message)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)

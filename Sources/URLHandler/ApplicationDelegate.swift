@@ -2,43 +2,48 @@ public import DBus
 internal import OpenURLBus
 public import RFC1808
 
-/// What a handler does when its state changes and when a URL arrives.
+/// The methods that a handler implements to follow its life cycle and to open URLs.
 ///
-/// The names are the app programming guide's, as Swift spells them. Every method is optional: what is not implemented
-/// vetoes nothing, and a handler that implements neither ``application(_:open:sourceApplication:annotation:)`` nor
-/// ``application(_:handleOpen:)`` declines every URL.
+/// The method names are the app programming guide's, in Swift spelling. Every method has a default implementation, and
+/// no default implementation refuses a launch. A handler that implements neither
+/// ``application(_:open:sourceApplication:annotation:)`` nor ``application(_:handleOpen:)`` declines every URL.
 ///
-/// All of them run on the main actor, one event at a time and in the order of arrival: while a method waits for
-/// something, no other event is handled. A method may be written without `async` or `throws`.
+/// All methods run on the main actor. The handler receives one event at a time, in the order of arrival: while a method
+/// is suspended at an `await`, no other event is handled. An implementation may omit `async` and `throws`.
 @MainActor
 public protocol ApplicationDelegate: AnyObject {
-    /// The process has started, and its state is not restored yet: the first chance to run code.
+    /// Tells the delegate that the process has started and that its state is not restored yet.
     ///
-    /// - Parameter options: the URL that the launch is for and who sent it; empty in a launch without a URL.
-    /// - Returns: false to refuse the URL in the options; the launch itself goes on.
+    /// The delegate's code runs here for the first time.
+    ///
+    /// - Parameter options: the URL that the launch is for, and its sender; empty in a launch without a URL.
+    /// - Returns: false to refuse the URL in the options; the launch still continues.
     func application(
         _ application: Application,
         willFinishLaunchingWithOptions options: LaunchOptions
     ) async -> Bool
 
-    /// The launch is nearly done: the last chance before the first URL.
+    /// Tells the delegate that the launch is nearly done, before the first URL is opened.
     ///
-    /// - Returns: false to refuse the URL in the options; the launch itself goes on.
+    /// - Parameter options: the URL that the launch is for, and its sender; empty in a launch without a URL.
+    /// - Returns: false to refuse the URL in the options; the launch still continues.
     func application(
         _ application: Application,
         didFinishLaunchingWithOptions options: LaunchOptions
     ) async -> Bool
 
-    /// Opens a URL, whether the handler was launched for it or was running.
+    /// Opens a URL, both in a launch and in a running handler.
     ///
-    /// An error that is thrown is a no, and its description is the reason that the sender is told.
+    /// A thrown error declines the URL. The sender receives the error's description as the reason.
     ///
     /// - Parameters:
-    ///   - url: what arrived; its parts are raw until asked for decoded.
-    ///   - sourceApplication: the sender's bundle identifier, found out by the router and not taken from the sender's own
-    ///     words; nil where the sender is no handler. ``Application/source`` tells more.
-    ///   - annotation: what the sender wants to be known besides the URL.
-    /// - Returns: `true` or ``OpenResponse/handled(reply:)``, `false` or ``OpenResponse/declined(reason:)``.
+    ///   - url: the URL that arrived. Its parts are percent-encoded until the delegate asks for the decoded form.
+    ///   - sourceApplication: the sender's bundle identifier, or nil if the sender is not a handler. The router
+    ///     determines the identifier itself; a sender cannot choose it. ``Application/source`` tells more about the
+    ///     sender.
+    ///   - annotation: additional data from the sender.
+    /// - Returns: `true` or ``OpenResponse/handled(reply:)`` if the URL was opened, otherwise `false` or
+    ///   ``OpenResponse/declined(reason:)``.
     func application(
         _ application: Application,
         open url: GenericURL,
@@ -46,70 +51,90 @@ public protocol ApplicationDelegate: AnyObject {
         annotation: Value?
     ) async throws -> OpenResponse
 
-    /// Opens a URL without knowing who sent it; called where the longer method is not implemented.
+    /// Opens a URL without information about its sender.
+    ///
+    /// This method is called only if the delegate does not implement
+    /// ``application(_:open:sourceApplication:annotation:)``.
     func application(_ application: Application, handleOpen url: GenericURL) async throws -> OpenResponse
 
-    /// The handler is in the foreground and receives events from now on.
+    /// Tells the delegate that the handler is in the foreground and receives events from now on.
     func applicationDidBecomeActive(_ application: Application) async
 
-    /// Another handler comes to the foreground, and this one goes to the background next.
+    /// Tells the delegate that another handler comes to the foreground and that this handler goes to the background
+    /// next.
     func applicationWillResignActive(_ application: Application) async
 
-    /// The handler is in the background. When this has returned it may be suspended, and a suspended handler may be ended
-    /// without notice: what must not be lost is saved here, or in a background task
+    /// Tells the delegate that the handler is in the background.
+    ///
+    /// The handler may be suspended as soon as this method has returned, and a suspended handler may be ended without
+    /// notice. Save everything that must not be lost here, or in a background task
     /// (``Application/beginBackgroundTask(named:expirationHandler:)``).
     ///
-    /// The router waits five seconds for it, or as long as the handler's manifest says.
+    /// The router ends the process if this method has not returned after five seconds.
     func applicationDidEnterBackground(_ application: Application) async
 
-    /// The handler was in the background and comes to the foreground; a URL that it is woken for is opened next.
+    /// Tells the delegate that the handler leaves the background and comes to the foreground.
+    ///
+    /// If a URL woke the handler, the URL is opened next.
     func applicationWillEnterForeground(_ application: Application) async
 
-    /// The system is short of memory: free what can be made again.
+    /// Tells the delegate that the system is short of memory: free everything that can be created again.
     func applicationDidReceiveMemoryWarning(_ application: Application) async
 
-    /// Something that the handler was told to watch has changed. For a handler that was suspended meanwhile this is the latest
-    /// value of each kind, before the URL that it is woken for ("Processing Queued Notifications at Wakeup Time").
+    /// Tells the delegate that something has changed that the handler was told to watch.
+    ///
+    /// A handler that was suspended during the changes receives only the latest value of each kind. These values arrive
+    /// before the URL that wakes the handler ("Processing Queued Notifications at Wakeup Time").
     ///
     /// - Parameters:
-    ///   - kind: what has changed; kinds that are new together arrive in alphabetical order.
-    ///   - value: what it is now.
+    ///   - kind: the kind of the change. Several kinds that arrive together are delivered in alphabetical order.
+    ///   - value: the new value.
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) async
 
-    /// The version of what ``application(_:willEncodeRestorableStateWith:)`` encodes; 1 where it is not implemented. Raise it
-    /// when a state that was saved before could not be restored any more.
+    /// The version of the format that ``application(_:willEncodeRestorableStateWith:)`` encodes; 1 by default.
+    ///
+    /// Raise the version when a new release of the handler can no longer restore the states that earlier releases
+    /// saved.
     var restorationVersion: Int { get }
 
-    /// Whether the state is saved, now that the handler is in the background; yes where it is not implemented.
+    /// Returns whether the state is to be saved, now that the handler is in the background; true by default.
     ///
-    /// What was saved before goes away in any case.
+    /// The previously saved state is deleted in either case.
     func application(
         _ application: Application,
         shouldSaveApplicationState coder: RestorableStateCoder
     ) async -> Bool
 
-    /// Encodes what the next launch finds again. Where nothing is encoded nothing is saved, and so it is with an error,
-    /// which is told on standard error.
+    /// Encodes the state that the next launch restores.
+    ///
+    /// Nothing is saved if the method encodes nothing or throws. A thrown error is written to standard error.
     func application(
         _ application: Application,
         willEncodeRestorableStateWith coder: RestorableStateCoder
     ) async throws
 
-    /// Whether the state that an earlier process has saved is restored, between the two launch methods; called only where
-    /// there is one. Where it is not implemented a state is restored that was saved with this ``restorationVersion``.
+    /// Returns whether the state that an earlier process saved is to be restored.
+    ///
+    /// This method is called between the two launch methods, and only if there is a saved state. By default a state is
+    /// restored if it was saved with the current ``restorationVersion``.
     func application(
         _ application: Application,
         shouldRestoreApplicationState coder: RestorableStateCoder
     ) async -> Bool
 
-    /// Takes the state back. It is deleted when the launch is done, and also when the launch crashes, so that a state that
-    /// harms does so once; it is saved anew on the next way to the background. An error is told on standard error.
+    /// Restores the state from the coder.
+    ///
+    /// The saved state is deleted when the launch is done. The state is also deleted if the launch crashes, so that a
+    /// harmful state causes only one crash. The state is saved again the next time that the handler enters the
+    /// background. A thrown error is written to standard error.
     func application(
         _ application: Application,
         didDecodeRestorableStateWith coder: RestorableStateCoder
     ) async throws
 
-    /// The process ends when this returns; not called when it is killed, nor while it is suspended.
+    /// Tells the delegate that the process ends when this method returns.
+    ///
+    /// This method is not called if the process is killed or ends while it is suspended.
     func applicationWillTerminate(_ application: Application) async
 }
 
@@ -126,7 +151,7 @@ extension ApplicationDelegate {
         didFinishLaunchingWithOptions options: LaunchOptions
     ) async -> Bool { true }
 
-    /// Leaves the URL to ``ApplicationDelegate/application(_:handleOpen:)``.
+    /// Forwards the URL to ``ApplicationDelegate/application(_:handleOpen:)``.
     public func application(
         _ application: Application,
         open url: GenericURL,
@@ -163,10 +188,10 @@ extension ApplicationDelegate {
         value: Value
     ) async {}
 
-    /// 1.
+    /// Version 1.
     public var restorationVersion: Int { 1 }
 
-    /// Saves what is encoded.
+    /// Agrees to save the state.
     public func application(
         _ application: Application,
         shouldSaveApplicationState coder: RestorableStateCoder
@@ -178,7 +203,7 @@ extension ApplicationDelegate {
         willEncodeRestorableStateWith coder: RestorableStateCoder
     ) async throws {}
 
-    /// Restores a state of the same version.
+    /// Agrees to restore a state of the same version.
     public func application(
         _ application: Application,
         shouldRestoreApplicationState coder: RestorableStateCoder
@@ -194,16 +219,16 @@ extension ApplicationDelegate {
     public func applicationWillTerminate(_ application: Application) async {}
 }
 
-/// What a launch is for.
+/// The purpose of a launch.
 public struct LaunchOptions: Sendable, Hashable {
-    /// The URL that the handler is launched to open; nil in a launch without one.
+    /// The URL that the handler is launched to open; nil in a launch without a URL.
     public var url: GenericURL?
-    /// The sender's bundle identifier, where it is a handler.
+    /// The sender's bundle identifier, if the sender is a handler.
     public var sourceApplication: String?
-    /// What the sender wants to be known besides the URL.
+    /// Additional data from the sender.
     public var annotation: Value?
 
-    /// A launch without a URL.
+    /// Creates the options of a launch without a URL.
     public init() {}
 
     init(_ url: GenericURL?, _ context: OpenContext) {
@@ -213,19 +238,19 @@ public struct LaunchOptions: Sendable, Hashable {
     }
 }
 
-/// What a handler answers to a URL.
+/// A handler's answer to a URL.
 public enum OpenResponse: Sendable, Hashable, ExpressibleByBooleanLiteral {
-    /// Yes. The reply is handed to the sender.
+    /// The handler has opened the URL. The sender receives the reply.
     case handled(reply: [String: Value] = [:])
-    /// No. The reason is for a person.
+    /// The handler has not opened the URL. The reason is text for a person.
     case declined(reason: String? = nil)
 
-    /// Yes or no.
+    /// Creates an answer without a reply or a reason.
     public init(_ isHandled: Bool) {
         self = isHandled ? .handled() : .declined()
     }
 
-    /// Yes or no.
+    /// Creates an answer from `true` or `false`.
     public init(booleanLiteral literal: Bool) {
         self.init(literal)
     }

@@ -1,21 +1,22 @@
 internal import OpenURLBus
 
-/// What happens to a handler, one at a time.
+/// An event in a handler's life. Events are handled one at a time.
 package enum LifecycleEvent: CaseIterable {
-    /// It is wanted in the foreground, without a URL.
+    /// The handler comes to the foreground, without a URL.
     case activate
-    /// A URL, which brings it to the foreground.
+    /// A URL arrives and brings the handler to the foreground.
     case open
-    /// A URL that leaves it where it is.
+    /// A URL arrives and leaves the handler in its current state.
     case openInBackground
-    /// Another handler comes to the foreground, or nobody needs this one.
+    /// The handler goes to the background: another handler comes to the foreground, or this handler is no longer
+    /// needed.
     case enterBackground
     case receiveMemoryWarning
     case notify
     case terminate
 }
 
-/// One step of a sequence: a change of state, or one of the delegate's methods by the name that a trace gives it.
+/// One step of a sequence: a change of state, or a method of the delegate by its name in a trace.
 enum LifecycleStep: String, CaseIterable {
     case becomeNotRunning
     case becomeInactive
@@ -23,7 +24,8 @@ enum LifecycleStep: String, CaseIterable {
     case becomeBackground
 
     case willFinishLaunching
-    /// Left out, with what follows from it, where no state is saved.
+    /// Skipped if there is no saved state, or if nothing stores states. ``didDecodeRestorableState`` is then skipped
+    /// too.
     case shouldRestoreApplicationState
     case didDecodeRestorableState
     case didFinishLaunching
@@ -35,18 +37,19 @@ enum LifecycleStep: String, CaseIterable {
     case willEnterForeground
     case willTerminate
     case didReceiveMemoryWarning
-    /// Once for each kind that has changed, and for none at all where nothing has.
+    /// Runs once for each kind that has changed, and not at all if nothing has changed.
     case didReceiveNotification
-    /// Left out where a launch method refused the URL.
+    /// Skipped if a launch method refused the URL.
     case open
 }
 
-/// The sequences of the app programming guide ("App States and Multitasking", figures 3-2 to 3-6, 6-1 and 6-2): which steps
-/// an event leads to, by the state in which it finds the handler.
+/// The event sequences of the app programming guide ("App States and Multitasking", figures 3-2 to 3-6, 6-1 and 6-2).
 ///
-/// A value without memory. Events come one after the other, so none finds a sequence in its middle; the state after it is the
-/// one that its last change names, or the one before.
+/// A sequence depends only on the event and on the state of the handler when the event begins. Events run one after the
+/// other, so no event begins in the middle of a sequence. The last change of state in a sequence gives the state after
+/// it; a sequence without such a change leaves the state as it was.
 enum Lifecycle {
+    /// Returns the steps of an event in the given state.
     static func steps(for event: LifecycleEvent, in state: HandlerState) -> [LifecycleStep] {
         switch (state, event) {
         // Figure 3-2, without a URL.
@@ -61,7 +64,7 @@ enum Lifecycle {
                 .becomeInactive, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
                 .didFinishLaunching, .didReceiveNotification, .open, .becomeActive, .didBecomeActive,
             ]
-        // Figure 3-3; the launch methods tell by the state that they are in the background.
+        // Figure 3-3. The launch methods can read from the state that they run in the background.
         case (.notRunning, .openInBackground):
             [
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
@@ -73,7 +76,7 @@ enum Lifecycle {
                 .becomeBackground, .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState,
                 .didFinishLaunching, .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState,
             ]
-        // A launch reads for itself how things are.
+        // These events start no process: a handler reads the current values itself at its next launch.
         case (.notRunning, .receiveMemoryWarning), (.notRunning, .notify), (.notRunning, .terminate):
             []
 
@@ -88,7 +91,7 @@ enum Lifecycle {
                 .willEncodeRestorableState,
             ]
 
-        // Figure 3-6. A handler that was suspended executed nothing, so it sees itself in the background.
+        // Figure 3-6. A suspended handler executes no code, so the handler itself still sees the state `background`.
         case (.background, .activate), (.suspended, .activate):
             [.willEnterForeground, .becomeActive, .didBecomeActive]
         // Figure 6-2.

@@ -1,6 +1,6 @@
 public import DBus
 
-/// A change in a handler's life that parts of it besides the delegate may want to know of.
+/// A step of a handler's life that other parts of the handler than the delegate can observe.
 public enum LifecycleNotification: Sendable, Hashable, CaseIterable {
     /// The launch is done.
     case didFinishLaunching
@@ -31,21 +31,24 @@ public enum LifecycleNotification: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// One observer of a handler's notifications, until ``cancel()``; letting go of the value changes nothing.
+/// The registration of one observer, which lasts until ``cancel()`` is called.
+///
+/// The observation continues if this value is discarded.
 @MainActor
 public struct Observation {
     fileprivate weak var observers: Observers?
     fileprivate let number: Int
 
-    /// Ends the observation: from now on the observer is not called. The second time does nothing.
+    /// Ends the observation: the observer is no longer called. Further calls do nothing.
     public func cancel() {
         observers?.remove(number)
     }
 }
 
 extension Application {
-    /// Calls `body` each time a step of the lifecycle is done, after the delegate's own method for it; observers of the same
-    /// step are called in the order in which they came.
+    /// Calls `body` after each step of this kind, after the delegate's own method for the step.
+    ///
+    /// Observers of the same step are called in the order in which they were added.
     @discardableResult
     public func addObserver(
         for notification: LifecycleNotification,
@@ -54,15 +57,16 @@ extension Application {
         observers.add(.step(notification)) { _ in body() }
     }
 
-    /// Calls `body` with what has changed each time somebody tells the handler about this kind of change, after the
-    /// delegate's ``ApplicationDelegate/application(_:didReceiveNotification:value:)``.
+    /// Calls `body` with the new value each time that the handler is notified of a change of this kind.
+    ///
+    /// The delegate's ``ApplicationDelegate/application(_:didReceiveNotification:value:)`` is called first.
     @discardableResult
     public func addObserver(forKind kind: String, _ body: @escaping @MainActor (Value) -> Void) -> Observation {
         observers.add(.kind(kind)) { value in if let value { body(value) } }
     }
 }
 
-/// Who wants to know about what, in the order in which they came.
+/// The observers of each subject, in the order in which they were added.
 @MainActor final class Observers {
     enum Subject: Hashable {
         case step(LifecycleNotification)
@@ -98,7 +102,7 @@ extension Application {
 
     private func post(_ subject: Subject, _ value: Value?) {
         for observer in observers[subject] ?? [] {
-            // One that was called before may have ended another's observation.
+            // An observer that ran earlier in this loop may have cancelled this observation.
             guard observers[subject]?.contains(where: { $0.number == observer.number }) == true else { continue }
             observer.body(value)
         }

@@ -1,7 +1,7 @@
 internal import OpenURLBus
 internal import Synchronization
 
-/// What the handler is doing, for those who ask on the event loop while the main actor is busy.
+/// The handler's current activity, readable on the event loop while the main actor is busy.
 package final class Progress: Sendable {
     private struct Content {
         var state = HandlerState.notRunning
@@ -12,9 +12,9 @@ package final class Progress: Sendable {
     private let content = Mutex(Content())
 
     var state: HandlerState { content.withLock { $0.state } }
-    /// The delegate's method that is running, or an empty string.
+    /// The name of the delegate's method that is running, or an empty string.
     var phase: String { content.withLock { $0.phase } }
-    /// Background tasks that have begun and not ended.
+    /// The number of background tasks that have begun and not ended.
     var openTasks: Int { content.withLock { $0.openTasks } }
 
     package init() {}
@@ -32,12 +32,13 @@ package final class Progress: Sendable {
     }
 }
 
-/// What came of one sequence.
+/// The result of one sequence.
 struct SequenceResult {
-    /// When the router accepted what led to it, in microseconds of ``TracePhase/now``.
+    /// The time at which the router accepted the request, in microseconds of ``TracePhase/now``. For an event without a
+    /// request, the start of the sequence.
     let start: UInt64
     private(set) var trace: [TracePhase] = []
-    /// The launch method that refused the URL, the first of them.
+    /// The first launch method that refused the URL.
     private(set) var veto: LifecycleStep?
     var response = OpenResponse.declined()
 

@@ -3,7 +3,7 @@ public import OpenURLBus
 public import RFC1808
 public import URLHandler
 
-/// Takes a delegate through the sequences of the lifecycle in a unit test: no bus, no router, no other process.
+/// Runs a delegate through the lifecycle sequences in a unit test, without a bus, a router or another process.
 ///
 /// ```swift
 /// @Test @MainActor func aDraftSurvives() async throws {
@@ -18,20 +18,20 @@ public import URLHandler
 /// }
 /// ```
 ///
-/// Each method returns when the delegate has been through the whole sequence. What is opened or told here is handled in order;
-/// a method must not be called while another one has not returned.
+/// Each method returns when the delegate has completed the whole sequence. Events are handled in the order of the
+/// calls. Do not call a method before the previous call has returned.
 @MainActor public final class HandlerDriver {
-    /// What the delegate's methods are handed.
+    /// The application that the delegate's methods receive.
     public let application: Application
     private let store: MemoryStore
 
-    /// Makes a handler that has not been launched.
+    /// Creates a handler that has not been launched.
     ///
     /// - Parameters:
     ///   - identifier: the handler's bundle identifier.
-    ///   - delegate: what is tested; the driver keeps it.
-    ///   - previous: the handler's process before this one, whose saved state this one finds at its launch. A process that
-    ///     has not finished the launch in which it restored leaves none.
+    ///   - delegate: the delegate under test; the driver keeps a strong reference to it.
+    ///   - previous: the previous process of the handler. The launch of this handler restores the state that the
+    ///     previous process saved. A process that ended while its launch restored a state leaves no state.
     public init(
         _ identifier: BusName = "com.example.test",
         delegate: any ApplicationDelegate,
@@ -44,7 +44,7 @@ public import URLHandler
     /// Whether there is a saved state for the next process.
     public var hasSavedState: Bool { store.saved != nil }
 
-    /// How many background tasks have begun and not ended.
+    /// The number of background tasks that have begun and not ended.
     public var openBackgroundTasks: Int { application.backgroundTasks.count }
 
     // MARK: Events
@@ -53,19 +53,20 @@ public import URLHandler
     @discardableResult
     public func launch() async -> EventResult { await handle(.activate) }
 
-    /// Brings the handler to the foreground, launching it if need be; the same as ``launch()``.
+    /// Brings the handler to the foreground, and launches the handler if it does not run. The same as ``launch()``.
     @discardableResult
     public func enterForeground() async -> EventResult { await handle(.activate) }
 
-    /// Opens a URL, launching the handler or bringing it to the foreground first.
+    /// Opens a URL; launches the handler or brings it to the foreground first.
     ///
     /// - Parameters:
     ///   - url: the URL.
-    ///   - sourceApplication: the bundle identifier of the handler that sends it.
-    ///   - annotation: what the sender wants to be known besides.
+    ///   - sourceApplication: the bundle identifier of the handler that sends the URL.
+    ///   - annotation: additional data from the sender.
     ///   - inBackground: whether the handler stays in the background, or is launched into it.
-    ///   - notifications: what has changed while the handler was suspended.
-    /// - Throws: why `url` is no URL; what the handler makes of it is the result's ``EventResult/outcome``.
+    ///   - notifications: the changes during the handler's suspension, by kind.
+    /// - Throws: the reason why `url` is not a URL. The handler's own answer is the ``EventResult/outcome`` of the
+    ///   result.
     @discardableResult
     public func open(
         _ url: String,
@@ -83,26 +84,27 @@ public import URLHandler
         return EventResult(outcome: outcome, state: application.state, trace: trace)
     }
 
-    /// Takes the handler to the background, launching it into the background if need be; its state is saved.
+    /// Takes the handler to the background and saves its state. A handler that does not run is launched into the
+    /// background.
     @discardableResult
     public func enterBackground() async -> EventResult { await handle(.enterBackground) }
 
-    /// Tells a handler that runs that the system is short of memory.
+    /// Tells a running handler that the system is short of memory.
     @discardableResult
     public func receiveMemoryWarning() async -> EventResult { await handle(.receiveMemoryWarning) }
 
-    /// Tells a handler that runs that something has changed.
+    /// Tells a running handler that a value has changed.
     @discardableResult
     public func notify(_ kind: String, _ value: Value) async -> EventResult {
         await handle(.notify, [kind: value])
     }
 
-    /// Calls the expiration handlers of the background tasks that are open.
+    /// Calls the expiration handlers of the open background tasks.
     public func expireBackgroundTasks() {
         application.backgroundTasks.expire()
     }
 
-    /// Ends a handler that runs.
+    /// Ends a running handler.
     @discardableResult
     public func terminate() async -> EventResult { await handle(.terminate) }
 
@@ -112,20 +114,24 @@ public import URLHandler
     }
 }
 
-/// What an event led to.
+/// The result of an event.
 public struct EventResult: Sendable {
-    /// What the sender of a URL gets: the handler's reply, or why there is none. Empty and a success for other events.
+    /// The answer to the sender of a URL: the handler's reply, or the reason for a refusal.
+    ///
+    /// For an event without a URL the outcome is a success with an empty reply.
     public let outcome: Result<[String: Value], OpenURLError>
     /// The handler's state after the sequence.
     public let state: HandlerState
-    /// The delegate's methods in the order of their calls, with what they answered.
+    /// The delegate's methods in the order of their calls, with their answers.
     public let trace: [TracePhase]
 
     /// The names of the delegate's methods in the order of their calls, such as `willFinishLaunching`.
     public var steps: [String] { trace.map(\.name) }
 }
 
-/// A handler's state in memory: its bytes, so that what a file does not keep is not kept here either.
+/// A handler's state in memory.
+///
+/// The store keeps the encoded bytes, so that a test notices everything that a file would not preserve.
 private final class MemoryStore: RestorableStateStore {
     private(set) var saved: [UInt8]?
 

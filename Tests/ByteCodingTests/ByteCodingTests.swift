@@ -47,7 +47,7 @@ import Testing
 
     /// A count beyond the end of the bytes must not make the reader ask for memory.
     @Test(arguments: [[5, 1], [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1], []] as [[UInt8]])
-    func aCountThatCannotBeIsRefused(_ bytes: [UInt8]) {
+    func impossibleCountIsRefused(_ bytes: [UInt8]) {
         bytes.withUnsafeBytes { bytes in
             #expect(throws: ByteReader.Mismatch.self) {
                 var reader = ByteReader(bytes)
@@ -66,13 +66,13 @@ import Testing
             ("", 0xCBF2_9CE4_8422_2325), ("a", 0xAF63_DC4C_8601_EC8C), ("foobar", 0x8594_4171_F739_67E8),
         ] as [(String, UInt64)]
     )
-    func theChecksumIsFNV1a(_ text: String, _ expected: UInt64) {
+    func checksumIsFNV1a(_ text: String, _ expected: UInt64) {
         var checksum = Checksum()
         Array(text.utf8).withUnsafeBytes { checksum.add($0) }
         #expect(checksum.value == expected)
     }
 
-    @Test func whereOneTextEndsMattersToTheChecksum() {
+    @Test func checksumDependsOnTheEndsOfTexts() {
         func value(_ texts: String...) -> UInt64 {
             var checksum = Checksum()
             for text in texts { Array(text.utf8).withUnsafeBytes { checksum.addCounted($0) } }

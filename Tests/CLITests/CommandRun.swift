@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What a run of `openurl` printed and how it ended.
+/// The outcome of a run of `openurl`.
 struct CommandRun: Sendable {
     let status: Int32
     let output: String
@@ -14,7 +14,7 @@ struct CommandRun: Sendable {
 /// The environment of a run without a session bus.
 let noBus = environment(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
 
-/// The test's own environment without what would change a result, and with these variables.
+/// Returns the test's own environment with other variables, and without variables that would change a result.
 func environment(_ variables: [String: String]) -> [String: String] {
     var environment = ProcessInfo.processInfo.environment
     for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID", "NO_COLOR"] { environment[name] = nil }
@@ -46,13 +46,13 @@ func openurl(
     try await run(executable, arguments, [], router.environment.merging(variables) { $1 }, nil, nil)
 }
 
-/// Runs a line of the shell's in which `$openurl` is the command.
+/// Runs a line of shell in which `$openurl` is the command.
 func shell(_ line: String, environment: [String: String] = noBus) async throws -> CommandRun {
     let variables = environment.merging(["openurl": executable.path]) { $1 }
     return try await run(URL(filePath: "/bin/sh"), ["-c", line], [], variables, nil, nil)
 }
 
-/// Runs `openurl` with a terminal as its standard output and standard error, which come as one.
+/// Runs `openurl` on a terminal. The outcome has standard output and standard error as one text.
 func onTerminal(_ arguments: String..., environment: [String: String] = noBus) async throws -> CommandRun {
     let words = arguments.map { "'\($0)'" }.joined(separator: " ")
     let run = try await shell(
@@ -64,18 +64,18 @@ func onTerminal(_ arguments: String..., environment: [String: String] = noBus) a
 
 private var executable: URL { product("openurl") }
 
-/// A program that was built with the tests: into the directory of the tests' own.
+/// Returns the path of a program that was built with the tests, in the directory of the test program.
 func product(_ name: String) -> URL {
     URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().appending(path: name)
 }
 
 extension URL {
-    /// Makes a directory and those above it.
+    /// Creates the directory and its missing parents.
     func createDirectory() throws {
         try FileManager.default.createDirectory(at: self, withIntermediateDirectories: true)
     }
 
-    /// Writes a file.
+    /// Writes a text to the file.
     func write(_ text: String) throws {
         try Data(text.utf8).write(to: self)
     }
@@ -89,7 +89,7 @@ private func run(
     _ output: String?,
     _ directory: URL?
 ) async throws -> CommandRun {
-    // Files and not pipes: nobody has to read while the program runs.
+    // With files instead of pipes, no reader is needed while the program runs.
     let files = FileManager.default.temporaryDirectory.appending(path: "openurl-run-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
     defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: files) } }
@@ -121,7 +121,7 @@ private func run(
             ended.resume(throwing: error)
         }
     }
-    // Foundation's process keeps them otherwise.
+    // Foundation's Process would keep the handles open.
     for handle in [handles.input, handles.output, handles.errors] { try handle.close() }
     return CommandRun(
         status: status,

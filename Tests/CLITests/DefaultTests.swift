@@ -2,9 +2,9 @@ import Foundation
 import PrivateBus
 import Testing
 
-/// `openurl default`: against a stand-in what it prints, and against a real router what it does.
+/// `openurl default`: its output on a stand-in, and its effects on a real router.
 @Suite struct DefaultTests {
-    // MARK: What it prints
+    // MARK: Output
 
     @Test func choosesAndShows() async throws {
         try await StandInRouter.with { router in
@@ -18,12 +18,12 @@ import Testing
             let reset = try await openurl(["default", "--reset", "todo"], on: router)
             #expect(reset.status == 0)
             #expect(reset.output == "com.acme.first\n")
-            // Showing chooses nothing.
+            // A command that only shows the handler makes no choice.
             #expect(await router.choices == ["todo=com.acme.todolist", "todo="])
         }
     }
 
-    /// One value is no table: a person gets what a program gets, without colours.
+    /// A person gets the same single value as a program, without colours.
     @Test(arguments: [[:], ["NO_COLOR": "1"]]) func aTerminalChangesNothing(_ variables: [String: String]) async throws
     {
         try await StandInRouter.with { router in
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func nothingInItIsObeyedByATerminal() async throws {
+    @Test func escapesControls() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default", "odd"], on: router)
             #expect(run.output == "com.acme.\\u{202E}odd\\u{9}\n")
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aSchemeThatNothingOpensIsAnErrorUnlessThatIsTheWish() async throws {
+    @Test func aSchemeWithoutAHandlerIsAnErrorExceptForReset() async throws {
         try await StandInRouter.with { router in
             let message = "openurl: nobody takes none: \\u{1B}[31mtold\n"
             let none = try await openurl(["default", "none"], on: router)
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotAllowedFromHereIsOpenedAllTheSame() async throws {
+    @Test func showsAHandlerThatThisProgramMayNotReach() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default", "private"], on: router)
             #expect(run.status == 0)
@@ -80,7 +80,7 @@ import Testing
         (["--json", "locked", "com.acme.todolist"], 1, "mimeapps.list cannot be written"),
         (["error"], 1, "com.acme.todolist \\u{1B}[31mtold"),
     ])
-    func aRefusalIsToldAndNothingIsShown(arguments: [String], status: Int32, message: String) async throws {
+    func reportsARefusal(arguments: [String], status: Int32, message: String) async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["default"] + arguments, on: router)
             #expect(run.status == status)
@@ -90,30 +90,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("default", "Missing expected argument '<scheme>'"), ("default a b c", "Unexpected argument 'c'"),
-        ("default --reset a b", "--reset takes no ID"),
-    ])
-    func refusesAWrongCommandLine(line: String, message: String) async throws {
-        let run = try await openurl(line.split(separator: " ").map(String.init))
-        #expect(run.status == 64)
-        #expect(run.errors == "openurl: \(message) (see 'openurl default --help')\n")
-        #expect(run.output == "")
-    }
-
-    @Test(arguments: ["default $bad", "default a $bad"]) func refusesWhatIsNotUTF8(_ line: String) async throws {
-        let run = try await shell(#"bad=$(printf '\377'); exec "$openurl" \#(line)"#)
-        #expect(run.status == 64)
-        #expect(run.errors.contains("not UTF-8"))
-    }
-
-    @Test func needsABus() async throws {
-        let run = try await openurl("default", "a")
-        #expect(run.status == 69)
-        #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
-    }
-
-    // MARK: What it does
+    // MARK: Effects
 
     /// Runs a test on a bus that starts a real router, with the applications `one` and `two` for the scheme `todo`.
     private func withRouter(_ body: ([String: String], URL) async throws -> Void) async throws {
@@ -126,7 +103,7 @@ import Testing
                 let text = (["[Desktop Entry]"] + keys).joined(separator: "\n")
                 try applications.appending(path: "\(name).desktop").write(text + "\n")
             }
-            // Its log is not this test's output.
+            // The router's log must not appear in the output of the tests.
             let command = "/bin/sh -c \"exec '\(product("openurld").path)' 2> /dev/null\""
             try services.appending(path: "org.openurl.Router1.service")
                 .write("[D-BUS Service]\nName=org.openurl.Router1\nExec=\(command)\n")
@@ -136,7 +113,7 @@ import Testing
         try await body(environment(bus.environment), file)
     }
 
-    @Test func theChoiceIsInTheDesktopsFileUntilItIsTakenBack() async throws {
+    @Test func storesTheChoiceInTheDesktopsFileUntilReset() async throws {
         try await withRouter { environment, file in
             #expect(try await openurl("default", "todo", environment: environment).output == "one.desktop\n")
             #expect(!FileManager.default.fileExists(atPath: file.path))
@@ -151,7 +128,7 @@ import Testing
                     "loses\tone.desktop\texec\t–\tthe user's default comes first",
                 ]
             )
-            // The user may choose what does not claim the scheme.
+            // The user may choose an application that does not claim the scheme.
             #expect(
                 try await openurl("default", "new", "two.desktop", environment: environment).output == "two.desktop\n"
             )

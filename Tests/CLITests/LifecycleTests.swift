@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func oneThatFailsDoesNotStopTheRest() async throws {
+    @Test func aFailureDoesNotStopTheRest() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["suspend", "com.acme.busy", "com.acme.one"], on: router)
             #expect(run.status == 7)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func wantsAHandler() async throws {
+    @Test func needsAHandler() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["suspend"], on: router)
             #expect(run.status == 64)

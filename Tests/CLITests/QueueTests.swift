@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: [["queue"], ["queue", "list"]])
-    func listsWhatIsThere(command: [String]) async throws {
+    func listsTheQueue(command: [String]) async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(command, on: router, ["TZ": "UTC"])
             #expect(

@@ -3,7 +3,7 @@ import PrivateBus
 import Testing
 
 @Suite struct RegistryTests {
-    @Test func listsHandlers() async throws {
+    @Test func listPrintsHandlers() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["list"], on: router)
             #expect(run.status == 0)
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func listsSchemes() async throws {
+    @Test func listPrintsSchemes() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["list", "--schemes"], on: router)
             #expect(run.output == "ok\tcom.acme.todolist\nslow\tcom.acme.slow,com.acme.other\n")
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func registersPathsFromTheRoot() async throws {
+    @Test func registerSendsAbsolutePaths() async throws {
         try await StandInRouter.with { router in
             let directory = router.bus.directory.resolvingSymlinksInPath()
             let run = try await openurl(
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func unregisters() async throws {
+    @Test func unregisterCallsTheRouter() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["unregister", "com.acme.nobody", "com.acme.todolist"], on: router)
             #expect(run.status == 1)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func showsTheStatus() async throws {
+    @Test func statusPrintsTheHandlers() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["status"], on: router, ["TZ": "UTC"])
             #expect(run.status == 0)
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func printsTheRoutersVersion() async throws {
+    @Test func versionPrintsTheRoutersVersion() async throws {
         try await StandInRouter.with { router in
             #expect(try await openurl(["version"], on: router).output == "openurl 0.1.0\nopenurld 1.2.3\n")
             let json = try await openurl(["version", "--json"], on: router)

@@ -4,7 +4,7 @@ import OpenURLBus
 import PrivateBus
 import Reactor
 
-/// What a router answers, by the URL's scheme, on a bus of its own.
+/// A stand-in for the router, on a private bus. The scheme of a URL decides the answer.
 ///
 /// | URL | answer |
 /// |---|---|
@@ -12,9 +12,9 @@ import Reactor
 /// | `error:CODE` | the ``OpenURLError`` with the code |
 /// | `bus:NAME` | the D-Bus error with the name |
 /// | `values:` | opened; the reply holds a value of each type |
-/// | `odd:` | opened, with text that a terminal must not get |
-/// | `slow:` | opened when somebody has asked for the schemes |
-/// | `die:` | none: the router leaves the bus |
+/// | `odd:` | opened, with text with controls, which must not reach a terminal |
+/// | `slow:` | opened after a request for the schemes |
+/// | `die:` | none: the stand-in leaves the bus |
 actor StandInRouter {
     static let entry = HandlerEntry(
         id: "com.acme.todolist",
@@ -56,9 +56,9 @@ actor StandInRouter {
     private(set) var registered: [String] = []
     private(set) var unregistered: [String] = []
     private(set) var lifecycleCalls: [String] = []
-    /// What the user chose, by scheme.
+    /// The user's default handlers, by scheme.
     var defaults: [String: String] = [:]
-    /// Every choice, as `scheme=id`.
+    /// Every choice in order, as `scheme=id`.
     var choices: [String] = []
 
     nonisolated var environment: [String: String] { CLITests.environment(bus.environment) }
@@ -70,7 +70,7 @@ actor StandInRouter {
         _ = try await connection.requestName(RouterService.name)
     }
 
-    /// Runs a test beside a router of its own.
+    /// Runs a test with a new stand-in.
     static func with(_ body: (StandInRouter) async throws -> Void) async throws {
         let router = try await StandInRouter()
         defer { router.bus.stop() }
@@ -175,7 +175,7 @@ actor StandInRouter {
         }
     }
 
-    /// A method of the lifecycle, which is noted; a handler called `com.acme.busy` does not do what is asked.
+    /// Returns a method of the lifecycle that records its calls. The handler `com.acme.busy` refuses the call.
     private nonisolated func asked(_ word: String, _ method: Method<String, Empty>) -> ExportedInterface.Member {
         .method(method) { _, id in
             await self.note("\(word) \(id)")

@@ -3,9 +3,9 @@ import Testing
 
 @testable import DBus
 
-/// Bodies as bytes in a file.
+/// Message bodies that are stored as bytes, for example in a file.
 @Suite struct ArchiveTests {
-    @Test func aBodyComesBackAsItWas() throws {
+    @Test func roundTripKeepsTheBody() throws {
         let body = Arguments("a:b", ["k": Value.array([.uint32(7)], of: "u"), "e": .array([], of: "(sv)")])
         let bytes = try MessageArchive.bytes(of: body, limit: 1 << 16)
         let read: Arguments<String, [String: Value]> = try MessageArchive.body(from: bytes)
@@ -13,7 +13,7 @@ import Testing
         #expect(read.values.1 == body.values.1)
     }
 
-    @Test func randomValuesComeBackAsTheyWere() throws {
+    @Test func roundTripKeepsRandomValues() throws {
         var random = SeededGenerator(seed: 0xA7C1)
         for _ in 0..<500 {
             let value = random.value()
@@ -28,14 +28,14 @@ import Testing
         }
     }
 
-    @Test func aBodyOfAnotherTypeIsAnError() throws {
+    @Test func bodyOfAnotherTypeIsAnError() throws {
         let bytes = try MessageArchive.bytes(of: "text", limit: 1 << 16)
         #expect(throws: MessageDecodingError.wrongType(expected: "u", found: "s")) {
             try MessageArchive.body(from: bytes) as UInt32
         }
     }
 
-    @Test func bytesThatSomebodyTamperedWithAreAnErrorOrAValue() throws {
+    @Test func corruptedBytesGiveAnErrorOrAValue() throws {
         let bytes = try MessageArchive.bytes(of: ["k": Value.string("text")], limit: 1 << 16)
         var damaged = 0
         for index in bytes.indices {
@@ -53,14 +53,14 @@ import Testing
         }
     }
 
-    @Test func aDescriptorMeansNothingInAFile() throws {
+    @Test func descriptorIsRefused() throws {
         let descriptor = UnixFD(owning: dup(STDERR_FILENO))
         #expect(throws: MessageEncodingError.descriptorNotPassed) {
             try MessageArchive.bytes(of: descriptor, limit: 1 << 16)
         }
     }
 
-    @Test func aBodyThatIsTooLargeIsAnError() {
+    @Test func tooLargeBodyIsAnError() {
         #expect(throws: MessageEncodingError.tooLarge(limit: 4096)) {
             try MessageArchive.bytes(of: String(repeating: "x", count: 4096), limit: 4096)
         }

@@ -6,7 +6,7 @@ import Testing
 @testable import DBus
 
 @Suite struct CallTests {
-    @Test func aCallReachesAnExportedMethodAndItsAnswerComesBack() async throws {
+    @Test func callReachesAnExportedMethodAndReturnsItsAnswer() async throws {
         try await withPair { (pair: Pair) async throws in
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "ß") == "ß")
             #expect(
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func anyValueComesBackAsItWas() async throws {
+    @Test func roundTripKeepsAnyValue() async throws {
         try await withPair { (pair: Pair) async throws in
             var random = SeededGenerator(seed: 3)
             for _ in 0..<200 {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func aDescriptorCrossesTheBus() async throws {
+    @Test func descriptorCrossesTheBus() async throws {
         try await withPair { (pair: Pair) async throws in
             let pipe = try Pipe()
             let copy = try await pair.client.call(Echo.descriptor, on: Echo.object, pipe.writeEnd)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func anErrorKeepsItsNameAndText() async throws {
+    @Test func errorKeepsItsNameAndText() async throws {
         try await withPair { (pair: Pair) async throws in
             for text in ["why", "", "ß€"] {
                 await #expect(throws: CallError.remote(RemoteError("com.example.Error.Told", text))) {
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotThereIsNamedByItsOwnError() async throws {
+    @Test func missingTargetsHaveDistinctErrors() async throws {
         try await withPair { (pair: Pair) async throws in
             func errorName<I: MessageBody, O: MessageBody>(
                 _ method: Method<I, O>,
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerOfAnotherTypeIsAnError() async throws {
+    @Test func answerOfAnotherTypeIsAnError() async throws {
         try await withPair { (pair: Pair) async throws in
             await #expect(throws: CallError.unexpectedReply(.wrongType(expected: "u", found: "s"))) {
                 try await pair.client.call(Method<String, UInt32>(Echo.interface, "String"), on: Echo.object, "1")
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func aDeadlinePasses() async throws {
+    @Test func callEndsAtItsDeadline() async throws {
         try await withPair { (pair: Pair) async throws in
             await #expect(throws: CallError.timedOut) {
                 try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: .milliseconds(20))
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func tenThousandCancelledCallsLeaveNothingBehind() async throws {
+    @Test func tenThousandCancelledCallsLeakNothing() async throws {
         try await withPair { (pair: Pair) async throws in
             let calls = (0..<10_000).map { _ in
                 Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func answersComeBackInTheirOrderWhateverTheCallerPrefers() async throws {
+    @Test func answersKeepTheirOrderForEveryTaskExecutor() async throws {
         try await withPair { (pair: Pair) async throws in
             let answers = Lock<[UInt32]>([])
             let caller = Caller(pair.client)
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func aCancelledTaskSendsNothing() async throws {
+    @Test func cancelledTaskSendsNothing() async throws {
         try await withPair { (pair: Pair) async throws in
             let call = Task {
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -148,12 +148,13 @@ import Testing
         }
     }
 
-    @Test func aBusThatDiesFailsEveryCall() async throws {
+    @Test func deadBusFailsEveryCall() async throws {
         try await withPair { (pair: Pair) async throws in
             let calls = (0..<100).map { _ in
                 Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
             }
-            // Answered after the others were sent: the bus keeps a connection's order.
+            // The bus keeps the order of a connection's messages, so this answer proves that the other messages were
+            // sent.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
             pair.bus.stop()
             for call in calls {
@@ -170,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func closingFailsWhatIsInFlightAndWritesWhatWasSent() async throws {
+    @Test func closeFailsPendingCallsAndWritesSentMessages() async throws {
         try await withPair { (pair: Pair) async throws in
             let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
             let signals = try await pair.client.signals(Echo.played)
@@ -189,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func aBusThatIsNotThereIsAnError() async throws {
+    @Test func missingBusIsAnError() async throws {
         let loop = try EventLoop()
         for address in ["unix:path=/nonexistent/bus", "nonsense", "", "a\0b"] {
             await #expect(throws: ConnectionError.self) { try await Connection.open(.address(address), on: loop) }
@@ -198,7 +199,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aBlockingConnectionCalls() async throws {
+    @Test func blockingConnectionCallsMethods() async throws {
         try await withPair { (pair: Pair) async throws in
             let connection = try BlockingConnection(.address(pair.bus.address))
             #expect(try connection.call(Echo.string, on: Echo.object, "a") == "a")

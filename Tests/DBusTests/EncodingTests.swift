@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func aValueBecomesTheTypeThatItHolds() throws {
+    @Test func valueConvertsToTheTypeThatItHolds() throws {
         let strings: [String: UInt32] = try Value.dictionary(["a": .uint32(1)], key: "s", value: "u").converted()
         #expect(strings == ["a": 1])
         #expect(throws: MessageDecodingError.wrongType(expected: "u", found: "s")) {
@@ -54,7 +54,7 @@ import Testing
         (0..<33).reduce(Value.byte(0)) { inner, _ in .structure([inner]) },
         (0..<33).reduce(Value.byte(0)) { inner, _ in .array([inner], of: inner.signature) },
     ])
-    func aValueThatContradictsItselfIsNotSent(_ value: Value) {
+    func inconsistentValueIsNotSent(_ value: Value) {
         #expect(refusal(of: value) == .inconsistentValue)
     }
 
@@ -71,7 +71,7 @@ import Testing
         #expect(refusal(of: Array(repeating: pipe.writeEnd, count: 17)) == .descriptorNotPassed)
     }
 
-    @Test func anAnswerOfAnotherTypeIsRefusedBeforeItIsRead() throws {
+    @Test func answerOfAnotherTypeIsRefusedBeforeReading() throws {
         let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), "a", limit: 4096)
         #expect(throws: MessageDecodingError.wrongType(expected: "u", found: "s")) {
             let _: UInt32 = try Message.body(message.pointer, limit: .max)
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func whatIsReadIsLimited() throws {
+    @Test func readValuesHaveASizeLimit() throws {
         let long = String(repeating: "x", count: 5000)
         let message = try Message.methodCall(
             "a.b",
@@ -95,14 +95,14 @@ import Testing
         }
     }
 
-    @Test func aPathCountsAsTheValuesDo() throws {
+    @Test func objectPathCountsTowardsTheSizeLimit() throws {
         let path = try #require(ObjectPath("/" + String(repeating: "p", count: 1 << 20)))
         #expect(throws: MessageEncodingError.tooLarge(limit: 1 << 20)) {
             try Message.methodCall("a.b", "C", on: RemoteObject(nil, path), Empty(), limit: 1 << 20)
         }
     }
 
-    @Test func aLongTextOfAnErrorIsCutShort() throws {
+    @Test func longErrorTextIsTruncated() throws {
         let address = ReplyAddress(sender: ":1.1", serial: 5, isExpected: true)
         let text = String(repeating: "x", count: 900_000)
         let message = try Message.error(to: address, RemoteError("a.b", text), limit: 1 << 20)

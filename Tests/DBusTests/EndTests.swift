@@ -5,7 +5,7 @@ import Testing
 @testable import DBus
 
 @Suite struct EndTests {
-    @Test func anEndedConnectionHasRoom() async {
+    @Test func endedConnectionDoesNotBlockWaiters() async {
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in
                 for _ in 0..<50 {
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func whatIsExportedGoesWithTheConnection() async throws {
+    @Test func closedConnectionReleasesItsExports() async throws {
         try await withPair { (pair: Pair) async throws in
             weak var weakly: Connection?
             func openAndClose() async throws {
@@ -33,17 +33,17 @@ import Testing
                 _ = try await connection.signals(Echo.played)
                 weakly = connection
                 await connection.close()
-                // Nothing is exported any more, so nothing can hold it.
+                // A closed connection exports nothing, so this export does not keep the connection alive.
                 await connection.export([holding], at: "/")
             }
             try await openAndClose()
-            // What was closed goes with the turn that closed it.
+            // The connection frees a closed object in the loop's turn that closed the object.
             for _ in 0..<10 where weakly != nil { await pair.client.loop.run {} }
             #expect(weakly == nil)
         }
     }
 
-    @Test func whoeverIsCancelledWaitsNoLongerForAnswers() async throws {
+    @Test func cancelledTaskStopsWaitingForAnswers() async throws {
         try await withPair { (pair: Pair) async throws in
             let hanging = Task { try await pair.client.call(Echo.never, on: Echo.object, Empty(), timeout: nil) }
             while await pair.service.incomingCalls.isIdle { await Task.yield() }

@@ -35,7 +35,7 @@ import Testing
                     try await client.call(Self.hold, on: Self.object, Arguments(text, []), timeout: nil)
                 }
                 await #expect(throws: large) { try await calls[1].value }
-                // What has its answer is not counted any more.
+                // An answered call no longer counts towards the limit.
                 for _ in 0..<5 {
                     #expect(try await client.call(Echo.string, on: Echo.object, "x") == "x")
                 }
@@ -64,7 +64,7 @@ import Testing
                 }
                 let many = Self.refusal("calls that wait for an answer hold too many descriptors")
                 await #expect(throws: many) { try await calls[1].value }
-                // Two more are within the limit, and free again once they have their answer.
+                // Two more descriptors stay within the limit. An answer frees the descriptors of its call.
                 for _ in 0..<5 {
                     try await client.call(Echo.descriptor, on: Echo.object, pipe.writeEnd)
                 }
@@ -80,7 +80,7 @@ import Testing
         #expect(xml.contains("<arg name=\"arg1\" type=\"ah\" direction=\"in\"/>"))
     }
 
-    @Test func thePromiseOfAPropertyIsDescribedAndKept() async throws {
+    @Test func propertyChangeSignalsMatchTheirDescription() async throws {
         try await withPair { (pair: Pair) async throws in
             let kinds: [PropertyChange] = [.never, .value, .invalidation, .constant]
             let properties = kinds.indices.map { Property<UInt32>(Self.interface, MemberName("P\($0)") ?? "P") }
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func propertiesOfOthersAreReadAndSet() async throws {
+    @Test func remotePropertiesAreReadAndSet() async throws {
         try await withPair { (pair: Pair) async throws in
             try await pair.client.set(Echo.volume, on: Echo.object, to: 3)
             #expect(try await pair.client.get(Echo.volume, on: Echo.object) == 3)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func aMethodKnowsWhoIsAtTheOtherEnd() async throws {
+    @Test func methodSeesThePeersCredentials() async throws {
         let user = Method<Empty, UInt32>("com.example.Who1", "User")
         try await withPeers { _, client, accepted in
             var iterator = accepted.makeAsyncIterator()

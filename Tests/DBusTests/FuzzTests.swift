@@ -4,11 +4,11 @@ import Testing
 
 @testable import DBus
 
-/// Messages that somebody tampered with. `DBUS_TEST_FUZZ_SECONDS=600` makes it a long search with a seed of its own.
+/// Reading of corrupted messages. `DBUS_TEST_FUZZ_SECONDS=600` turns the test into a long search with a random seed.
 @Suite struct FuzzTests {
     private static let seconds = ProcessInfo.processInfo.environment["DBUS_TEST_FUZZ_SECONDS"].flatMap(Int.init)
 
-    @Test func changedMessagesAreReadOrRefused() {
+    @Test func corruptedMessagesAreReadOrRefused() {
         let seed = Self.seconds == nil ? 11 : UInt64.random(in: 0 ... .max)
         var random = SeededGenerator(seed: seed)
         let end = ContinuousClock.now + .seconds(Self.seconds ?? 0)
@@ -19,7 +19,7 @@ import Testing
             for _ in 0..<Int.random(in: 0...3, using: &random) {
                 bytes[Int.random(in: 0..<bytes.count, using: &random)] = CChar(truncatingIfNeeded: random.next())
             }
-            // libdbus refuses what is no message, as it does on a connection.
+            // libdbus refuses invalid messages here, as it does on a connection.
             guard let changed = dbus_message_demarshal(bytes, CInt(bytes.count), nil) else {
                 refused += 1
                 continue
@@ -34,7 +34,7 @@ import Testing
                     refused += 1
                 }
             }
-            // As other types than it may hold.
+            // Each read expects a type that the message may not hold.
             for isRead in [
                 isRead(message, as: Arguments<String, [String: Value]>.self), isRead(message, as: [String].self),
                 isRead(message, as: [[String: [UInt32]]].self), isRead(message, as: UInt64.self),
@@ -45,7 +45,7 @@ import Testing
 
     private func isRead<Body: MessageBody>(_ message: Message, as type: Body.Type) -> Bool {
         do throws(MessageDecodingError) {
-            // Past the comparison of signatures, which would refuse most.
+            // This read bypasses the comparison of signatures, which would refuse most messages.
             var reader = MessageReader(message: message.pointer, limit: 65_536)
             _ = try Body(from: &reader)
             return true

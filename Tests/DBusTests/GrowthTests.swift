@@ -2,12 +2,13 @@ import DBus
 import Foundation
 import Testing
 
-/// What many calls leave behind. `DBUS_TEST_CALLS=100000` makes them many; a few thousand is what every run makes.
+/// Memory and descriptors after many calls. The default is a few thousand calls; `DBUS_TEST_CALLS=100000` sets a larger
+/// number.
 @Suite(.serialized) struct GrowthTests {
     private static let calls = ProcessInfo.processInfo.environment["DBUS_TEST_CALLS"].flatMap(Int.init) ?? 4000
 
-    @Test func callsLeaveNeitherDescriptorsNorMemoryBehind() async {
-        // In a child, where nobody else opens descriptors or takes memory.
+    @Test func callsLeakNoDescriptorsOrMemory() async {
+        // No other test opens descriptors or allocates memory in a child process.
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in
                 let pipe = try Pipe()
@@ -36,9 +37,9 @@ import Testing
                 let before = (descriptors(), memory())
                 try await round(Self.calls)
                 let after = (descriptors(), memory())
-                // A descriptor of an answer may still be on its way to be closed.
+                // The process may not have closed the descriptor of an answer yet.
                 #expect(after.0 <= before.0 + 2, "\(before) \(after)")
-                // Calls that never end are the service's own: about 2 KiB each.
+                // A call that never ends keeps its memory in the service, about 2 KiB each.
                 #expect(after.1 < before.1 + 4096 + Self.calls / 16 * 4, "\(before) \(after)")
             }
         }
@@ -53,7 +54,7 @@ private func descriptors() -> Int {
     }
 }
 
-/// Resident memory in KiB.
+/// Returns the resident memory in KiB.
 private func memory() -> Int {
     guard let status = FileManager.default.contents(atPath: "/proc/self/status") else { return -1 }
     let line = String(decoding: status, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("VmRSS:") }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-/// The module beside other implementations: GLib's, systemd's and libdbus's own in Python.
+/// Interoperation with other implementations: GLib's, systemd's and the Python bindings of libdbus.
 @Suite struct InteroperationTests {
     @Test func gdbusCallsAndListens() async throws {
         try await withPair { (pair: Pair) async throws in
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func aPythonServiceIsCalledAndItsSignalsArrive() async throws {
+    @Test func pythonServiceAnswersCallsAndItsSignalsArrive() async throws {
         try await withPair { (pair: Pair) async throws in
             let service = """
                 import dbus, dbus.service, dbus.mainloop.glib
@@ -86,7 +86,7 @@ import Testing
             await #expect(throws: CallError.remote(RemoteError("com.example.Error.Python", "because"))) {
                 try await pair.client.call(Method<Empty, Empty>("com.example.Python1", "Fail"), on: object, Empty())
             }
-            // A child of Foundation's has the signals blocked that its thread has.
+            // A child of Foundation's `Process` inherits the signal mask of its thread and may block other signals.
             kill(process.processIdentifier, SIGKILL)
             #expect(await iterator.next() == false)
             process.waitUntilExit()

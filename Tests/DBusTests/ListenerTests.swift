@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-/// A listener in a directory that everybody may enter.
+/// Runs `body` with a listener in a directory that every user may enter.
 private func withListener(
     authenticationTime: Duration,
     _ body: (PeerListener, AsyncStream<Connection>) async throws -> Void
@@ -32,7 +32,7 @@ private func withListener(
 }
 
 @Suite struct ListenerTests {
-    @Test func whoeverDoesNotSayHelloIsTurnedAway() async throws {
+    @Test func unauthenticatedClientIsDisconnected() async throws {
         try await withListener(authenticationTime: .seconds(2)) { listener, accepted in
             let peer = try RawPeer(listener.address)
             #expect(peer.read(1) == nil)
@@ -40,7 +40,7 @@ private func withListener(
             #expect(await iterator.next()?.waitUntilClosed() == .unauthenticated)
             let other = try await Connection.open(peer: listener.address, on: EventLoop())
             let server = try #require(await iterator.next())
-            // One that has said hello stays.
+            // A client that has authenticated stays connected.
             await server.endUnlessAuthenticated(within: .zero)
             #expect(try await other.call(Echo.string, on: RemoteObject(nil, Echo.path), "a") == "a")
             await other.close()
@@ -49,7 +49,7 @@ private func withListener(
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can be another user"))
-    func anotherUserIsTurnedAwayBeforeASingleWord() async throws {
+    func otherUserIsDisconnectedBeforeAnyByte() async throws {
         try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
             let script = """
                 import os, socket, sys
@@ -68,7 +68,7 @@ private func withListener(
             let text = output.fileHandleForReading.readDataToEndOfFile()
             process.waitUntilExit()
             #expect(String(decoding: text, as: UTF8.self) == "0\n")
-            // The first that was accepted is this one.
+            // The first accepted connection belongs to this client.
             let own = try await Connection.open(peer: listener.address, on: EventLoop())
             var iterator = accepted.makeAsyncIterator()
             #expect(await iterator.next()?.peerCredentials?.uid == 0)
@@ -77,8 +77,8 @@ private func withListener(
         }
     }
 
-    @Test func withoutDescriptorsTheListenerWaits() async {
-        // In a child, whose descriptors and time are its own.
+    @Test func listenerWaitsWhileNoDescriptorIsFree() async {
+        // A child process has its own descriptors and its own CPU time.
         await #expect(processExitsWith: .success) {
             try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
                 let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
@@ -88,7 +88,7 @@ private func withListener(
                 while let next = Optional(dup(descriptor)), next >= 0 { taken.append(next) }
                 let before = clock()
                 #expect(connectSocket(descriptor, to: socketPath(listener.address)))
-                // Half a second in which the loop may do what it wants.
+                // The loop is free for half a second.
                 await withCheckedContinuation { continuation in
                     listener.loop.execute {
                         listener.loop.schedule(at: .now + .milliseconds(500)) { continuation.resume() }
@@ -103,7 +103,7 @@ private func withListener(
         }
     }
 
-    @Test func theFirstCallMayCarryADescriptor() async throws {
+    @Test func firstCallMayCarryADescriptor() async throws {
         try await withListener(authenticationTime: .seconds(3600)) { listener, _ in
             for _ in 0..<20 {
                 let client = try await Connection.open(peer: listener.address, on: listener.loop)

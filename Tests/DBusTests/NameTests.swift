@@ -2,11 +2,11 @@ import CDBus
 import DBus
 import Testing
 
-/// Each rule beside libdbus's own, on the same input.
+/// Each rule of the names, compared with libdbus on the same input.
 @Suite struct NameTests {
     private static let rounds = 4000
 
-    /// - Parameter isStricter: where the specification says no and libdbus yes.
+    /// - Parameter isStricter: Whether the specification refuses a text that libdbus accepts.
     private func compare<Name: ValidatedName>(
         _ type: Name.Type,
         alphabet: String,
@@ -35,44 +35,44 @@ import Testing
             + ["a.", ":1.", "c", "/"].map { $0 + String(repeating: "d", count: length - $0.count) }
     }
 
-    @Test func busNames() {
+    @Test func busNamesAgreeWithLibdbus() {
         compare(
             BusName.self,
             alphabet: "aZ_09-.:.b",
             examples: Self.boundaries + [":", ":a", ":1.0", "a.-", "-.a", "é.a"],
-            // libdbus takes a unique name of one element, or of an empty one.
+            // libdbus accepts a unique name with only one element or with an empty element.
             isStricter: { $0.hasPrefix(":") }
         ) {
             dbus_validate_bus_name($0, nil) != 0
         }
     }
 
-    @Test func objectPaths() {
+    @Test func objectPathsAgreeWithLibdbus() {
         compare(ObjectPath.self, alphabet: "aZ_09/", examples: Self.boundaries + ["/", "//", "/a/", "", "a", "/é"]) {
             dbus_validate_path($0, nil) != 0
         }
     }
 
-    @Test func interfaceNames() {
+    @Test func interfaceNamesAgreeWithLibdbus() {
         compare(InterfaceName.self, alphabet: "aZ_09..b", examples: Self.boundaries + ["a", ".a", "a.", "a..b", "a.1"])
         {
             dbus_validate_interface($0, nil) != 0
         }
     }
 
-    @Test func errorNames() {
+    @Test func errorNamesAgreeWithLibdbus() {
         compare(ErrorName.self, alphabet: "aZ_09..b", examples: Self.boundaries + ["a", ".a", "a.", "a..b", "a.1"]) {
             dbus_validate_error_name($0, nil) != 0
         }
     }
 
-    @Test func memberNames() {
+    @Test func memberNamesAgreeWithLibdbus() {
         compare(MemberName.self, alphabet: "aZ_09b", examples: Self.boundaries + ["", "1a", "a-b", "a.b", "ü"]) {
             dbus_validate_member($0, nil) != 0
         }
     }
 
-    @Test func signatures() {
+    @Test func signaturesAgreeWithLibdbus() {
         let brackets = [("a", ""), ("(", ")"), ("a(", ")"), ("a{s", "}"), ("(a", ")"), ("aa(", ")")]
         let deep: [String] = (15...34).flatMap { (depth: Int) -> [String] in
             brackets.map { String(repeating: $0.0, count: depth) + "y" + String(repeating: $0.1, count: depth) }
@@ -84,7 +84,7 @@ import Testing
             Signature.self,
             alphabet: "ybnqiuxtdsogvaaaaa(){}sv",
             examples: examples,
-            // libdbus counts only arrays that follow one another.
+            // libdbus counts only directly nested arrays.
             isStricter: { text in text.utf8.count { $0 == UInt8(ascii: "a") } > 32 }
         ) {
             dbus_signature_validate($0, nil) != 0
@@ -95,12 +95,12 @@ import Testing
         }
     }
 
-    @Test func uniqueNamesAreTold() {
+    @Test func uniqueNamesAreRecognised() {
         #expect((":1.5" as BusName).isUnique)
         #expect(!("a.b" as BusName).isUnique)
     }
 
-    @Test func theObjectOfAProgram() {
+    @Test func objectPathFollowsFromTheBusName() {
         #expect(ObjectPath(for: "com.example.to-do") == "/com/example/to_do")
     }
 }

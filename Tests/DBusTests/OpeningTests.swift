@@ -6,7 +6,7 @@ import Testing
 
 @testable import DBus
 
-/// A socket in a directory of its own that accepts nobody by itself.
+/// Runs `body` with a listening socket in a temporary directory. The socket accepts no connection by itself.
 private func withMuteSocket(
     backlog: Int32 = 16,
     _ body: (_ path: String, _ listening: Int32) async throws -> Void
@@ -22,7 +22,7 @@ private func withMuteSocket(
     unlink(path)
 }
 
-/// Plays the bus for one connection: answers its first call with these names, each in a message of that sender.
+/// Plays the bus for one connection. The answer to the first call is one message for each name, with the given sender.
 private func answerHello(on listening: Int32, _ names: [(sender: String, name: String)]) {
     Thread.detachNewThread {
         let peer = RawPeer(descriptor: accept(listening, nil, nil))
@@ -44,7 +44,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
 }
 
 @Suite struct OpeningTests {
-    @Test func aBusThatSaysNothingHoldsUpNobody() async throws {
+    @Test func silentBusDoesNotBlockTheLoop() async throws {
         try await withMuteSocket { path, _ in
             let loop = try EventLoop()
             let bus = BusAddress.address("unix:path=\(path)")
@@ -61,7 +61,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
                 return try await Connection.open(bus, on: loop, timeout: .seconds(3600))
             }
             await #expect(throws: ConnectionError.cancelled) { try await cancelled.value }
-            // The loop goes on while one waits.
+            // The loop still runs while one connection waits.
             for _ in 0..<10 { await loop.run {} }
             waiting.cancel()
             await #expect(throws: ConnectionError.cancelled) { try await waiting.value }
@@ -69,7 +69,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         }
     }
 
-    @Test func aSocketWithoutRoomHoldsUpNobody() async throws {
+    @Test func fullSocketBacklogDoesNotBlockTheLoop() async throws {
         try await withMuteSocket(backlog: 0) { path, _ in
             var connected: [Int32] = []
             while let descriptor = connectedSocket(path, blocking: false) { connected.append(descriptor) }
@@ -82,7 +82,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         }
     }
 
-    @Test func aNameThatBreaksTheRulesIsAnError() async throws {
+    @Test func invalidUniqueNameIsAnError() async throws {
         for name in ["", "not a name", "org.example.WellKnown", ":"] {
             try await withMuteSocket { path, listening in
                 let loop = try EventLoop()
@@ -96,7 +96,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         }
     }
 
-    @Test func anAnswerOfSomebodyElseIsNone() async throws {
+    @Test func answerFromAnotherSenderIsIgnored() async throws {
         try await withMuteSocket { path, listening in
             let loop = try EventLoop()
             answerHello(on: listening, [(":1.66", ":1.66"), ("org.freedesktop.DBus", ":1.2")])
@@ -107,7 +107,7 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         }
     }
 
-    @Test func serialsTellNothingAboutEachOther() async throws {
+    @Test func serialsAreUnpredictable() async throws {
         var serials = Serials()
         let numbers = (0..<1000).map { _ in serials.next() }
         #expect(!numbers.contains(0))
@@ -116,10 +116,10 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
         #expect(neighbours.count < 10)
     }
 
-    @Test func theEnvironmentNamesTheBus() async throws {
+    @Test func environmentNamesTheBus() async throws {
         let bus = try await PrivateBus()
         let address: String = bus.address
-        // In a child, whose environment is its own.
+        // A child process has its own environment.
         await #expect(processExitsWith: .success) { [address = address as String] in
             setenv("DBUS_SESSION_BUS_ADDRESS", address, 1)
             setenv("DBUS_SYSTEM_BUS_ADDRESS", address, 1)

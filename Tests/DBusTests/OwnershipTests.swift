@@ -7,7 +7,7 @@ import Testing
 @testable import DBus
 
 @Suite struct OwnershipTests {
-    @Test func aDescriptorThatIsGivenUpIsTheTakersToClose() throws {
+    @Test func releasedDescriptorBelongsToTheCaller() throws {
         let pipe = try Pipe()
         let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), pipe.writeEnd, limit: 4096)
         func taken() throws -> CInt? {
@@ -23,7 +23,7 @@ import Testing
         close(descriptor)
     }
 
-    @Test func anAddressIsEscapedAsLibdbusDoesIt() throws {
+    @Test func addressesAreEscapedLikeInLibdbus() throws {
         let all = String(String.UnicodeScalarView((1...0x17F).compactMap(Unicode.Scalar.init)))
         let expected = try #require(dbus_address_escape_value(all))
         defer { dbus_free(expected) }
@@ -31,7 +31,7 @@ import Testing
         #expect(BusAddress.unix(path: "/tmp/a,b;c=d e") == .address("unix:path=/tmp/a%2cb%3bc%3dd%20e"))
     }
 
-    @Test func aDirectoryMayHaveAnyName() async throws {
+    @Test func directoryNamesMayContainAnyCharacter() async throws {
         var template = Array("/tmp/a,b;c=d e%41XXXXXX".utf8CString)
         try #require(mkdtemp(&template) != nil)
         let directory = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
@@ -48,15 +48,15 @@ import Testing
     }
 }
 
-/// What a subscriber is told by the bus, and when.
+/// The owner changes that the bus reports to a subscriber, and their order.
 @Suite(.timeLimit(.minutes(10))) struct OwnerChangeTests {
-    @Test func aChangeThatArrivesWithTheAnswerIsTheNewerOne() async throws {
+    @Test func ownerChangeAfterTheAnswerWins() async throws {
         try await withPair { (pair: Pair) async throws in
             let name: BusName = "com.example.Moving"
             let rule = MatchRule(sender: name)
             #expect(try await pair.service.requestName(name) == .owned)
             let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
-            // The bus has both rules already, so the next subscriber asks for the owner and nothing else.
+            // The bus already has both rules, so the next subscriber only asks for the owner.
             let first = try await pair.client.signals(Echo.played, matching: rule)
             let (events, log) = AsyncStream.makeStream(of: Void.self)
             let mayGoOn = Lock(false)
@@ -64,7 +64,7 @@ import Testing
                 let subscribing = Task(executorPreference: client.loop) {
                     try await client.signals(Echo.played, matching: rule)
                 }
-                // The loop stands still until the answer and, after it, the change are there to be read.
+                // The loop blocks until both the answer and the change after the answer can be read.
                 client.onceWaitingForAnswer { connection in
                     let answer = connection.waitForBytes(above: 0)
                     log.yield()
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func anApostropheWithAnAccentIsQuotedToo() async throws {
+    @Test func apostropheWithACombiningAccentIsQuoted() async throws {
         try await withPair { (pair: Pair) async throws in
             let text = "it'\u{301}s"
             let signals = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: text]))
@@ -104,7 +104,7 @@ import Testing
 }
 
 extension Connection {
-    /// Runs `body` between a call and its answer: jobs run before the loop looks at what has arrived.
+    /// Runs `body` between a call and its answer. The loop runs jobs before it reads messages.
     fileprivate nonisolated func onceWaitingForAnswer(_ body: @escaping @Sendable (isolated Connection) -> Void) {
         loop.execute {
             self.assumeIsolated { connection in
@@ -113,9 +113,9 @@ extension Connection {
         }
     }
 
-    /// Blocks until more bytes than so many wait to be read.
+    /// Blocks until more than `count` bytes can be read.
     ///
-    /// - Returns: how many do.
+    /// - Returns: The number of bytes that can be read.
     fileprivate func waitForBytes(above count: CInt) -> CInt {
         var descriptor: CInt = -1
         guard dbus_connection_get_socket(raw, &descriptor) != 0 else { return 0 }

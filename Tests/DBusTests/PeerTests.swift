@@ -5,7 +5,7 @@ import Testing
 
 @testable import DBus
 
-/// A listener in a directory of its own, and a connection to it.
+/// Runs `body` with a listener in a temporary directory and a connection to the listener.
 func withPeers(
     limits: ConnectionLimits = ConnectionLimits(),
     maximumConnections: Int = 256,
@@ -50,7 +50,7 @@ func withPeers(
         try await withPeers { _, client, _ in
             #expect(client.uniqueName == nil)
             #expect(try await client.call(Echo.string, on: Self.object, "ß") == "ß")
-            // Nobody vouches for a sender here.
+            // Without a bus no sender is verified.
             #expect(try await client.call(Echo.sender, on: Self.object, Empty()) == "")
             #expect(try await client.get(Echo.volume, on: Self.object) == 5)
             await #expect(throws: CallError.remote(RemoteError("a.b", "c"))) {
@@ -76,7 +76,7 @@ func withPeers(
         }
     }
 
-    @Test func theKernelSaysWhoIsThere() async throws {
+    @Test func kernelProvidesThePeersCredentials() async throws {
         try await withPeers { _, client, accepted in
             var iterator = accepted.makeAsyncIterator()
             let server = try #require(await iterator.next())
@@ -88,7 +88,7 @@ func withPeers(
         }
     }
 
-    @Test func theEndOfOneIsTheEndOfTheOther() async throws {
+    @Test func closingOneEndClosesTheOther() async throws {
         try await withPeers { _, client, accepted in
             var iterator = accepted.makeAsyncIterator()
             let server = try #require(await iterator.next())
@@ -102,7 +102,7 @@ func withPeers(
         }
     }
 
-    @Test func tooManyAreTurnedAway() async throws {
+    @Test func excessConnectionsAreRefused() async throws {
         try await withPeers(maximumConnections: 1) { (listener, client, _) async throws in
             #expect(try await client.call(Echo.string, on: Self.object, "") == "")
             await #expect(throws: ConnectionError(reason: "the other end closed the connection")) {
@@ -112,7 +112,7 @@ func withPeers(
         }
     }
 
-    @Test func addressesThatCannotBeUsedAreErrors() async throws {
+    @Test func unusableAddressesAreErrors() async throws {
         let loop = try EventLoop()
         for address in ["unix:path=/nonexistent/directory/socket", "nonsense", "", "a\0b", "unix:"] {
             await #expect(throws: ConnectionError.self) { try await Connection.open(peer: address, on: loop) }
@@ -123,7 +123,7 @@ func withPeers(
         loop.stop()
     }
 
-    @Test func bytesThatAreNoMessagesEndOnlyTheirConnection() async throws {
+    @Test func invalidBytesEndOnlyTheirConnection() async throws {
         try await withPeers { listener, client, _ in
             var random = SeededGenerator(seed: 5)
             let path = String(listener.address.split(separator: ",")[0].dropFirst("unix:path=".count))
@@ -143,13 +143,13 @@ func withPeers(
         }
     }
 
-    @Test func whatTheOtherEndDoesNotTakeWaitsInOrder() async throws {
+    @Test func unreadMessagesWaitInOrder() async throws {
         var limits = ConnectionLimits()
         limits.queuedBytes = 1 << 20
         limits.bodyBytes = 2 << 20
         try await withPeers(limits: limits) { listener, client, _ in
             #expect(try await client.call(Echo.string, on: Self.object, "") == "")
-            // The other end's thread does nothing until it reads a byte.
+            // The thread at the other end blocks until it reads a byte.
             let gate = try Pipe()
             listener.loop.execute {
                 var byte: UInt8 = 0

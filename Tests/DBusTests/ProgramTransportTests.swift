@@ -6,11 +6,12 @@ import Testing
 
 @testable import DBus
 
-/// Buses that are reached through a program's standard input and output (`unixexec:`).
+/// Buses that a client reaches through the standard input and output of a program (`unixexec:`).
 ///
-/// Each in a child: libdbus never collects the processes that it starts, and this process waits for its own.
+/// Each test runs in a child process. libdbus never reaps the processes that it starts, but the test process waits for
+/// its children.
 @Suite struct ProgramTransportTests {
-    @Test func aBusIsReachedThroughAProgram() async {
+    @Test func programReachesABus() async {
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in
                 let address = try bridge(to: pair.bus)
@@ -35,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func theEndOfTheBusBehindAProgramIsTheConnections() async {
+    @Test func endOfTheBusEndsTheConnection() async {
         await #expect(processExitsWith: .success) {
             try await withPair { (pair: Pair) async throws in
                 let connection = try await Connection.open(bridge(to: pair.bus), on: EventLoop())
@@ -50,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func aProgramThatIsNotThereOrNoBusIsAnError() async {
+    @Test func missingProgramOrBusIsAnError() async {
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()
             for program in ["/nonexistent/program", "/bin/true", "/bin/echo,argv1=hello"] {
@@ -62,9 +63,10 @@ import Testing
     }
 }
 
-/// A bus's address by way of the program that systemd's tools use for buses of other machines.
+/// Returns a bus address that goes through `systemd-stdio-bridge`, the program that systemd's tools use for the buses
+/// of other machines.
 private func bridge(to bus: PrivateBus) throws -> BusAddress {
-    // Without what follows the socket's path, which is the bus's identifier.
+    // The identifier of the bus follows the path of the socket and is not part of the path.
     let path = bus.address.prefix { $0 != "," }
     let escaped = try #require(dbus_address_escape_value("--bus-path=\(path)"))
     defer { dbus_free(escaped) }

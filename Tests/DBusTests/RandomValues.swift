@@ -1,7 +1,7 @@
 import DBus
 import Glibc
 
-/// Random numbers that are the same in every run (SplitMix64), so that a failure can be seen again.
+/// Random numbers that are the same in every run (SplitMix64), so that a failure can be repeated.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -21,7 +21,7 @@ struct SeededGenerator: RandomNumberGenerator {
         choices[choices.index(choices.startIndex, offsetBy: Int.random(in: 0..<choices.count, using: &self))]
     }
 
-    /// Bytes of which most are the given ones, as a string; what is no UTF-8 becomes a replacement character.
+    /// Returns a string of mostly the given bytes. A replacement character stands for each invalid UTF-8 sequence.
     mutating func text(of alphabet: String, length: ClosedRange<Int>) -> String {
         let alphabet = ContiguousArray(alphabet.utf8)
         let bytes = (0..<Int.random(in: length, using: &self)).map { _ -> UInt8 in
@@ -30,7 +30,7 @@ struct SeededGenerator: RandomNumberGenerator {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// A value of a random type, without descriptors.
+    /// Returns a value of a random type, without descriptors.
     mutating func value(depth: Int = 0) -> Value {
         value(of: signature(depth: depth), depth: depth)
     }
@@ -47,7 +47,7 @@ struct SeededGenerator: RandomNumberGenerator {
             text = "(" + fields.joined() + ")"
         case let index: text = basic[index]
         }
-        // Too long for a signature: begin again nearer to the leaves.
+        // The signature is too long, so the generator starts again with less remaining depth.
         return Signature(text) ?? signature(depth: depth + 1)
     }
 
@@ -83,7 +83,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    /// The complete types of a signature, found without the code under test.
+    /// Splits a signature into complete types without the code under test.
     private static func types(in text: Substring) -> [Signature] {
         var types: [Signature] = []
         var current = ""

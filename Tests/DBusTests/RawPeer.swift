@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// The bare end of a socket that talks D-Bus as badly as a test wants.
+/// A raw socket that can send valid and invalid D-Bus messages.
 final class RawPeer: Sendable {
     let descriptor: Int32
 
@@ -18,7 +18,7 @@ final class RawPeer: Sendable {
         close(descriptor)
     }
 
-    /// Proves who it is, and begins.
+    /// Authenticates as the current user and sends `BEGIN`.
     func authenticate() throws {
         let user = "\(getuid())".utf8.map { String($0, radix: 16) }.joined()
         #expect(write(Array("\0AUTH EXTERNAL \(user)\r\nBEGIN\r\n".utf8)))
@@ -26,27 +26,27 @@ final class RawPeer: Sendable {
         while !text.hasSuffix("\r\n") { text += String(decoding: try #require(read(1)), as: UTF8.self) }
     }
 
-    /// - Returns: whether the other end was there to take it.
+    /// - Returns: Whether the other end still accepts bytes.
     @discardableResult
     func write(_ bytes: [UInt8]) -> Bool {
         send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }
 
-    /// - Returns: nil at the end.
+    /// - Returns: The bytes, or nil at the end of the stream.
     func read(_ count: Int, flags: Int = 0) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         let taken = recv(descriptor, &bytes, count, Int32(flags))
         return taken > 0 ? Array(bytes.prefix(taken)) : nil
     }
 
-    /// Takes what has arrived, without waiting.
+    /// Reads all bytes that have arrived, without waiting.
     func drain() -> Int {
         var sum = 0
         while let bytes = read(1 << 16, flags: Int(MSG_DONTWAIT)) { sum += bytes.count }
         return sum
     }
 
-    /// A call of `Ping`, as bytes.
+    /// Returns a call of `Ping` as bytes.
     static func ping(_ serial: UInt32) -> [UInt8] {
         RawMessage.bytes(
             1,
@@ -56,7 +56,7 @@ final class RawPeer: Sendable {
     }
 }
 
-/// Messages put together by hand ("Message Format", D-Bus specification).
+/// Messages that are encoded by hand ("Message Format", D-Bus specification).
 enum RawMessage {
     enum Field {
         case path(String)
@@ -116,12 +116,12 @@ func connectedSocket(_ path: String, blocking: Bool = true) -> Int32? {
     return nil
 }
 
-/// Connects a socket that is there already.
+/// Connects an existing socket.
 func connectSocket(_ descriptor: Int32, to path: String) -> Bool {
     withAddress(path) { connect(descriptor, $0, $1) } == 0
 }
 
-/// A socket that others can connect to, and that nobody answers on.
+/// Opens a socket that others can connect to, but that accepts no connection.
 func listeningSocket(_ path: String, backlog: Int32) -> Int32? {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     guard withAddress(path, { bind(descriptor, $0, $1) }) == 0, listen(descriptor, backlog) == 0 else {

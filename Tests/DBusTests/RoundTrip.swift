@@ -3,10 +3,10 @@ import Testing
 
 @testable import DBus
 
-/// What a message of these tests may hold.
+/// The size limit of a message in these tests.
 let messageLimit = 16 << 20
 
-/// Writes a body, sends it through libdbus's own marshaller and validator, and reads it.
+/// Writes a body, passes it through libdbus's own marshaller and validator, and reads the result.
 func roundTrip<Body: MessageBody>(_ body: Body, limit: Int = messageLimit) throws -> Body {
     let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
     dbus_message_set_serial(message.pointer, 1)
@@ -23,7 +23,7 @@ func roundTrip<Body: MessageBody>(_ body: Body, limit: Int = messageLimit) throw
     return try Message.body(received.pointer, limit: .max)
 }
 
-/// Why a body is not sent; nil where it is.
+/// Returns the reason why a body cannot be sent, or nil if the body can be sent.
 func refusal<Body: MessageBody>(of body: Body, limit: Int = messageLimit) -> MessageEncodingError? {
     do throws(MessageEncodingError) {
         _ = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
@@ -33,7 +33,7 @@ func refusal<Body: MessageBody>(of body: Body, limit: Int = messageLimit) -> Mes
     }
 }
 
-/// A value that writes something else than it promises.
+/// A value that writes another type than its signature.
 struct Liar<Promise: DBusType>: DBusType {
     static var signature: Signature { Promise.signature }
     var body: @Sendable (inout MessageWriter) throws(MessageEncodingError) -> Void
@@ -51,7 +51,7 @@ struct Liar<Promise: DBusType>: DBusType {
     }
 }
 
-/// A value that calls itself one and is two.
+/// A value whose signature has two complete types.
 struct TwoStrings: DBusType {
     static var signature: Signature { "ss" }
     init() {}

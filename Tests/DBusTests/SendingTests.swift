@@ -4,7 +4,7 @@ import Testing
 
 @testable import DBus
 
-/// The accepted end of a connection that a ``RawPeer`` has made.
+/// Runs `body` with the accepted end of a connection from a ``RawPeer``.
 private func withRawPeer(
     queuedBytes: Int,
     _ body: (PeerListener, Connection, RawPeer) async throws -> Void
@@ -25,7 +25,7 @@ private func withRawPeer(
 private let text = String(repeating: "x", count: 50_000)
 
 @Suite struct SendingTests {
-    @Test func whatIsWrittenWithoutAnEventMakesRoomToo() async throws {
+    @Test func writesWithoutAnEventMakeRoomToo() async throws {
         try await withRawPeer(queuedBytes: 100_000) { listener, server, peer in
             var timeout = timeval(tv_sec: 300, tv_usec: 0)
             setsockopt(peer.descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
@@ -36,7 +36,7 @@ private let text = String(repeating: "x", count: 50_000)
                     sent += 1
                 }
                 let waiter = Task { await server.waitForRoom() }
-                // While the loop stands still everything on the way is taken, and libdbus gets something to answer.
+                // While the loop is blocked, the peer reads all bytes in transit and sends libdbus messages to answer.
                 let gate = try Pipe()
                 listener.loop.execute {
                     var byte: UInt8 = 0
@@ -51,7 +51,7 @@ private let text = String(repeating: "x", count: 50_000)
         }
     }
 
-    @Test func whoeverDoesNotReadIsLeft() async throws {
+    @Test func peerThatDoesNotReadIsDisconnected() async throws {
         try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
             await #expect(throws: CallError.disconnected) {
                 for _ in 0..<100 { try await server.emit(Echo.played, from: "/", Arguments(text, 1)) }
@@ -60,7 +60,7 @@ private let text = String(repeating: "x", count: 50_000)
         }
     }
 
-    @Test func whoeverDoesNotReadTheAnswersToHisPingsIsLeft() async throws {
+    @Test func peerThatDoesNotReadPingAnswersIsDisconnected() async throws {
         try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
             var serial: UInt32 = 0
             repeat { serial += 1 } while serial < 200_000 && peer.write(RawPeer.ping(serial))
@@ -69,7 +69,7 @@ private let text = String(repeating: "x", count: 50_000)
         }
     }
 
-    @Test func callsThatNobodyWaitsForAreNotKept() async throws {
+    @Test func callsWithoutAWaiterAreNotKept() async throws {
         try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
             while await server.queuedMessages < 1 {
                 try await server.emit(Echo.played, from: "/", Arguments(text, 1))
@@ -87,7 +87,7 @@ private let text = String(repeating: "x", count: 50_000)
         }
     }
 
-    @Test func whoeverIsCancelledWaitsNoLonger() async throws {
+    @Test func cancelledSenderStopsWaiting() async throws {
         try await withRawPeer(queuedBytes: 1 << 16) { _, server, peer in
             while await server.queuedMessages < 1 {
                 try await server.emit(Echo.played, from: "/", Arguments(text, 1))
@@ -103,7 +103,7 @@ private let text = String(repeating: "x", count: 50_000)
         }
     }
 
-    @Test func limitsThatWouldSilenceAConnectionAreReplaced() async throws {
+    @Test func limitsThatAllowNoMessageAreRaised() async throws {
         var limits = ConnectionLimits()
         for bytes in [Int.min, -1, 0, 1000] {
             limits.receivedBytes = bytes

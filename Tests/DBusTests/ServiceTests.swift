@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func aChangedPropertyIsAnnounced() async throws {
+    @Test func changedPropertyIsAnnounced() async throws {
         try await withPair { (pair: Pair) async throws in
             let changed = Signal<Arguments<String, [String: Value], [String]>>(
                 "org.freedesktop.DBus.Properties",
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func introspectionDescribesWhatIsThere() async throws {
+    @Test func introspectionDescribesTheExports() async throws {
         try await withPair { (pair: Pair) async throws in
             await pair.service.export([], at: "/com/example/Echo/below/it")
             let xml = try await pair.client.call(Self.introspect, on: Echo.object, Empty())
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func gdbusUnderstandsTheDescription() async throws {
+    @Test func gdbusReadsTheIntrospection() async throws {
         try await withPair { (pair: Pair) async throws in
             let output = try run(
                 ["gdbus", "introspect", "--session", "--recurse", "--dest", Echo.name.rawValue, "--object-path", "/"],
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func anInterfaceMayBeLeftOut() async throws {
+    @Test func callWithoutAnInterfaceReachesTheMethod() async throws {
         try await withPair { (pair: Pair) async throws in
             let output = try run(
                 [
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func callsOfOneSenderStartInTheirOrderAndASlowOneHoldsUpNobody() async throws {
+    @Test func callsOfOneSenderStartInOrderAndASlowCallDelaysNoOther() async throws {
         try await withPair { (pair: Pair) async throws in
             let started = Lock<[UInt32]>([])
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -129,7 +129,7 @@ import Testing
             )
             let object = RemoteObject(Echo.name, "/order")
             let client = pair.client
-            // All are sent before the first is waited for, in the order of their numbers.
+            // The caller sends all calls in the order of their numbers before it waits for the first answer.
             let calls = await Caller(client).inOrder(0..<500) { try await client.call(method, on: object, $0) }
             for (number, call) in calls.enumerated().dropFirst() {
                 #expect(try await call.value == UInt32(number))
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func aServiceThatClosesCancelsItsMethods() async throws {
+    @Test func closedServiceCancelsItsMethods() async throws {
         try await withPair { (pair: Pair) async throws in
             let (began, begin) = AsyncStream.makeStream(of: Void.self)
             let (ended, end) = AsyncStream.makeStream(of: Bool.self)
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func aCallWithoutAnAnswerIsCarriedOut() async throws {
+    @Test func callWithoutAnAnswerRunsTheMethod() async throws {
         try await withPair { (pair: Pair) async throws in
             let (received, receive) = AsyncStream.makeStream(of: String.self)
             let method = Method<String, String>("com.example.Note1", "Note", inputs: ["text"], outputs: ["text"])
@@ -225,12 +225,12 @@ import Testing
     }
 }
 
-/// Runs a program on a bus and returns what it printed.
+/// Runs a program on a bus and returns its output.
 func run(_ command: [String], on bus: PrivateBus) throws -> String {
     let process = Process()
     process.executableURL = URL(filePath: "/usr/bin/env")
     process.arguments = command
-    // Whatever the machine's language is, GLib's tools take and print UTF-8.
+    // With this locale GLib's tools read and print UTF-8 on every machine.
     process.environment = bus.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
     let output = Foundation.Pipe()
     process.standardOutput = output

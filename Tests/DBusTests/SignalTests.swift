@@ -6,7 +6,7 @@ import Testing
 @testable import DBus
 
 @Suite struct SignalTests {
-    @Test func aSubscriberGetsWhatIsEmittedInOrder() async throws {
+    @Test func subscriberGetsSignalsInOrder() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played, matching: MatchRule(sender: Echo.name))
             for number in 0..<50 as Range<UInt32> {
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func argumentsAreComparedByTheirBytes() async throws {
+    @Test func argumentsAreComparedByBytes() async throws {
         try await withPair { (pair: Pair) async throws in
             let (composed, decomposed) = ("\u{E9}", "e\u{301}")
             let first = try await pair.client.signals(Echo.played, matching: MatchRule(arguments: [0: composed]))
@@ -37,14 +37,14 @@ import Testing
         }
     }
 
-    @Test func aConnectionThatHasEndedGivesNoSignals() async throws {
+    @Test func endedConnectionDeliversNoSignals() async throws {
         try await withPair { (pair: Pair) async throws in
             await pair.client.close()
             await #expect(throws: CallError.self) { _ = try await pair.client.signals(Echo.played) }
         }
     }
 
-    @Test func aRuleKeepsOutWhatAnotherRuleLetsIn() async throws {
+    @Test func eachRuleFiltersIndependently() async throws {
         try await withPair { (pair: Pair) async throws in
             let all = try await pair.client.signals(Echo.played)
             var narrow: [SignalSequence<Arguments<String, UInt32>>] = []
@@ -59,7 +59,7 @@ import Testing
             try await emit(pair.client, "/a", "x", 1)
             try await emit(pair.client, "/a/bc", "it's", 2)
             try await emit(pair.client, "/a/b/c", "x", 3)
-            // Both connections' signals reach the subscriber, in the order in which the bus got them.
+            // The subscriber gets the signals of both connections in the order in which the bus received them.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
             try await emit(pair.service, "/a/b", "x", 4)
             try await emit(pair.service, "/end", "it's", 5)
@@ -73,13 +73,13 @@ import Testing
         }
     }
 
-    @Test func aFullBufferDropsTheOldestAndSaysSo() async throws {
+    @Test func fullBufferDropsTheOldestSignalsAndCountsThem() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played, capacity: 3)
             for number in 0..<10 as Range<UInt32> {
                 try await pair.service.emit(Echo.played, from: "/", Arguments("", number))
             }
-            // The answer comes after the signals.
+            // The answer arrives after the signals.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "") == "")
             var iterator = signals.makeAsyncIterator()
             let first = try #require(await iterator.next())
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func otherTypesAreLeftOut() async throws {
+    @Test func signalsOfOtherTypesAreSkipped() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played)
             try await pair.service.emit(Signal<String>(Echo.interface, "Played"), from: "/", "only a title")
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func theBusKnowsARuleAsLongAsSomebodyWantsIt() async throws {
+    @Test func matchRuleIsRemovedWithItsLastSubscriber() async throws {
         try await withPair { (pair: Pair) async throws in
             var first: SignalSequence<Arguments<String, UInt32>>? = try await pair.client.signals(Echo.played)
             var second: SignalSequence<Arguments<String, UInt32>>? = try await pair.client.signals(Echo.played)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func aSequenceEndsWithItsTaskAndWithItsConnection() async throws {
+    @Test func sequenceEndsWithItsTaskAndWithItsConnection() async throws {
         try await withPair { (pair: Pair) async throws in
             let signals = try await pair.client.signals(Echo.played)
             let waiting = (0..<3).map { _ in
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func aSenderIsFollowedFromOwnerToOwner() async throws {
+    @Test func subscriptionFollowsTheOwnerOfAName() async throws {
         try await withPair { (pair: Pair) async throws in
             let name: BusName = "com.example.Moving"
             let all = try await pair.client.signals(Echo.played)
@@ -163,7 +163,7 @@ import Testing
 }
 
 @Suite struct BusNameTests {
-    @Test func anOwnersAnswersComeBeforeItsLeaving() async throws {
+    @Test func answersArriveBeforeTheOwnerLeaves() async throws {
         try await withPair { (pair: Pair) async throws in
             for round in 0..<20 {
                 let name: BusName = "com.example.Leaving"
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func watchesAreToldInTheirOrderAndMayEndEachOther() async throws {
+    @Test func watchesRunInOrderAndMayEndEachOther() async throws {
         try await withPair { (pair: Pair) async throws in
             let name: BusName = "com.example.Watched"
             let client = pair.client
@@ -212,7 +212,7 @@ import Testing
             try await pair.service.releaseName(name)
             var iterator = events.makeAsyncIterator()
             for expected in [1, 2, 3, 1, 3] { #expect(await iterator.next() == expected) }
-            // An end that comes twice takes nobody else's watch away.
+            // Ending a watch twice does not end another watch.
             for watch in [first, first, id, last] { try await client.unwatchName(watch) }
             let next = try await client.watchName(name) { _, _ in log.yield(4) }
             for watch in [first, id, last] { try await client.unwatchName(watch) }
@@ -223,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func namesAreOwnedAndGivenBack() async throws {
+    @Test func namesAreOwnedAndReleased() async throws {
         try await withPair { (pair: Pair) async throws in
             #expect(try await pair.client.owner(of: Echo.name) == pair.service.uniqueName)
             #expect(try await pair.service.requestName(Echo.name) == .owned)
@@ -250,7 +250,7 @@ import Testing
 }
 
 extension Connection {
-    /// Returns when what was given to the loop before has run.
+    /// Returns after the loop has run all earlier jobs.
     func turn() async {
         await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
     }

@@ -19,7 +19,7 @@ enum ConnectionTestError: Error {
     case noPipe
 }
 
-/// A bus with a service and a client, each on an event loop of its own; all of it ends with ``end()``.
+/// A bus with a service and a client, each on its own event loop. ``end()`` ends all of them.
 struct Pair {
     let bus: PrivateBus
     let service: Connection
@@ -113,7 +113,7 @@ actor Caller {
         self.connection = connection
     }
 
-    /// Starts calls in the order of their numbers, each in a task on the loop.
+    /// Starts the calls in the order of their numbers, each in a task on the loop.
     func inOrder<T: Sendable>(
         _ numbers: Range<UInt32>,
         _ call: @escaping @Sendable (UInt32) async throws -> T

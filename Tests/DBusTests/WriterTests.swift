@@ -3,7 +3,7 @@ import Testing
 
 @testable import DBus
 
-/// A structure of two arrays, of which something about the first is caught on the way.
+/// A structure of two arrays whose writer catches the errors of the first array.
 private struct Swallower: DBusType {
     static var signature: Signature { "(asas)" }
     var first: @Sendable (inout MessageWriter) throws(MessageEncodingError) -> Void
@@ -24,7 +24,7 @@ private struct Swallower: DBusType {
     }
 }
 
-/// A byte by its signature, and not in memory.
+/// A value with the signature of a byte and another representation in memory.
 private struct Letter: DBusType, Equatable {
     static var signature: Signature { "y" }
     var letter: Character
@@ -61,13 +61,13 @@ private struct Letter: DBusType, Equatable {
         Value.structure(Array(repeating: .byte(0), count: 254)).signature,
         Arguments<Value, Value>.signature.appending(repeating: 200),
     ])
-    func aSignatureThatBreaksTheRulesIsNotSent(_ signature: Signature) {
+    func invalidSignatureIsNotSent(_ signature: Signature) {
         #expect(refusal(of: signature) == .inconsistentValue)
         #expect(refusal(of: Value.variant(.signature(signature))) == .inconsistentValue)
         #expect(refusal(of: [signature: true]) == .inconsistentValue)
     }
 
-    @Test func anErrorThatIsCaughtOnTheWayIsNotForgotten() throws {
+    @Test func caughtWriterErrorStillRefusesTheMessage() throws {
         #expect(
             refusal(
                 of: Swallower { (writer) throws(MessageEncodingError) in
@@ -97,7 +97,7 @@ private struct Letter: DBusType, Equatable {
                 limit: 4096
             ) == .tooLarge(limit: 4096)
         )
-        // The wrong type first, then what was promised.
+        // The writer appends the wrong type first and then the promised type.
         #expect(
             refusal(
                 of: Swallower { (writer) throws(MessageEncodingError) in
@@ -116,24 +116,24 @@ private struct Letter: DBusType, Equatable {
         #expect(try copy(bytes) == bytes)
         #expect(try copy([UInt8]()) == [])
         #expect(try copy([[UInt8]]([[], [1], [], [2, 3]])) == [[], [1], [], [2, 3]])
-        // After a byte, where an alignment is missing.
+        // Each array follows a byte and needs padding for its alignment.
         let mixed = Arguments(UInt8(1), [UInt64.max, 0], UInt8(2), [Double](), [Int16.min, -1], [Int32.min])
         let values = try copy(mixed).values
         #expect((values.0, values.1, values.2) == (1, [.max, 0], 2))
         #expect((values.3, values.4, values.5) == ([], [.min, -1], [.min]))
-        // By elements and in one piece are the same message.
+        // Appending the elements one by one and appending them in one piece give the same message.
         let elements = Value.array(bytes.map(Value.byte), of: "y")
         #expect(try Value.variant(elements).converted() as Value == elements)
         #expect(try elements.converted() as [UInt8] == bytes)
         #expect(try Value.array([.int64(-1), .int64(1)], of: "x").converted() as [Int64] == [-1, 1])
     }
 
-    @Test func aTypeThatOnlySaysItIsAByteIsWrittenByItself() throws {
+    @Test func customByteTypeUsesItsOwnWriter() throws {
         #expect(try copy([Letter("a"), Letter("b")]) == [Letter("a"), Letter("b")])
         #expect(refusal(of: [Letter("ß")]) == .inconsistentValue)
     }
 
-    @Test func aByteInAnArrayCountsOnce() throws {
+    @Test func byteInAnArrayCountsOnce() throws {
         let bytes = [UInt8](repeating: 7, count: 60_000)
         #expect(try copy(bytes, limit: 65_536) == bytes)
         #expect(refusal(of: [UInt8](repeating: 7, count: 65_536), limit: 65_536) == .tooLarge(limit: 65_536))
@@ -145,7 +145,7 @@ private struct Letter: DBusType, Equatable {
         }
     }
 
-    @Test func anArrayOfOtherNumbersIsRefused() throws {
+    @Test func arrayOfAnotherNumberTypeIsRefused() throws {
         let message = try message([UInt32(1)])
         for isRead in [isRead(message, as: [UInt8].self), isRead(message, as: [Double].self)] { #expect(!isRead) }
         #expect(isRead(message, as: [UInt32].self))
@@ -153,7 +153,7 @@ private struct Letter: DBusType, Equatable {
         #expect(!isRead(try self.message(["a"]), as: [UInt8].self))
     }
 
-    /// Past the comparison of signatures.
+    /// Returns whether the body can be read as the type, without the comparison of signatures.
     private func isRead<Body: MessageBody>(_ message: Message, as type: Body.Type) -> Bool {
         var reader = MessageReader(message: message.pointer, limit: .max)
         do throws(MessageDecodingError) {

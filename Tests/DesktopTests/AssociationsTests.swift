@@ -29,11 +29,11 @@ import Testing
 
     private func list(_ group: String, _ ids: String) -> String { "[\(group)]\n\(type)=\(ids)\n" }
 
-    @Test func withoutFilesTheFirstThatClaimsIt() {
+    @Test func claimantsKeepTheirOrderWithoutFiles() {
         #expect(candidates == ["a", "b", "c"])
     }
 
-    @Test func defaultsOfAllFilesInTheirPrecedence() throws {
+    @Test func defaultsFollowThePrecedenceOfTheirFiles() throws {
         try tree.write(list("Default Applications", "gone.desktop;c.desktop"), to: "etc2/mimeapps.list")
         #expect(candidates == ["c", "a", "b"])
         try tree.write(list("Default Applications", "b.desktop;"), to: "config/mimeapps.list")
@@ -44,7 +44,7 @@ import Testing
         #expect(candidates == ["a", "b", "c"])
     }
 
-    @Test func theFileOfOneDirectoryOfEntriesComesAfterAllOfConfiguration() throws {
+    @Test func applicationDirectoriesComeAfterConfigurationDirectories() throws {
         try tree.write(list("Default Applications", "b.desktop"), to: "data1/applications/defaults.list")
         #expect(candidates.first == "b")
         try tree.write(list("Default Applications", "c.desktop"), to: "data1/applications/mimeapps.list")
@@ -53,7 +53,7 @@ import Testing
         #expect(candidates == ["a", "c", "b"])
     }
 
-    @Test func addedComesBeforeClaimedAndRemovedIsLeftOut() throws {
+    @Test func addedAssociationsComeFirstAndRemovedOnesAreSkipped() throws {
         try tree.writeEntry("data2/applications/other.desktop")
         try tree.write(
             list("Added Associations", "other.desktop;c.desktop") + list("Removed Associations", "a.desktop;c.desktop"),
@@ -62,7 +62,7 @@ import Testing
         #expect(candidates == ["other", "c", "b"])
     }
 
-    @Test func whatIsRemovedMayBeAddedBeforeAndNotAfter() throws {
+    @Test func removedAssociationIsAddedOnlyByAFileWithHigherPrecedence() throws {
         try tree.write(list("Removed Associations", "a.desktop"), to: "etc1/mimeapps.list")
         try tree.write(list("Added Associations", "a.desktop"), to: "etc2/mimeapps.list")
         #expect(candidates == ["b", "c"])
@@ -70,17 +70,17 @@ import Testing
         #expect(candidates == ["a", "b", "c"])
     }
 
-    /// Unlike GLib 2.74, which forgets it unless something is added as well.
-    @Test func whatADirectoryRemovesIsRemovedFromItsOwnEntries() throws {
+    /// GLib 2.74 ignores the removal unless the file also adds an association.
+    @Test func directoryRemovesAssociationsOfItsOwnEntries() throws {
         try tree.write(list("Removed Associations", "a.desktop"), to: "data1/applications/mimeapps.list")
         #expect(candidates == ["b", "c"])
-        // It is too late for the entries before it.
+        // A removal does not affect entries of directories with a higher precedence.
         try tree.writeEntry("home/applications/a.desktop", claiming: type)
         #expect(candidates == ["a", "b", "c"])
     }
 
-    /// Like GLib, unlike the specification: a default needs no association.
-    @Test func aDefaultCountsAlthoughItIsRemovedOrClaimsNothing() throws {
+    /// A default needs no association. GLib does the same; the specification requires an association.
+    @Test func defaultCountsWithoutAClaimOrAssociation() throws {
         try tree.writeEntry("data2/applications/other.desktop")
         try tree.write(
             list("Default Applications", "c.desktop;other.desktop") + list("Removed Associations", "c.desktop"),
@@ -89,13 +89,13 @@ import Testing
         #expect(candidates == ["c", "other", "a", "b"])
     }
 
-    @Test func aHiddenEntryIsNobodysDefault() throws {
+    @Test func hiddenEntryIsNotADefault() throws {
         try tree.write("[Desktop Entry]\nHidden=true\n", to: "home/applications/b.desktop")
         try tree.write(list("Default Applications", "b.desktop;c.desktop"), to: "config/mimeapps.list")
         #expect(candidates == ["c", "a"])
     }
 
-    @Test func isRemovedLooksAtTheDirectoriesBeforeTheEntry() throws {
+    @Test func isRemovedChecksFilesUpToTheEntrysDirectory() throws {
         try tree.write(list("Removed Associations", "a.desktop;b.desktop"), to: "etc1/mimeapps.list")
         try tree.write(list("Added Associations", "b.desktop"), to: "config/mimeapps.list")
         try tree.write(list("Removed Associations", "c.desktop"), to: "data1/applications/mimeapps.list")
@@ -112,14 +112,14 @@ import Testing
         #expect(associations.urlSchemes == ["foo"])
     }
 
-    @Test func typesAreComparedWithoutCase() throws {
+    @Test func typesAreCaseInsensitive() throws {
         try tree.write("[Default Applications]\nx-scheme-handler/FOO=b.desktop\n", to: "config/mimeapps.list")
         let (associations, entries) = load()
         #expect(associations.defaults(for: "X-Scheme-Handler/Foo").map(\.rawValue) == ["b.desktop"])
         #expect(associations.defaultApplication(for: schemeHandlerType("FOO"), in: entries)?.id.rawValue == "b.desktop")
     }
 
-    @Test func aLineOfNoUseCostsThatLine() throws {
+    @Test func invalidLineAffectsOnlyItself() throws {
         let text = """
             \(type)=before.desktop
             [Default Applications
@@ -155,7 +155,7 @@ import Testing
         )
     }
 
-    @Test func ofTwoLinesTheLaterCounts() throws {
+    @Test func laterLineReplacesTheEarlierLine() throws {
         try tree.write(
             "[Default Applications]\n\(type)=a.desktop\nX-Scheme-Handler/Foo=b.desktop\n[Default Applications]\n",
             to: "config/mimeapps.list"
@@ -170,7 +170,7 @@ import Testing
         )
     }
 
-    @Test func filesThatAreNoneAreDiagnostics() throws {
+    @Test func unreadableFilesAreDiagnostics() throws {
         #expect(mkfifo(try tree.makeParents(of: "config/mimeapps.list"), 0o600) == 0)
         #expect(symlink("mimeapps.list", try tree.makeParents(of: "etc1/mimeapps.list")) == 0)
         let sparse = try tree.write([], to: "etc2/mimeapps.list")
@@ -190,7 +190,7 @@ import Testing
         )
     }
 
-    @Test func nothingSaysNothing() {
+    @Test func emptyAssociationsHaveNoCandidates() {
         #expect(MimeAssociations().candidates(for: type, in: DesktopEntries()).isEmpty)
         #expect(MimeAssociations().urlSchemes.isEmpty)
     }

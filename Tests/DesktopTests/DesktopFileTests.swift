@@ -31,7 +31,7 @@ import UserFiles
         var diagnostics: [Diagnostic]
     }
 
-    @Test func allKeys() throws {
+    @Test func everyKeyIsRead() throws {
         let entry = try entry(
             """
             # A comment, a blank line, and another group are nothing to us.
@@ -67,7 +67,7 @@ import UserFiles
         #expect(entry.handler == "com.acme.todolist")
     }
 
-    @Test func whatIsNotSaidIsFalseOrNothing() throws {
+    @Test func missingKeysAreFalseOrNil() throws {
         let entry = try entry("Exec=foo\nTryExec=\nIcon=\nPath=\n")
         #expect(entry.name == "org.x.App")
         #expect(entry.tryProgram == nil && entry.icon == nil && entry.workingDirectory == nil && entry.handler == nil)
@@ -75,8 +75,8 @@ import UserFiles
         #expect(entry.mimeTypes.isEmpty && entry.objectPath == nil)
     }
 
-    /// The table of the specification, "Localized values for keys".
-    @Test func theBestTranslationIsTaken() throws {
+    /// The cases come from the table in "Localized values for keys" of the specification.
+    @Test func bestTranslationIsUsed() throws {
         let text = "Exec=foo\nName=d\nName[sr_YU]=c\nName[sr@Latn]=b\nName[sr]=a\n"
         func name(_ locale: String) throws -> String {
             try entry(text, languages: DesktopDirectories(environment: ["LANG": locale]).languages).name
@@ -87,13 +87,13 @@ import UserFiles
         #expect(try name("de") == "d")
     }
 
-    @Test func linesOfOtherSystems() throws {
+    @Test func spacesAndCarriageReturnsAreAccepted() throws {
         let entry = try entry("  Name =  x y \r\nExec\t=\tfoo\r\nTerminal=true \r\n")
         #expect(entry.name == "x y ")
         #expect(entry.command?.program == "foo" && entry.runsInTerminal)
     }
 
-    @Test func hiddenIsHiddenWhateverElseThereIs() throws {
+    @Test func hiddenKeyHidesEveryEntry() throws {
         #expect(try read("[Desktop Entry]\nHidden=true\n").content == .hidden)
         #expect(try read("[Desktop Entry]\nType=Application\nExec=foo\nHidden=true\n").content == .hidden)
         #expect(try read("[Desktop Entry]\nType=Link\nHidden=true").content == .hidden)
@@ -133,7 +133,7 @@ import UserFiles
     ]
 
     @Test(arguments: uselessEntries)
-    func anEntryOfNoUseIsOneError(_ text: String, _ problem: String) throws {
+    func unusableEntryHasOneError(_ text: String, _ problem: String) throws {
         let file = try read(text)
         #expect(file.content == .invalid)
         #expect(file.diagnostics.map(tree.text) == ["org.x.App.desktop: \(problem)"])
@@ -148,7 +148,7 @@ import UserFiles
         ("Exec=foo\nMimeType=x-scheme-handler/1a", "MimeType: holds 'x-scheme-handler/1a', which is no MIME type"),
         ("Exec=foo\nMimeType=x-scheme-handler/a/b", "MimeType: holds 'x-scheme-handler/a/b', which is no MIME type"),
         ("Exec=foo\nMimeType=x-scheme-handler/a_b", "MimeType: holds 'x-scheme-handler/a_b', which is no MIME type"),
-        // The Kelvin sign, which is a k in lower case elsewhere.
+        // The Kelvin sign becomes an ASCII k in Unicode's lower case, but not in ASCII's.
         (
             "Exec=foo\nMimeType=x-scheme-handler/\u{212A}",
             #"MimeType: holds 'x-scheme-handler/\u{212A}', which is no MIME type"#
@@ -161,7 +161,7 @@ import UserFiles
     ]
 
     @Test(arguments: mistakes)
-    func aMistakeThatCostsLittleIsAWarning(_ text: String, _ problem: String) throws {
+    func minorMistakeIsAWarning(_ text: String, _ problem: String) throws {
         let file = try read(Self.start + text)
         guard case .application = file.content else {
             Issue.record("\(file.content)")
@@ -171,17 +171,17 @@ import UserFiles
         #expect(file.diagnostics.map(\.severity) == [.warning])
     }
 
-    @Test func aSchemeHas64BytesAtMost() throws {
+    @Test func schemesAreLimitedTo64Bytes() throws {
         let longest = "x" + String(repeating: "+", count: 63)
         let file = try entry("Exec=foo\nMimeType=x-scheme-handler/\(longest);x-scheme-handler/\(longest)+;")
         #expect(file.urlSchemes == [longest])
     }
 
-    @Test func ofTwoValuesTheLaterCounts() throws {
+    @Test func laterValueReplacesTheEarlierValue() throws {
         #expect(try entry("Exec=foo\nName=a\nName=b\n[Other]\nName=c\n[Desktop Entry]\nName=d\n").name == "d")
     }
 
-    @Test func onlyAFileThatIsCalledByABusNameIsActivated() throws {
+    @Test func activationRequiresAFileNameThatIsABusName() throws {
         for name in ["app.desktop", "1.b.desktop", "a..b.desktop", "a.b c.desktop", "a.é.desktop"] {
             let file = try read(Self.start + "DBusActivatable=true\nExec=foo\n", as: name)
             guard case .application(let entry) = file.content else {
@@ -201,7 +201,7 @@ import UserFiles
         #expect(entry.command == nil && entry.objectPath == "/a/b_c")
     }
 
-    @Test func aFileOfMistakesReportsSomeAndCountsTheRest() throws {
+    @Test func manyProblemsAreCountedAboveTheLimit() throws {
         let types = (0..<1000).map { "\($0)" }.joined(separator: ";")
         let file = try read(Self.start + "Exec=foo\nMimeType=\(types)\n")
         #expect(file.diagnostics.count == Problems.limit + 1)

@@ -1,7 +1,7 @@
-# Asks GLib about many trees of desktop entries: one line of output per tree and type.
+# Asks GLib about many trees of desktop entries, and prints one line for each tree and type.
 #
-# GLib looks at the environment once per process, so each tree is asked about in a child of its own; forking a process
-# that has loaded the bindings already takes a hundredth of starting one.
+# GLib reads the environment once per process, so a child process asks about each tree. The script forks the child,
+# because a fork of a process with loaded bindings takes a hundredth of the time of a new start.
 import os
 import subprocess
 import sys
@@ -14,7 +14,7 @@ def applications(directory):
 
 
 def chosen(environment, content_type):
-    """The IDs that the files name as defaults, in the specification's order of files, by GLib's reader of key files."""
+    """Returns the default IDs of the files in the specification's order, as GLib's reader of key files reads them."""
     desktops = [name.lower() for name in environment.get("XDG_CURRENT_DESKTOP", "").split(":") if name]
     names = [f"{name}-mimeapps.list" for name in desktops] + ["mimeapps.list"]
     data = [environment["XDG_DATA_HOME"]] + environment["XDG_DATA_DIRS"].split(":")

@@ -2,17 +2,18 @@ import Testing
 
 @testable import Desktop
 
-/// GLib's answers on random trees are ours.
+/// The module gives the same answers as GLib on random trees.
 ///
-/// Three mistakes of GLib's are kept out of its way, since the specification is followed there: it takes an entry that is
-/// `Hidden` for a default, where the script says what it should have found; it sees `Hidden` only in entries that are
-/// usable otherwise, so these are; and a directory's `[Removed Associations]` do not reach its own `mimeinfo.cache`
-/// unless something is added for the type too, so something always is.
+/// The trees avoid three bugs of GLib, because the module follows the specification in these cases. GLib takes a
+/// `Hidden` entry for a default; the script then prints the correct answer instead. GLib sees `Hidden` only in entries
+/// that are otherwise usable, so all hidden entries are usable. GLib applies the `[Removed Associations]` of a
+/// directory to its own `mimeinfo.cache` only if the file also adds an association for the type, so the files always
+/// add one.
 @Suite struct DifferentialTests {
     private static let types = ["foo", "bar", "baz+1.0-x"].map { "x-scheme-handler/\($0)" }
     private static let ids = ["a", "b", "c", "d", "e", "org.f.F", "sub-g", "ghost"].map { "\($0).desktop" }
 
-    @Test func defaultsAndCandidatesAreThoseOfGLib() throws {
+    @Test func defaultsAndCandidatesAgreeWithGLib() throws {
         let tree = try TemporaryTree()
         var generator = SeededGenerator(seed: 0x0DE5)
         for number in 0..<400 {
@@ -49,14 +50,14 @@ import Testing
             #expect(ours == fields[3], "tree \(fields[0]), \(type)")
             if fields[2] == "hidden" { hidden += 1 } else { #expect(ours == fields[2], "tree \(fields[0]), \(type)") }
             #expect(associated.joined(separator: ",") == fields[4], "tree \(fields[0]), \(type)")
-            // A scheme's type has no parents, so GLib has no others to offer.
+            // A scheme's type has no parent types, so GLib offers no further applications.
             #expect(fields[4] == fields[5])
             let defaults = Set(associations.defaults(for: type).map(\.rawValue))
             #expect(candidates.filter { !defaults.contains($0) } == associated.filter { !defaults.contains($0) })
             if candidates.first != associated.first { chosen += 1 }
             if associated.count > 1 { several += 1 }
         }
-        // The trees are worth the while.
+        // The random trees cover enough interesting cases.
         #expect(hidden > 20 && chosen > 100 && several > 300, "\(hidden) \(chosen) \(several)")
     }
 

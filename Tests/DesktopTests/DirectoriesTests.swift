@@ -3,7 +3,7 @@ import Testing
 @testable import Desktop
 
 @Suite struct DirectoriesTests {
-    @Test func defaultsOfTheBaseDirectorySpecification() {
+    @Test func defaultsFollowTheBaseDirectorySpecification() {
         let directories = DesktopDirectories(environment: ["HOME": "/h", "XDG_DATA_DIRS": "", "XDG_CONFIG_HOME": ""])
         #expect(directories.configurationHome == "/h/.config")
         #expect(directories.configurationDirectories == ["/etc/xdg"])
@@ -14,7 +14,7 @@ import Testing
         #expect(directories.writtenAssociationFile == "/h/.config/mimeapps.list")
     }
 
-    @Test func relativePathsAreIgnoredAndRepetitionsCountOnce() {
+    @Test func relativeAndDuplicatePathsAreIgnored() {
         let directories = DesktopDirectories(environment: [
             "HOME": "/h", "XDG_CONFIG_HOME": "relative", "XDG_CONFIG_DIRS": "/a:b:/a/:/h/.config:/c",
             "XDG_DATA_HOME": "/d//e/", "XDG_DATA_DIRS": "/d/e:/f:", "PATH": "/bin:.::/bin:/usr/bin",
@@ -25,7 +25,7 @@ import Testing
         #expect(directories.searchPath == ["/bin", "/usr/bin"])
     }
 
-    @Test func withoutAHomeNothingIsTheUsers() {
+    @Test func missingHomeLeavesNoUserDirectories() {
         let directories = DesktopDirectories(environment: ["XDG_DATA_HOME": "x"])
         #expect(directories.configurationHome == nil && directories.dataHome == nil)
         #expect(directories.writtenAssociationFile == nil && directories.userApplicationDirectory == nil)
@@ -33,7 +33,7 @@ import Testing
         #expect(MimeAssociationsFile(in: directories) == nil)
     }
 
-    @Test func filesOfAssociationsInTheirPrecedence() {
+    @Test func associationFilesFollowTheirPrecedence() {
         let directories = DesktopDirectories(environment: [
             "XDG_CONFIG_HOME": "/c", "XDG_CONFIG_DIRS": "/e", "XDG_DATA_HOME": "/h", "XDG_DATA_DIRS": "/d",
             "XDG_CURRENT_DESKTOP": "ubuntu:GNOME:../x:",
@@ -66,21 +66,21 @@ import Testing
     ]
 
     @Test(arguments: locales)
-    func suffixesOfTheLocale(_ environment: [String: String], _ suffixes: [String]) {
+    func localeDeterminesTheSuffixes(_ environment: [String: String], _ suffixes: [String]) {
         #expect(DesktopDirectories(environment: environment).languages == suffixes)
     }
 
     @Test(arguments: ["a.desktop", "org.gnome.Maps.desktop", "sub-x.desktop", "ä;\\.desktop"])
-    func identifiers(_ text: String) {
+    func validIdentifiersAreAccepted(_ text: String) {
         #expect(DesktopFileID(rawValue: text)?.description == text)
     }
 
     @Test(arguments: ["", ".desktop", "a", "a.Desktop", "a/b.desktop", "a\0.desktop", "a\n.desktop", "\u{85}.desktop"])
-    func noIdentifiers(_ text: String) {
+    func invalidIdentifiersAreRefused(_ text: String) {
         #expect(DesktopFileID(rawValue: text) == nil)
     }
 
-    @Test func identifiersHaveALimitAndTheOrderOfBytes() throws {
+    @Test func identifiersHaveALimitAndSortByBytes() throws {
         let longest = String(repeating: "a", count: DesktopFileID.limit - 8) + ".desktop"
         #expect(DesktopFileID(rawValue: longest) != nil)
         #expect(DesktopFileID(rawValue: "a" + longest) == nil)

@@ -15,12 +15,12 @@ import UserFiles
 
     private func ids(_ entries: DesktopEntries) -> [String] { entries.entries.keys.sorted().map(\.rawValue) }
 
-    @Test func noDirectoriesHoldNothing() {
+    @Test func missingDirectoriesHaveNoEntries() {
         let entries = load()
         #expect(entries.entries.isEmpty && entries.diagnostics.isEmpty)
     }
 
-    @Test func theFirstDirectoryCountsAndSubdirectoriesArePartOfTheID() throws {
+    @Test func firstDirectoryWinsAndSubdirectoriesArePartOfTheID() throws {
         try tree.writeEntry("data1/applications/a.desktop", claiming: "x-scheme-handler/one")
         try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/two")
         try tree.writeEntry("data2/applications/kde/sub/b.desktop")
@@ -33,16 +33,16 @@ import UserFiles
         #expect(entries.diagnostics.isEmpty)
     }
 
-    @Test func hiddenRemovesWhatComesAfter() throws {
+    @Test func hiddenEntryHidesLaterDirectories() throws {
         try tree.write("[Desktop Entry]\nHidden=true\n", to: "data1/applications/a.desktop")
         try tree.writeEntry("data2/applications/a.desktop", claiming: "x-scheme-handler/x")
         #expect(load().entries.isEmpty)
-        // But not what comes before.
+        // A hidden entry does not hide an entry of a directory with a higher precedence.
         try tree.writeEntry("home/applications/a.desktop")
         #expect(ids(load()) == ["a.desktop"])
     }
 
-    @Test func noDisplayAndOnlyShowInAreForMenus() throws {
+    @Test func noDisplayAndOnlyShowInAffectOnlyMenus() throws {
         try tree.writeEntry(
             "home/applications/a.desktop",
             claiming: "x-scheme-handler/x",
@@ -52,14 +52,14 @@ import UserFiles
         #expect(load().claimants(of: "X-Scheme-Handler/X").count == 1)
     }
 
-    @Test func entriesOfTheRegistrysHandlersAreThereAndClaimNothing() throws {
+    @Test func ownEntriesAreListedAndClaimNothing() throws {
         try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x", "X-OpenURL-Handler=a")
         try tree.writeEntry("home/applications/b.desktop", claiming: "x-scheme-handler/x")
         #expect(ids(load()) == ["a.desktop", "b.desktop"])
         #expect(load().claimants(of: "x-scheme-handler/x").map(\.id.rawValue) == ["b.desktop"])
     }
 
-    @Test func programsHaveToBeThere() throws {
+    @Test func entriesRequireTheirPrograms() throws {
         try tree.write("x", to: "bin/data")
         try tree.write("x", to: "bin/directory/x")
         for (name, line) in [
@@ -81,18 +81,18 @@ import UserFiles
         )
     }
 
-    /// GLib's rule: a half-written file in the user's directory does not take the system's application away.
-    @Test func anEntryOfNoUseGivesWay() throws {
+    /// The rule is GLib's: a half-written file in the user's directory does not hide the system's application.
+    @Test func unusableEntryDoesNotHideALaterOne() throws {
         try tree.write("[Desktop Ent", to: "home/applications/a.desktop")
         try tree.writeEntry("data1/applications/a.desktop", claiming: "x-scheme-handler/x", "TryExec=missing")
         try tree.writeEntry("data2/applications/a.desktop", claiming: "x-scheme-handler/x")
         let entries = load()
         #expect(entries.entries.values.map(\.precedence) == [2])
-        // What it claims is hidden all the same.
+        // The file still hides the claims of the other entries with its name.
         #expect(entries.claimants(of: "x-scheme-handler/x").isEmpty)
     }
 
-    @Test func claimantsAreInTheOrderOfDirectoriesThenOfIDs() throws {
+    @Test func claimantsAreOrderedByDirectoryThenID() throws {
         for path in ["data1/applications/b", "data1/applications/a", "home/applications/z", "data2/applications/B"] {
             try tree.writeEntry("\(path).desktop", claiming: "x-scheme-handler/x;")
         }
@@ -100,7 +100,7 @@ import UserFiles
         #expect(ids == ["z.desktop", "a.desktop", "b.desktop", "B.desktop"])
     }
 
-    @Test func twoFilesWithOneIDInOneDirectory() throws {
+    @Test func duplicateIDInOneDirectoryIsADiagnostic() throws {
         try tree.writeEntry("home/applications/a/b.desktop")
         let first = try tree.writeEntry("home/applications/a-b.desktop")
         let entries = load()
@@ -116,14 +116,14 @@ import UserFiles
         #expect(ids(load()) == ["b.desktop", "sub-a.desktop"])
     }
 
-    @Test func hostileFilesAreExactDiagnosticsAndTheRestIsServed() throws {
+    @Test func hostileFilesAreDiagnosticsAndTheRestIsServed() throws {
         let place = "home/applications"
         try tree.writeEntry("\(place)/good.desktop", claiming: "x-scheme-handler/x")
         #expect(mkfifo("\(tree.path)/\(place)/fifo.desktop", 0o600) == 0)
         #expect(symlink("/dev/zero", "\(tree.path)/\(place)/device.desktop") == 0)
         #expect(symlink("cycle.desktop", "\(tree.path)/\(place)/cycle.desktop") == 0)
         #expect(symlink("gone", "\(tree.path)/\(place)/dangling.desktop") == 0)
-        // Directories that lead back up.
+        // These links lead back up the tree.
         #expect(symlink(".", "\(tree.path)/\(place)/here") == 0)
         #expect(symlink("..", "\(tree.path)/\(place)/up") == 0)
         let sparse = try tree.write([], to: "\(place)/sparse.desktop")
@@ -153,7 +153,7 @@ import UserFiles
         )
     }
 
-    @Test func directoriesAreLookedIntoSoDeepAndNoDeeper() throws {
+    @Test func directoriesAreReadUpToADepthLimit() throws {
         let names = (0..<40).map { "d\($0)" }
         try tree.writeEntry("home/applications/\(names.prefix(8).joined(separator: "/"))/a.desktop")
         try tree.writeEntry("home/applications/\(names.joined(separator: "/"))/b.desktop")
@@ -162,7 +162,7 @@ import UserFiles
         #expect(entries.diagnostics.map(\.reason) == ["is a directory too deep to be looked into"])
     }
 
-    @Test func aNameThatIsNotUTF8() throws {
+    @Test func nameThatIsNotUTF8IsADiagnostic() throws {
         _ = try tree.makeParents(of: "home/applications/x")
         var path =
             Array("\(tree.path)/home/applications/".utf8CString.dropLast()) + [-1] + Array(".desktop".utf8CString)

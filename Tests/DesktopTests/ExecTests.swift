@@ -15,15 +15,15 @@ import Testing
         (#"foo a\ b \"c"#, ["foo", "a b", #""c"#]),
         ("foo 'a\\b' #comment\nd e#f", ["foo", "a\\b", "d", "e#f"]),
         (#"foo %% "100%%" '%%'"#, ["foo", "%", "100%", "%"]),
-        // Deprecated codes are dropped, alone and within an argument.
+        // Deprecated codes are removed, both alone and within an argument.
         ("foo %d %D %n %N %v %m a%mb", ["foo", "ab"]),
         ("env A=1 foo", ["env", "A=1", "foo"]),
-        // Neither a variable nor a command nor a pattern is anything to us.
+        // Variables, commands and patterns of a shell have no special meaning.
         ("foo $HOME `id` $(id) * ; | >x", ["foo", "$HOME", "`id`", "$(id)", "*", ";", "|", ">x"]),
     ]
 
     @Test(arguments: commandLines)
-    func argumentsWithoutURLs(_ exec: String, _ arguments: [String]) throws {
+    func commandLinesAreSplitIntoArguments(_ exec: String, _ arguments: [String]) throws {
         #expect(try expanded(exec, []) == [arguments])
     }
 
@@ -48,35 +48,35 @@ import Testing
     ]
 
     @Test(arguments: mistakes)
-    func refuses(_ exec: String, _ error: ExecCommand.ParseError) {
+    func invalidCommandLinesAreRefused(_ exec: String, _ error: ExecCommand.ParseError) {
         #expect(throws: error) { try ExecCommand(parsing: exec) }
         #expect(error.description.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 })
     }
 
-    @Test func oneProcessPerURLOrOneForAll() throws {
+    @Test func fieldCodeDecidesBetweenOneProcessAndOnePerURL() throws {
         let urls = ["a:1", "b:2"]
         #expect(try expanded("foo %u x", urls) == [["foo", "a:1", "x"], ["foo", "b:2", "x"]])
         #expect(try expanded("foo --u=%u", urls) == [["foo", "--u=a:1"], ["foo", "--u=b:2"]])
         #expect(try expanded("foo -- %U x", urls) == [["foo", "--", "a:1", "b:2", "x"]])
         #expect(try expanded("foo %F", urls) == [["foo", "a:1", "b:2"]])
-        // Without a code the URL comes last, or it would be lost.
+        // Without a field code the URL is appended, so that it is not lost.
         #expect(try expanded("foo x", urls) == [["foo", "x", "a:1"], ["foo", "x", "b:2"]])
     }
 
-    @Test func withoutURLsTheirCodesAreNothing() throws {
+    @Test func urlCodesAreDroppedWithoutURLs() throws {
         #expect(try expanded("foo %u x", []) == [["foo", "x"]])
         #expect(try expanded("foo %U", []) == [["foo"]])
         #expect(try expanded("foo --u=%u", []) == [["foo", "--u="]])
     }
 
-    @Test func nameIconAndFile() throws {
+    @Test func nameIconAndFileCodesAreExpanded() throws {
         #expect(try expanded("foo %c %k %i -n%c", []) == [["foo", "The Name", "/e/x.desktop", "-nThe Name"]])
         #expect(try expanded("foo %i x", [], icon: "pic ture") == [["foo", "--icon", "pic ture", "x"]])
         #expect(try expanded("foo %i", [], icon: "") == [["foo"]])
     }
 
-    /// What a URL holds is one argument, whatever a shell would make of it.
-    @Test func aURLIsNeverTakenApart() throws {
+    /// A URL always becomes a single argument, even if it contains characters with a meaning for a shell.
+    @Test func urlStaysASingleArgument() throws {
         let url = "x:a b\"'`$(id)`;|&\n%u%U"
         #expect(try expanded("foo %u", [url]) == [["foo", url]])
         #expect(try expanded("foo -%u-", [url]) == [["foo", "-\(url)-"]])
@@ -91,20 +91,20 @@ import Testing
     ]
 
     @Test(arguments: fileURLs)
-    func pathsOfLocalFiles(_ url: String, _ path: String?) throws {
+    func fileURLsBecomeLocalPaths(_ url: String, _ path: String?) throws {
         #expect(try expanded("foo %f", [url]) == [["foo", path ?? url]])
         #expect(try expanded("foo", [url]) == [["foo", path ?? url]])
         #expect(try expanded("foo %u", [url]) == [["foo", url]])
     }
 
-    /// 3,000 random command lines are split as GLib splits them, or refused where it refuses them.
-    @Test func splitsLikeGLib() throws {
+    /// The module and GLib split 3,000 random command lines in the same way, and refuse the same ones.
+    @Test func splittingAgreesWithGLib() throws {
         let tree = try TemporaryTree()
         var generator = SeededGenerator(seed: 0xE8EC)
         let alphabet = Array(" \t\n\"'\\#$`ab;\u{E9}")
         let lines = (0..<3000).map { _ in
             let line = "p" + Self.random(0...12, of: alphabet, &generator)
-            // GLib takes a comment without anything in it for a quotation that does not end.
+            // GLib reads an empty comment as a quotation without an end.
             return line.hasSuffix("#") ? line + "x" : line
         }
         try tree.write(lines.joined(separator: "\0"), to: "lines")
@@ -136,8 +136,8 @@ import Testing
         #expect((300..<2000).contains(refused))
     }
 
-    /// What is written comes back, from our own reader and from GLib's.
-    @Test func writtenCommandsAreReadBackAsTheyWere() throws {
+    /// The module's reader and GLib both read the written command line back.
+    @Test func roundTripKeepsTheCommand() throws {
         let tree = try TemporaryTree()
         var generator = SeededGenerator(seed: 0x0E5C)
         let alphabet = Array(" \t\n\r\"'\\><~|&;$*?#()`%=ab\u{E9}-")

@@ -17,7 +17,7 @@ final class MimeInfoCacheTests {
 
     private func id(_ name: String) throws -> DesktopFileID { try #require(DesktopFileID(rawValue: "\(name).desktop")) }
 
-    @Test func aCacheThatIsMissingIsMadeComplete() throws {
+    @Test func missingCacheIsBuiltCompletely() throws {
         try tree.writeEntry("home/applications/b.desktop", claiming: "x-scheme-handler/foo;text/plain")
         try tree.writeEntry("home/applications/sub/a.desktop", claiming: "x-scheme-handler/foo;")
         try tree.writeEntry("home/applications/hidden.desktop", claiming: "x-scheme-handler/foo;", "Hidden=true")
@@ -31,7 +31,7 @@ final class MimeInfoCacheTests {
 
                 """
         )
-        // The same as by the program that everybody uses, which knows nothing of the entry that is to come.
+        // The result equals the output of `update-desktop-database`, which does not know the new entry yet.
         try cache.update(id("new"), claims: [], insteadOf: ["x-scheme-handler/foo", "bad"])
         let ours = try tree.read(file)
         _ = try run(["update-desktop-database", cache.directory])
@@ -44,28 +44,28 @@ final class MimeInfoCacheTests {
             "a/b=x.desktop;\n",
         ]
         + [
-            // Out of order, twice, without a key, a sign or an end, with a comment or another group.
+            // These files are unordered, or have a duplicate, a missing key, sign or end, a comment, or another group.
             "b/b=a.desktop;\na/b=c.desktop;\n", "a/b=c.desktop;\na/b=d.desktop;\n", "=c.desktop;\n", "junk\n",
             "a/b=c.desktop;",
             "# a=b\na/b=c.desktop;\n", "\na/b=c.desktop;\n", "a/b=c.desktop;\n[x=y]\nb/b=c.desktop\n", "a/b=c.desk\0\0",
         ].map { "[MIME Cache]\n" + $0 }
 
     @Test(arguments: unusual)
-    func whatNobodyWouldHaveWrittenIsMadeAnew(_ text: String) throws {
+    func malformedCacheIsRebuilt(_ text: String) throws {
         try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x")
         try tree.write(text, to: file)
         try cache.update(id("none"), claims: [], insteadOf: [])
         #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;\n")
     }
 
-    /// What a loss of power may leave of a file that was not waited for.
+    /// The contents are possible results of a power failure before the file was on the disk.
     @Test(arguments: ["", "\0\0\0\0", "[MIME Cache]\na/b=c.desk\0\0"])
-    func aCacheThatIsDamagedIsNoneThatShouldBe(_ text: String) throws {
+    func damagedCacheDoesNotAgree(_ text: String) throws {
         try tree.write(text, to: file)
         #expect(try !cache.agrees(with: []) { _ in true })
     }
 
-    @Test func aCacheThatIsMissingIsAsItShouldBeWithoutEntries() throws {
+    @Test func missingCacheAgreesWithoutEntries() throws {
         #expect(try cache.agrees(with: []) { _ in true })
         try tree.write("[MIME Cache]\nx-scheme-handler/y=other.desktop;\n", to: file)
         #expect(try cache.agrees(with: []) { _ in true })
@@ -89,41 +89,41 @@ final class MimeInfoCacheTests {
         return entry
     }
 
-    @Test(arguments: agreements) func whatItShouldSayOfAnEntry(_ lines: String, _ isRight: Bool) throws {
+    @Test(arguments: agreements) func agreementChecksTheLinesOfAnEntry(_ lines: String, _ isRight: Bool) throws {
         let entry = try entry("m", claiming: "b/b;a/a")
         #expect(try !cache.agrees(with: [entry]) { _ in true })
         try tree.write("[MIME Cache]\n\(lines)", to: file)
         #expect(try cache.agrees(with: [entry]) { !$0.rawValue.hasPrefix("gone") } == isRight)
     }
 
-    /// Whatever the names are.
-    @Test func whatIsMadeAnewIsAsItShouldBe() throws {
+    /// The names contain separators and spaces.
+    @Test func rebuiltCacheAgrees() throws {
         let entries = try ["m", "z;z", "a b"].map { try entry($0, claiming: "b/b;a/\($0.utf8.count)") }
         try cache.rebuild()
         #expect(try cache.agrees(with: entries) { _ in false })
     }
 
     private static let changes: [(String, from: [String], to: [String], String)] = [
-        // A new line, an element, at the start, in the middle and at the end.
+        // The change adds a new line, or an element at the start, in the middle or at the end of a line.
         ("a/a=a;\nc/c=x;\n", [], ["b/b"], "a/a=a;\nb/b=m;\nc/c=x;\n"),
         ("b/b=a;\n", [], ["a/a", "c/c", "c/d"], "a/a=m;\nb/b=a;\nc/c=m;\nc/d=m;\n"),
         ("b/b=a;z;\n", [], ["b/b"], "b/b=a;m;z;\n"), ("b/b=z;\n", [], ["b/b"], "b/b=m;z;\n"),
         ("b/b=a\n", [], ["b/b"], "b/b=a;m;\n"), ("b/b=a;;c;\n", [], ["b/b"], "b/b=a;c;m;\n"),
         ("", [], ["b/b", "a/a"], "a/a=m;\nb/b=m;\n"),
-        // What is like that already.
+        // The file already has the requested state.
         ("b/b=m;\n", [], ["b/b"], "b/b=m;\n"), ("b/b=m;a;m;\n", ["b/b"], [], "b/b=a;\n"),
         ("b/b=m;a\n", ["b/b", "c/c"], ["b/b"], "b/b=m;a\n"),
-        // It is taken from what it does not claim any more; a part of another name is none of it.
+        // The entry leaves the lines of types that it no longer claims. Other names that contain its name stay.
         ("a/a=m;\nb/b=am;m;mm;\nc/c=mm;\n", ["a/a", "b/b", "c/c"], [], "b/b=am;mm;\nc/c=mm;\n"),
         ("a/a=a;m;\nb/b=m;\n", ["a/a", "b/b"], ["b/b", "c/c"], "a/a=a;\nb/b=m;\nc/c=m;\n"),
-        // A type that is the start of another one, and what sorts around the sign.
+        // A type is a prefix of another type, or sorts next to the separator.
         ("a/a=a;\na/a+x=b;\n", [], ["a/a+w", "a/aa"], "a/a=a;\na/a+w=m;\na/a+x=b;\na/aa=m;\n"),
     ]
 
     @Test(arguments: changes)
-    func edits(_ before: String, from: [String], to types: [String], _ after: String) throws {
+    func editChangesOnlyTheEntrysLines(_ before: String, from: [String], to types: [String], _ after: String) throws {
         func lines(_ text: String) -> String {
-            // Short names stand for IDs.
+            // The table uses short names instead of IDs.
             text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
                 guard let sign = line.firstIndex(of: "=") else { return String(line) }
                 let ids = line[sign...].dropFirst().split(separator: ";", omittingEmptySubsequences: false)
@@ -135,8 +135,8 @@ final class MimeInfoCacheTests {
         #expect(try tree.read(file) == "[MIME Cache]\n" + lines(after))
     }
 
-    /// 300 random changes, some of them by others, each compared with a table that is changed alike.
-    @Test func manyChangesInARow() throws {
+    /// Makes 300 random changes, some of them by another program, and compares each result with a model.
+    @Test func manyChangesKeepTheCacheCorrect() throws {
         var generator = SeededGenerator(seed: 0xCAC4E)
         let types = (0..<40).map { "x-scheme-handler/s\($0)" }
         let ids = try ["a", "aa", "b", "b.b", "org.x.Y", "z;z"].map(id)
@@ -146,7 +146,7 @@ final class MimeInfoCacheTests {
             let changed = ids.randomElement(using: &generator)!
             let claims = Set(generator.chance(20) ? [] : types.filter { _ in generator.chance(15) })
             if generator.chance(20) {
-                // As another program does it.
+                // Another program makes this change.
                 model[changed] = claims
                 try tree.write(text(of: model), to: file)
             } else {
@@ -164,7 +164,7 @@ final class MimeInfoCacheTests {
         return "[MIME Cache]\n" + lines.joined()
     }
 
-    @Test func whatAnotherProgramHasPutInItsPlaceIsLookedAt() throws {
+    @Test func cacheOfAnotherProgramIsReadAgain() throws {
         try tree.writeEntry("home/applications/a.desktop", claiming: "x-scheme-handler/x")
         try cache.update(id("a"), claims: ["x-scheme-handler/x"], insteadOf: [])
         try tree.write("[MIME Cache]\nx-scheme-handler/y=b.desktop;\nx-scheme-handler/x=b.desktop;\n", to: file)
@@ -172,8 +172,8 @@ final class MimeInfoCacheTests {
         #expect(try tree.read(file) == "[MIME Cache]\nx-scheme-handler/x=a.desktop;c.desktop;\n")
     }
 
-    /// Whatever is in a file: it can be looked at, what is in order stays so, and what was noted needs no noting again.
-    @Test func anyFileCanBeLookedAt() throws {
+    /// Every file can be edited. An ordered file stays ordered, and a second edit with the same claims changes nothing.
+    @Test func anyFileCanBeEdited() throws {
         var generator = SeededGenerator(seed: 0xB17E5)
         let alphabet = Array("ab/=;\n\\\r#[\0\u{E9}".utf8)
         for _ in 0..<1000 {
@@ -188,7 +188,7 @@ final class MimeInfoCacheTests {
         }
     }
 
-    /// What becomes of some contents when an entry comes to claim other types.
+    /// Returns the contents after an edit that changes the claims of an entry.
     private func noted(in bytes: [UInt8]) throws -> [UInt8] {
         try tree.write(bytes, to: file)
         let old = try MimeCacheFile(cache.path, limit: 1 << 20)
@@ -201,8 +201,8 @@ final class MimeInfoCacheTests {
         return try new.contents()
     }
 
-    /// A line that is longer than what is looked at first, and a file that is longer than a piece.
-    @Test func longLinesAndFiles() throws {
+    /// The line is longer than the part that is read first, and the file is longer than one block.
+    @Test func longLinesAndFilesAreEdited() throws {
         let ids = (0..<50_000).map { "app\(100_000 + $0).desktop" }
         let line = "a/b=\(ids.joined(separator: ";"));\n"
         try tree.write("[MIME Cache]\na/a=a.desktop;\n\(line)c/c=a.desktop;\n", to: file)
@@ -214,8 +214,8 @@ final class MimeInfoCacheTests {
         )
     }
 
-    /// By a program that does not replace it.
-    @Test(arguments: [10, 990, 1010]) func aFileThatIsChangedWhileItIsReadIsReported(_ size: Int) throws {
+    /// Another program changes the file in place instead of replacing it.
+    @Test(arguments: [10, 990, 1010]) func fileChangedDuringReadingIsReported(_ size: Int) throws {
         try tree.write(String(repeating: "a", count: 1000), to: file)
         let open = try MimeCacheFile(cache.path, limit: 1 << 20)
         try tree.write(String(repeating: "b", count: size), to: file)
@@ -228,7 +228,7 @@ final class MimeInfoCacheTests {
         #expect(throws: changed) { try open.copy(to: null, with: lines) }
     }
 
-    @Test func whatCannotBeWrittenLeavesTheFileAsItIs() throws {
+    @Test func failedWriteKeepsTheFile() throws {
         let before = "[MIME Cache]\na/a=a.desktop;\n"
         try tree.write(before, to: file)
         let open = try MimeCacheFile(cache.path, limit: 1 << 20)
@@ -244,7 +244,7 @@ final class MimeInfoCacheTests {
         #expect(try names(inDirectory: cache.directory)?.count == 1)
     }
 
-    @Test func aFileThatIsTooLargeIsReported() throws {
+    @Test func tooLargeFileIsReported() throws {
         try tree.write("", to: file)
         #expect(truncate(cache.path, off_t(MimeInfoCache.limit) + 1) == 0)
         let problem = FileWriteError(cache.path, "is larger than \(MimeInfoCache.limit) bytes")
@@ -252,7 +252,7 @@ final class MimeInfoCacheTests {
     }
 
     /// GLib finds an application that was added to a cache of 100,000 schemes.
-    @Test func oneMoreAmongManySchemes() throws {
+    @Test func glibFindsAnAdditionInALargeCache() throws {
         let many = (0..<100_000).map { "\($0)" }.sorted().map { "x-scheme-handler/scheme\($0)=other.desktop;" }
         try tree.write("[MIME Cache]\n" + many.joined(separator: "\n") + "\n", to: file)
         try tree.writeEntry(
@@ -275,7 +275,7 @@ final class MimeInfoCacheTests {
         #expect(answer == "new.desktop\nnew.desktop\n")
     }
 
-    @Test func whatCannotBeReadIsNotReplaced() throws {
+    @Test func unreadableFileIsNotReplaced() throws {
         let place = "\(tree.path)/\(file)"
         #expect(mkfifo(place, 0o600) == 0)
         #expect(throws: FileWriteError(place, "is a FIFO, not a file")) {

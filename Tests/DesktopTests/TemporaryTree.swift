@@ -5,11 +5,11 @@ import UserFiles
 
 @testable import Desktop
 
-/// Directories of a desktop that last as long as the test that made them.
+/// The directories of a desktop, which exist as long as their test.
 final class TemporaryTree {
-    /// The directory that holds all of them, with all links resolved.
+    /// The directory that contains the tree, with all links resolved.
     let path: String
-    /// `PATH`, `HOME` and every variable of the base directories.
+    /// `PATH`, `HOME` and all variables of the base directories.
     var environment: [String: String]
 
     init() throws {
@@ -40,7 +40,7 @@ final class TemporaryTree {
 
     var directories: DesktopDirectories { DesktopDirectories(environment: environment) }
 
-    /// Writes a file, making the directories above it.
+    /// Writes a file and creates the directories above it.
     @discardableResult
     func write(_ text: String, to name: String, mode: mode_t = 0o644) throws -> String {
         try write(Array(text.utf8), to: name, mode: mode)
@@ -61,7 +61,7 @@ final class TemporaryTree {
         return file
     }
 
-    /// Writes an entry that claims types, with further lines.
+    /// Writes an entry that claims types. The additional lines follow the standard keys.
     @discardableResult
     func writeEntry(_ name: String, claiming types: String = "", _ lines: String...) throws -> String {
         let text = """
@@ -83,18 +83,18 @@ final class TemporaryTree {
         return file
     }
 
-    /// The text of a file below the tree.
+    /// Returns the text of a file in the tree.
     func read(_ name: String) throws -> String {
         String(decoding: try contents(ofFile: "\(path)/\(name)", limit: 1 << 28, followingLinks: true), as: UTF8.self)
     }
 
-    /// A diagnostic's text without the tree's path.
+    /// Returns a diagnostic's text without the path of the tree.
     func text(_ diagnostic: Diagnostic) -> String {
         diagnostic.description.replacing("\(path)/", with: "")
     }
 }
 
-/// Runs a program and returns what it printed. Its errors go to the tests' own.
+/// Runs a program and returns its output. Its errors go to the standard error of the tests.
 func run(_ command: [String], environment: [String: String] = [:], succeeds: Bool = true) throws -> String {
     let quoted = (environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" } + command)
         .map { "'\($0.replacing("'", with: #"'\''"#))'" }
@@ -127,6 +127,6 @@ struct SeededGenerator: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true in `percent` of a hundred cases.
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }

@@ -22,12 +22,12 @@ import UserFiles
         try status(of: "\(tree.path)/\(name)", followingLinks: false).st_mode & 0o7777
     }
 
-    /// The names in a directory, those that start with a dot too.
+    /// Returns the names in a directory, including names that start with a dot.
     private func names(_ directory: String) throws -> [String] {
         try run(["ls", "-A", "\(tree.path)/\(directory)"]).split(separator: "\n").map(String.init)
     }
 
-    @Test func aMissingFileIsMadeWithItsDirectory() throws {
+    @Test func missingFileIsCreatedWithItsDirectory() throws {
         try file.setDefault(a, for: "X-Scheme-Handler/Foo")
         #expect(
             try tree.read("config/mimeapps.list") == """
@@ -43,7 +43,7 @@ import UserFiles
         #expect(try names("config") == ["mimeapps.list"])
     }
 
-    @Test func everythingElseStaysAsItIs() throws {
+    @Test func otherLinesStayUnchanged() throws {
         try tree.write(
             """
             # mine
@@ -88,12 +88,12 @@ import UserFiles
         let removed = changed.replacing("x-scheme-handler/foo=a.desktop;\n", with: "")
             .replacing("=b.desktop;a.desktop;", with: "=b.desktop;")
         #expect(try tree.read("config/mimeapps.list") == removed)
-        // Again it changes nothing.
+        // A second removal changes nothing.
         try file.removeDefault(for: type)
         #expect(try tree.read("config/mimeapps.list") == removed)
     }
 
-    @Test func aLineIsAddedAfterTheLastOfItsGroup() throws {
+    @Test func newLineFollowsTheLastOfItsGroup() throws {
         try tree.write("[Default Applications]\na/b=c.desktop\n\n\n[Z]", to: "config/mimeapps.list")
         try file.setDefault(a, for: type)
         #expect(
@@ -117,13 +117,13 @@ import UserFiles
         )
     }
 
-    /// How many lines of a text are this one.
+    /// Returns the number of lines that equal the given line.
     private func count(_ line: String, in text: String) -> Int {
         text.utf8.split(separator: UInt8(ascii: "\n")).count { $0.elementsEqual(line.utf8) }
     }
 
-    /// 200 random files and changes, each read back, and by GLib in the end.
-    @Test func whatIsWrittenIsRead() throws {
+    /// Makes 200 random changes to random files. Each result is read back, and in the end by GLib too.
+    @Test func roundTripKeepsTheDefaults() throws {
         var generator = SeededGenerator(seed: 0x3117)
         let lines = [
             "", "# c", "junk", "[Default Applications]", "[Added Associations]", "[Removed Associations]", "[X]",
@@ -155,7 +155,7 @@ import UserFiles
         }
     }
 
-    @Test func theDesktopSeesTheDefaultAndWeSeeTheDesktops() throws {
+    @Test func defaultsAreSharedWithTheDesktop() throws {
         try tree.writeEntry("home/applications/a.desktop")
         try tree.writeEntry("home/applications/b.desktop", claiming: type)
         var cache = MimeInfoCache(directory: "\(tree.path)/home/applications")
@@ -178,7 +178,7 @@ import UserFiles
         #expect(ours() == b, "what was chosen before is associated with the type still")
     }
 
-    @Test func linksAreFollowedAndModesKept() throws {
+    @Test func linksAreFollowedAndModesAreKept() throws {
         let target = try tree.write("", to: "dotfiles/list", mode: 0o600)
         #expect(chmod(target, 0o640) == 0)
         #expect(symlink(target, try tree.makeParents(of: "config/mimeapps.list")) == 0)
@@ -189,14 +189,14 @@ import UserFiles
         #expect(try names("dotfiles") == ["list"])
     }
 
-    @Test func aFileThatIsLikeThatIsNotTouched() throws {
+    @Test func unchangedFileIsNotWritten() throws {
         try file.setDefault(a, for: type)
         let before = try status(of: file.path, followingLinks: false).st_ino
         try file.setDefault(a, for: type)
         #expect(try status(of: file.path, followingLinks: false).st_ino == before)
     }
 
-    @Test func whatCannotBeWrittenIsLeftAlone() throws {
+    @Test func unwritableFileIsKept() throws {
         func reason(_ text: String) -> FileWriteError { FileWriteError(file.path, text) }
         #expect(throws: reason("cannot hold 'x', which is no MIME type")) { try file.setDefault(a, for: "x") }
         let place = try tree.makeParents(of: "config/mimeapps.list")
@@ -218,13 +218,13 @@ import UserFiles
         #expect(try names("config") == ["mimeapps.list"])
     }
 
-    @Test func aDirectoryThatIsAFileIsAnError() throws {
+    @Test func fileInPlaceOfADirectoryIsAnError() throws {
         try tree.write("", to: "config")
         let error = #expect(throws: FileWriteError.self) { try file.setDefault(a, for: type) }
         #expect(error?.reason.isEmpty == false)
     }
 
-    @Test func entriesAreValidAndHoldWhatTheyWereGiven() throws {
+    @Test func writtenEntriesAreValidAndKeepTheirValues() throws {
         var entry = try DesktopEntryFile(
             name: " Name\nwith\t\\;\u{1B}s",
             command: ["/opt/a b/openurl", "--"],
@@ -264,7 +264,7 @@ import UserFiles
         #expect(try names("home/applications").isEmpty)
     }
 
-    @Test func commandsThatCannotBeReadBackAreRefused() {
+    @Test func unrepresentableCommandsAreRefused() {
         #expect(throws: ExecCommand.ParseError.empty) { try DesktopEntryFile(name: "x", command: [], urls: nil) }
         #expect(throws: ExecCommand.ParseError.program("holds '='")) {
             try DesktopEntryFile(name: "x", command: ["/a=b"])
@@ -274,7 +274,7 @@ import UserFiles
         }
     }
 
-    @Test func serviceFiles() throws {
+    @Test func serviceFilesAreValid() throws {
         let service = try #require(
             DBusServiceFile(name: "com.acme.X", command: ["/opt/a b/x", "$y", "%", ""], systemdUnit: "x.service")
         )

@@ -1,13 +1,13 @@
-// A libFuzzer target, compiled together with the module's sources: `make fuzz`.
+// A libFuzzer target that is compiled together with the module's sources. `make fuzz` runs the target.
 
-/// Parses, prints, decodes, resolves, rebuilds and edits, and stops the process where a property does not hold.
+/// Parses, prints, decodes, resolves, rebuilds and edits a URL. The process stops at a property that does not hold.
 ///
-/// The input is split at its first newline, which no URL holds, into a base and a reference.
+/// The first newline splits the input into a base and a reference. A URL cannot contain a newline.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOne(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = UnsafeBufferPointer(start: start, count: count)
     let bytes = Array(input)
-    // The sanitizer knows where the fuzzer's own memory ends to the byte, that of an array it does not.
+    // AddressSanitizer knows the exact end of the fuzzer's own memory, but not the exact end of an array's elements.
     precondition((try? GenericURL(utf8: input.span))?.description == (try? GenericURL(utf8: bytes.span))?.description)
     let parts = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
     let urls = parts.compactMap { checkedParse(Array($0)) }
@@ -24,7 +24,7 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-/// What is accepted prints as it was; what is refused is refused at a byte that is there, or at the end.
+/// Checks that accepted input prints unchanged, and that a refusal names a byte of the input or its end.
 private func checkedParse(_ bytes: [UInt8]) -> GenericURL? {
     do throws(GenericURL.ParseError) {
         let url = try GenericURL(utf8: bytes.span)
@@ -41,7 +41,7 @@ private func checkedParse(_ bytes: [UInt8]) -> GenericURL? {
     }
 }
 
-/// All raw components; put together with their separators they are the URL.
+/// Returns all raw components, after a check that the components and their separators make up the URL.
 private func checkedComponents(_ url: GenericURL) -> [Substring?] {
     var text = ""
     if let scheme = url.scheme { text += scheme + ":" }
@@ -84,7 +84,7 @@ private func checkDecoding(_ url: GenericURL) {
     precondition(url.queryItems.reversed().map { $0.description[...] } == items.reversed())
 }
 
-/// What is built from decoded parts has these parts.
+/// Checks that a URL that is built from decoded parts has the same parts.
 private func checkRebuilding(_ url: GenericURL) {
     guard let parts = decodedParts(url) else { return }
     do throws(GenericURL.BuildError) {
@@ -95,7 +95,7 @@ private func checkRebuilding(_ url: GenericURL) {
     }
 }
 
-/// Each component has its new text, or none, and all others have their bytes.
+/// Checks that a replaced component has its new text, or is absent, and that all other components keep their bytes.
 private func checkReplacing(_ url: GenericURL, with piece: some Collection<UInt8>) {
     let text = String(decoding: piece, as: UTF8.self)
     let before = replaceable(url)
@@ -117,7 +117,7 @@ private func checkReplacing(_ url: GenericURL, with piece: some Collection<UInt8
     }
 }
 
-/// The query has one more item, and without it the URL is what it was.
+/// Checks that appending adds one item to the query, and that removing the item restores the URL.
 private func checkAppending(_ url: GenericURL, name: some Collection<UInt8>, value: (some Collection<UInt8>)?) {
     let name = String(decoding: name, as: UTF8.self)
     let value = value.map { String(decoding: $0, as: UTF8.self) }
@@ -150,7 +150,7 @@ private func decodedParts(_ url: GenericURL) -> GenericURL.Builder? {
     }
 }
 
-/// Parsing the printed result gives the same components.
+/// Checks that parsing the printed result of a resolution gives the same components.
 private func checkResolving(_ reference: GenericURL, against base: GenericURL) {
     for mode in GenericURL.ResolutionMode.allCases {
         let result = reference.resolved(against: base, mode: mode)

@@ -4,9 +4,9 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// Programs in other languages, as callers and as handlers, and callers that mean no good.
+/// Callers and handlers in other languages, and hostile callers.
 @Suite struct ClientTests {
-    private func run(_ router: Router, _ arguments: [String]) throws -> (status: Int32, output: String) {
+    private func run(_ router: RouterProcess, _ arguments: [String]) throws -> (status: Int32, output: String) {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = arguments
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func gdbusAndBusctlAndPythonCanOpenURLs() async throws {
-        let router = try await Router(["com.example.any": []])
+        let router = try await RouterProcess(["com.example.any": []])
         defer { router.stop() }
         let gdbus = try run(
             router,
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func introspectionDescribesEveryInterface() async throws {
-        let router = try await Router()
+        let router = try await RouterProcess()
         defer { router.stop() }
         let result = try run(
             router,
@@ -73,11 +73,11 @@ import Testing
         }
     }
 
-    @Test func aHandlerInPythonWithOneMethodIsLaunchedAndGetsItsURL() async throws {
+    @Test func pythonHandlerIsLaunchedAndGetsItsURL() async throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../examples/python/python-handler").standardizedFileURL
-        let router = try await Router { directory in
-            try Router.write(
+        let router = try await RouterProcess { directory in
+            try RouterProcess.write(
                 "com.example.python",
                 [],
                 in: directory,
@@ -96,8 +96,8 @@ import Testing
         #expect(raised.message.contains("it does not fit"))
     }
 
-    @Test func wrongArgumentsAreAnErrorAndNotAGuess() async throws {
-        let router = try await Router(["com.example.strict": []])
+    @Test func wrongArgumentsAreAnError() async throws {
+        let router = try await RouterProcess(["com.example.strict": []])
         defer { router.stop() }
         let call = [
             "busctl", "--user", "call", "org.openurl.Router1", "/org/openurl/Router1", "org.openurl.Router1", "OpenURL",
@@ -115,9 +115,9 @@ import Testing
         #expect(try router.log(of: "com.example.strict").filter { $0.hasPrefix("open") } == ["open strict:x"])
     }
 
-    /// What a socket of a hostile client can send, and no library would.
-    @Test func rawMessagesThatBreakTheRulesDoNotReachTheRouter() async throws {
-        let router = try await Router(["com.example.target": []])
+    /// A hostile client writes messages to its socket that no library would send.
+    @Test func invalidRawMessagesDoNotHarmTheRouter() async throws {
+        let router = try await RouterProcess(["com.example.target": []])
         defer { router.stop() }
         let script = try #require(
             Bundle.module.url(forResource: "hostile-client", withExtension: nil, subdirectory: "Handlers")
@@ -127,8 +127,8 @@ import Testing
         #expect(try await router.open("target:alive").handler == "com.example.target")
     }
 
-    @Test func aURLOfTenMegabytesIsRefusedAndTheRouterStaysSmall() async throws {
-        let router = try await Router(["com.example.huge": []])
+    @Test func urlOfTenMegabytesIsRefusedAndTheRouterStaysSmall() async throws {
+        let router = try await RouterProcess(["com.example.huge": []])
         defer { router.stop() }
         _ = try await router.open("huge:x")
         let before = try Usage(of: router.pid)

@@ -4,10 +4,10 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// What `openurl` prints and how it ends, with a real router and real handlers.
+/// The output and the exit status of `openurl`, with a real router and real handlers.
 @Suite(.timeLimit(.minutes(10))) struct CommandOutcomeTests {
-    @Test func aURLThatIsOpenedIsASuccessAndSaysNothing() async throws {
-        let router = try await Router(["com.example.good": []])
+    @Test func openedURLIsASilentSuccess() async throws {
+        let router = try await RouterProcess(["com.example.good": []])
         defer { router.stop() }
         for _ in 0..<2 {
             #expect(try await router.openurl("good:x") == CommandRun(status: 0, output: "", errors: ""))
@@ -15,18 +15,18 @@ import Testing
         #expect(try router.log(of: "com.example.good").filter { $0 == "open good:x" }.count == 2)
     }
 
-    @Test func eachOutcomeOfAHandlerHasItsExitStatusAndItsMessage() async throws {
-        let router = try await Router([
+    @Test func eachOutcomeHasAnExitStatusAndAMessage() async throws {
+        let router = try await RouterProcess([
             "com.example.no": ["decline=not today"], "com.example.will": ["will=no"], "com.example.did": ["did=no"],
             "com.example.exits": ["exit=3"], "com.example.fragile": ["crash=bad"],
         ]) { directory in
-            try Router.write(
+            try RouterProcess.write(
                 "com.example.missing",
                 [],
                 in: directory,
                 extra: ["CFBundleExecutable": "/nonexistent/handler"]
             )
-            try Router.write("com.example.nobody", [], in: directory, extra: ["OUAllowedSources": [String]()])
+            try RouterProcess.write("com.example.nobody", [], in: directory, extra: ["OUAllowedSources": [String]()])
         }
         defer { router.stop() }
         let manifest = "\(router.bus.directory.path)/XDG_DATA_HOME/openurl/handlers/com.example.missing.plist"
@@ -59,12 +59,12 @@ import Testing
         #expect(try await router.openurl("no:a b").errors.hasPrefix("openurl: at byte offset 4: "))
     }
 
-    @Test func aTimeLimitThatRunsOutSaysWhichAndWhere() async throws {
-        let router = try await Router(["com.example.hanging": ["hang=open"]]) { directory in
+    @Test func expiredTimeLimitIsNamedWithItsPhase() async throws {
+        let router = try await RouterProcess(["com.example.hanging": ["hang=open"]]) { directory in
             for (id, phase) in [
                 ("com.example.stuck", "willFinishLaunching"), ("com.example.late", "didFinishLaunching"),
             ] {
-                try Router.write(id, ["hang=\(phase)"], in: directory, extra: ["OULaunchTimeout": 0.3])
+                try RouterProcess.write(id, ["hang=\(phase)"], in: directory, extra: ["OULaunchTimeout": 0.3])
             }
         }
         defer { router.stop() }
@@ -81,7 +81,7 @@ import Testing
             ),
         ] {
             let run = try await router.openurl(arguments)
-            // Where the machine is too busy for the process to get that far, the launch itself is too slow.
+            // On a very busy machine the launch itself can exceed its time limit first.
             let slow = run.errors.contains("did not take its name on the bus within 0.3 seconds")
             #expect(run.status == 6)
             #expect(run.errors == "openurl: \(message)\n" || slow, "\(run.errors)")
@@ -91,27 +91,27 @@ import Testing
         #expect(run.errors == "openurl: open of com.example.hanging did not return within 2.0 seconds\n")
     }
 
-    @Test func withoutABusOrARouterTheCommandSaysSo() async throws {
+    @Test func missingBusOrRouterIsReported() async throws {
         let bus = try await PrivateBus()
         defer { bus.stop() }
-        let noRouter = try await CommandRun(Router.command, ["good:x"], bus.environment, in: bus.directory)
+        let noRouter = try await CommandRun(RouterProcess.command, ["good:x"], bus.environment, in: bus.directory)
         #expect(noRouter.status == 69)
         #expect(noRouter.errors.hasPrefix("openurl: the router is not running, and the bus cannot start it: start "))
         var environment = bus.environment
         environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nonexistent"
-        let noBus = try await CommandRun(Router.command, ["good:x"], environment, in: bus.directory)
+        let noBus = try await CommandRun(RouterProcess.command, ["good:x"], environment, in: bus.directory)
         #expect(noBus.status == 69)
         #expect(noBus.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
-        // What is wrong with the command line needs neither.
+        // An invalid command line needs neither a router nor a bus.
         for arguments in [["--nonsense", "good:x"], ["--timeout", "soon", "good:x"], ["open"]] {
-            let usage = try await CommandRun(Router.command, arguments, environment, in: bus.directory)
+            let usage = try await CommandRun(RouterProcess.command, arguments, environment, in: bus.directory)
             #expect(usage.status == 64)
             #expect(usage.errors.hasPrefix("openurl: "), "\(usage.errors)")
         }
     }
 
-    @Test func whatIsPrintedOnDemandCanBeRead() async throws {
-        let router = try await Router(["com.example.good": [], "com.example.no": ["decline=not today"]])
+    @Test func optionalOutputIsReadable() async throws {
+        let router = try await RouterProcess(["com.example.good": [], "com.example.no": ["decline=not today"]])
         defer { router.stop() }
         let verbose = try await router.openurl("--verbose", "good:x")
         #expect(verbose.status == 0)
@@ -151,8 +151,8 @@ import Testing
         #expect(objects[2]["exit"] as? Int == 3)
     }
 
-    @Test func ofSeveralURLsOneThatFailsDoesNotStopTheRest() async throws {
-        let router = try await Router(["com.example.good": [], "com.example.no": ["decline=not today"]])
+    @Test func failedURLDoesNotStopTheRest() async throws {
+        let router = try await RouterProcess(["com.example.good": [], "com.example.no": ["decline=not today"]])
         defer { router.stop() }
         let run = try await router.openurl("good:1", "unclaimed:x", "good:2", "no:x", "good:3")
         #expect(run.status == 3)
@@ -165,8 +165,8 @@ import Testing
         #expect(opened == ["open good:1", "open good:2", "open good:3"])
     }
 
-    @Test func twoAtOnceStartOneProcess() async throws {
-        let router = try await Router(["com.example.both": ["startDelay=200"]])
+    @Test func simultaneousCommandsStartOneProcess() async throws {
+        let router = try await RouterProcess(["com.example.both": ["startDelay=200"]])
         defer { router.stop() }
         async let first = router.openurl("both:1")
         async let second = router.openurl("both:2")
@@ -177,7 +177,7 @@ import Testing
     }
 }
 
-/// What a run of a command printed and how it ended.
+/// The output and the exit status of one run of a command.
 struct CommandRun: Sendable, Hashable {
     let status: Int32
     let output: String
@@ -185,14 +185,15 @@ struct CommandRun: Sendable, Hashable {
 }
 
 extension CommandRun {
-    /// Runs a program without blocking a thread that others need.
+    /// Runs a program without blocking a thread of the concurrency pool.
     init(
         _ executable: URL,
         _ arguments: [String],
         _ environment: [String: String],
         in directory: URL
     ) async throws {
-        // Files and not pipes: nobody has to read while the program runs, and what it starts cannot hold them open.
+        // The output goes to files instead of pipes. A file needs no reader while the program runs, and processes that
+        // the program starts cannot hold the run open.
         let files = [directory.appending(path: UUID().uuidString), directory.appending(path: UUID().uuidString)]
         for file in files { try Data().write(to: file) }
         let process = Process()
@@ -212,7 +213,7 @@ extension CommandRun {
                 ended.resume(throwing: error)
             }
         }
-        // Foundation's process keeps them otherwise.
+        // Foundation's `Process` would keep the handles open.
         for handle in handles { try handle.close() }
         self.init(
             status: status,
@@ -222,7 +223,7 @@ extension CommandRun {
     }
 }
 
-extension Router {
+extension RouterProcess {
     static let command = products.appending(path: "openurl")
 
     /// Runs `openurl` on the router's bus.
@@ -235,7 +236,7 @@ extension Router {
         try await CommandRun(Self.command, arguments, bus.environment, in: bus.directory)
     }
 
-    /// Runs a program that is looked up on `PATH`.
+    /// Runs a program from the `PATH`.
     func run(_ arguments: String...) async throws -> CommandRun {
         try await CommandRun(URL(filePath: "/usr/bin/env"), arguments, bus.environment, in: bus.directory)
     }

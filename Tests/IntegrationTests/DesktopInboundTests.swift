@@ -4,19 +4,19 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// Programs that know nothing of this system reach its handlers: through desktop entries, through the bus.
+/// Programs that know only desktop entries or the bus open URLs with the router's handlers.
 @Suite(.timeLimit(.minutes(10))) struct DesktopInboundTests {
     private let url = "todo://www.acme.com?Quarterly%20Report#200806231300"
     private let id = "com.example.todo"
 
-    /// A router that has published its handler.
-    private func routerWithHandler(_ arguments: [String] = []) async throws -> Router {
-        let router = try await Router([id: arguments])
+    /// Returns a router that has published its handler.
+    private func routerWithHandler(_ arguments: [String] = []) async throws -> RouterProcess {
+        let router = try await RouterProcess([id: arguments])
         try await router.waitUntilPublished(id)
         return router
     }
 
-    @Test func aPublishedHandlerIsWhatTheDesktopsToolsName() async throws {
+    @Test func desktopToolsNameAPublishedHandler() async throws {
         let router = try await routerWithHandler()
         defer { router.stop() }
         #expect(
@@ -46,15 +46,15 @@ import Testing
         let (owners, continuation) = AsyncStream<BusName?>.makeStream()
         let watch = try await router.connection.watchName(name) { _, new in continuation.yield(new) }
         #expect(try await router.tool("gio", "open", url).status == 0)
-        // It has ended long before the handler has started.
+        // The program has ended long before the handler has started.
         for await owner in owners where owner != nil { break }
         try await router.connection.unwatchName(watch)
-        // What comes later is handled later.
+        // The handler gets a later URL after the earlier URL.
         _ = try await router.open("todo:later")
         #expect(try router.log(of: id).filter { $0.hasPrefix("open ") } == ["open \(url)", "open todo:later"])
     }
 
-    @Test func xdgOpenTellsThatTheHandlerDeclined() async throws {
+    @Test func xdgOpenReportsADecline() async throws {
         let router = try await routerWithHandler(["decline=not today"])
         defer { router.stop() }
         let run = try await router.tool("xdg-open", url)
@@ -62,7 +62,7 @@ import Testing
         #expect(run.errors.contains("not today"), "\(run.errors)")
     }
 
-    @Test func whoeverCallsTheHandlersNameHasTheRouterStartIt() async throws {
+    @Test func callOfTheHandlersNameMakesTheRouterStartTheHandler() async throws {
         let router = try await routerWithHandler()
         defer { router.stop() }
         let cold = try await router.tool("gapplication", "launch", id, url)
@@ -75,7 +75,7 @@ import Testing
         #expect(status.first { $0.id == id }?.state == "active")
     }
 
-    @Test func theRouterIsAnApplicationOfTheDesktops() async throws {
+    @Test func routerIsAnApplicationOfTheDesktop() async throws {
         let router = try await routerWithHandler()
         defer { router.stop() }
         let launch = try await router.tool("gapplication", "launch", "org.openurl.Router1", url)
@@ -90,14 +90,14 @@ import Testing
         let failed = try await router.tool(call + ["['nobody:1', 'todo:4']", "{}"])
         #expect(failed.status != 0)
         #expect(failed.errors.contains("org.openurl.Error.NoHandler"), "\(failed.errors)")
-        // What comes after a URL that fails is opened all the same.
+        // The router opens the URLs after a failed URL too.
         #expect(try router.log(of: id).contains("open todo:4"))
     }
 
-    @Test func unregisteringRemovesWhatRegisteringWrote() async throws {
-        let router = try await Router { directory in
+    @Test func unregistrationRemovesTheFilesOfTheRegistration() async throws {
+        let router = try await RouterProcess { directory in
             let staging = directory.appending(path: "staging")
-            try Router.write(id, [], in: staging)
+            try RouterProcess.write(id, [], in: staging)
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")
             try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
             let cache = applications.appending(path: "mimeinfo.cache")
@@ -106,7 +106,7 @@ import Testing
         }
         defer { router.stop() }
         let data = router.bus.directory.appending(path: "XDG_DATA_HOME")
-        // The system's example has been published when a reload has its answer.
+        // The router answers a reload only after it has published the system's example.
         _ = try await router.connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
         let before = try router.files(below: data)
         let manifest = router.bus.directory.appending(path: "staging/XDG_DATA_HOME/openurl/handlers/\(id).plist").path
@@ -114,7 +114,7 @@ import Testing
         #expect(registered.status == 0, "\(registered.errors)")
         #expect(FileManager.default.fileExists(atPath: router.desktopEntry(id).path))
         #expect(try await router.tool("xdg-open", url).status == 0)
-        // One registration after the other, before the router has seen what it wrote itself.
+        // The second registration follows before the router has seen its own files of the first registration.
         _ = try await router.connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
         #expect(try await router.openurl("unregister", id).status == 0)
         #expect(try await router.openurl("register", manifest).status == 0)
@@ -124,9 +124,9 @@ import Testing
         #expect(after == before, "\(before) became \(after)")
     }
 
-    @Test func anotherProgramsEntryAndServiceStay() async throws {
+    @Test func entryAndServiceOfAnotherProgramStay() async throws {
         let entry = "[Desktop Entry]\nType=Application\nName=Mine\nExec=true\n"
-        let router = try await Router([id: []]) { directory in
+        let router = try await RouterProcess([id: []]) { directory in
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")
             try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
             let file = applications.appending(path: "\(id).desktop")
@@ -138,10 +138,11 @@ import Testing
         #expect(registered.status == 0, "\(registered.errors)")
         #expect(registered.errors.contains("\(id).desktop: is another program's entry"), "\(registered.errors)")
         #expect(try String(contentsOf: router.desktopEntry(id), encoding: .utf8) == entry)
-        // It is tried again with each change, and is nothing to who registers something else.
+        // The router retries the failed publication with each change. The failure does not affect the registration of
+        // another handler.
         let other = "com.example.other"
         let staging = router.bus.directory.appending(path: "staging")
-        try Router.write(other, [], in: staging)
+        try RouterProcess.write(other, [], in: staging)
         let file = staging.appending(path: "XDG_DATA_HOME/openurl/handlers/\(other).plist").path
         let second = try await router.openurl("register", file)
         #expect(second.status == 0)
@@ -152,8 +153,8 @@ import Testing
     }
 }
 
-extension Router {
-    /// Runs a program on the router's bus, with a display for those that ask for one.
+extension RouterProcess {
+    /// Runs a program on the router's bus. `DISPLAY` is set for programs that need a display.
     func tool(_ arguments: String...) async throws -> CommandRun {
         try await tool(arguments)
     }
@@ -168,14 +169,14 @@ extension Router {
         bus.directory.appending(path: "XDG_DATA_HOME/applications/\(id).desktop")
     }
 
-    /// Returns when the desktop has been told of a handler that was there when the router started: a reload that comes after
-    /// is answered after.
+    /// Returns after the router has published a handler that existed when the router started. The router answers a
+    /// reload only after the publication.
     func waitUntilPublished(_ id: String) async throws {
         _ = try await connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
         try #require(FileManager.default.fileExists(atPath: desktopEntry(id).path))
     }
 
-    /// Every file below a directory with its contents, but for the registry's own.
+    /// Returns the contents of all files below a directory, except the registry's own files.
     func files(below directory: URL) throws -> [String: String] {
         var files: [String: String] = [:]
         let enumerator = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: [.isRegularFileKey])

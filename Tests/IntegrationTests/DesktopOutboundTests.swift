@@ -4,9 +4,9 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// The desktop's applications as handlers: over the bus, or as commands.
+/// The desktop's applications as handlers, over the bus or as commands.
 @Suite(.timeLimit(.minutes(10))) struct DesktopOutboundTests {
-    /// Writes an application that is a shell script, and whose scheme is its name.
+    /// Writes an application that runs a shell script. The name of the application is also its scheme.
     private func script(_ name: String, _ body: String, in directory: URL, _ keys: String = "") throws {
         let file = directory.appending(path: "\(name).sh")
         try "#!/bin/sh\n\(body)\n".write(to: file, atomically: true, encoding: .utf8)
@@ -37,8 +37,8 @@ import Testing
         try text.write(to: services.appending(path: "\(name).service"), atomically: true, encoding: .utf8)
     }
 
-    /// Writes an application of GLib's that records what it is told, with the platform data after each URL; it opens URLs
-    /// if its flags say so.
+    /// Writes a GLib application that records its calls, with the platform data after each URL. The application opens
+    /// URLs if its flags say so.
     private func glibApplication(_ id: String, flags: String, in directory: URL) throws {
         let program = directory.appending(path: "\(id).py")
         let text = """
@@ -65,8 +65,8 @@ import Testing
         try service(id, command: "\(program.path) --gapplication-service", in: directory)
     }
 
-    @Test func anApplicationOfGLibIsStartedAndGivenURLsOverTheBus() async throws {
-        let router = try await Router { try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: $0) }
+    @Test func glibApplicationIsStartedAndGetsURLsOverTheBus() async throws {
+        let router = try await RouterProcess { try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: $0) }
         defer { router.stop() }
         let cold = try await router.open("gapp:1")
         #expect(cold.handler == "org.example.Gapp.desktop")
@@ -75,9 +75,10 @@ import Testing
         #expect(try router.log(of: "org.example.Gapp") == ["gapp:1", "gapp:2"])
     }
 
-    /// By the options, by the environment of the command, and by the desktop's own call of the router.
-    @Test func theTokensOfTheDesktopReachApplicationsOfBothKindsByEveryWay() async throws {
-        let router = try await Router { directory in
+    /// The tokens come from the options, from the environment of the command, or from the desktop's own call of the
+    /// router.
+    @Test func desktopTokensReachBothKindsOfApplications() async throws {
+        let router = try await RouterProcess { directory in
             try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: directory)
             let tokens = "${XDG_ACTIVATION_TOKEN-none} ${DESKTOP_STARTUP_ID-none}"
             try script("exec", "echo \"$1 \(tokens)\" >> \(directory.path)/exec.log", in: directory)
@@ -90,7 +91,7 @@ import Testing
         let platformData: [String: Value] = ["activation-token": "token-3", "desktop-startup-id": "startup-3"]
         for scheme in ["gapp", "exec"] {
             _ = try await router.open("\(scheme):1", options)
-            let command = Router.products.appending(path: "openurl").path
+            let command = RouterProcess.products.appending(path: "openurl").path
             let run = try await router.tool(["env"] + environment + [command, "\(scheme):2"])
             #expect(run.status == 0, "\(run.errors)")
             _ = try await router.connection.call(
@@ -99,7 +100,7 @@ import Testing
                 Arguments(["\(scheme):3"], platformData),
                 timeout: .seconds(60)
             )
-            // What one URL brings is not left for the next.
+            // The next URL does not inherit the tokens of an earlier URL.
             _ = try await router.open("\(scheme):4")
         }
         let told = (1...3).map { "gapp:\($0) activation-token=token-\($0) desktop-startup-id=startup-\($0)" }
@@ -108,8 +109,8 @@ import Testing
         #expect(try router.log(of: "exec") == found + ["exec:4 none none"])
     }
 
-    @Test func whatWritesGoesOnWhenTheRouterHasEnded() async throws {
-        let router = try await Router { directory in
+    @Test func commandKeepsRunningAfterTheRouterEnds() async throws {
+        let router = try await RouterProcess { directory in
             for name in ["go", "done"] { try #require(mkfifo(directory.appending(path: name).path, 0o600) == 0) }
             let body = """
                 echo before
@@ -125,20 +126,20 @@ import Testing
         let done = try FileHandle(forReadingFrom: router.bus.directory.appending(path: "done"))
         #expect(await router.terminate() == 0)
         try FileHandle(forWritingTo: router.bus.directory.appending(path: "go")).write(contentsOf: Data("go on\n".utf8))
-        // Had it been ended, there would be nothing.
+        // A terminated command would have written nothing.
         #expect(try done.readToEnd() == Data("go on\n".utf8))
     }
 
-    @Test func anApplicationThatOpensNothingDeclines() async throws {
-        let router = try await Router { try glibApplication("org.example.Plain", flags: "FLAGS_NONE", in: $0) }
+    @Test func applicationWithoutOpenDeclines() async throws {
+        let router = try await RouterProcess { try glibApplication("org.example.Plain", flags: "FLAGS_NONE", in: $0) }
         defer { router.stop() }
         let error = try await router.failure("plain:1")
         #expect(error.code == .declined)
         #expect(error.message.contains("org.example.Plain"), "\(error.message)")
     }
 
-    @Test func aServiceThatIsMissingOrFailsIsToldApart() async throws {
-        let router = try await Router { directory in
+    @Test func missingAndFailingServicesHaveDifferentErrors() async throws {
+        let router = try await RouterProcess { directory in
             for name in ["Missing", "Failing"] {
                 try entry("org.example.\(name)", command: "true", in: directory, "DBusActivatable=true")
             }
@@ -153,8 +154,8 @@ import Testing
         #expect(failing.message.contains("cannot be started"), "\(failing.message)")
     }
 
-    @Test func aServiceThatNeverTakesItsNameIsGivenUpByTheLaunchWatchdog() async throws {
-        let router = try await Router { directory in
+    @Test func launchWatchdogGivesUpAServiceWithoutItsName() async throws {
+        let router = try await RouterProcess { directory in
             try entry("org.example.Never", command: "true", in: directory, "DBusActivatable=true")
             try service("org.example.Never", command: "/bin/sleep 3", in: directory)
         }
@@ -166,13 +167,13 @@ import Testing
         #expect(error.message.contains("did not take its name"), "\(error.message)")
     }
 
-    @Test func aCommandSaysHowItWentByItsEnd() async throws {
-        let router = try await Router { directory in
+    @Test func exitOfACommandDecidesTheOutcome() async throws {
+        let router = try await RouterProcess { directory in
             try script("good", "echo \"$1\" \"$XDG_ACTIVATION_TOKEN\" > \(directory.path)/good.log", in: directory)
             try script("seven", "exit 7", in: directory)
             try script("crash", "kill -SEGV $$", in: directory)
             try script("gone", "exit 127", in: directory)
-            // It has the URL and goes on, as a browser does.
+            // The command gets the URL and keeps running, as a browser does.
             try script("busy", "exec sleep 3", in: directory)
         }
         defer { router.stop() }
@@ -187,9 +188,9 @@ import Testing
         #expect(try await router.open("busy:1").path == .launched)
     }
 
-    @Test func aFixedSchemeGoesToTheDesktopsDefaultAndNeverBackToTheRouter() async throws {
+    @Test func fixedSchemeGoesToTheDesktopsDefaultAndNeverBackToTheRouter() async throws {
         let id = "com.example.loop"
-        let router = try await Router([id: []]) { directory in
+        let router = try await RouterProcess([id: []]) { directory in
             try script("browser", "echo \"$1\" >> \(directory.path)/browser.log", in: directory)
         }
         defer { router.stop() }
@@ -209,14 +210,14 @@ import Testing
         #expect(error.message.contains("leads back to openurl"), "\(error.message)")
     }
 
-    /// The router's entry as it is installed, and one that has nothing but the bus.
-    @Test(arguments: [true, false]) func theRoutersOwnEntryLeadsNowhere(isInstalled: Bool) async throws {
+    /// Tests the router's installed entry, and an entry that only the bus can start.
+    @Test(arguments: [true, false]) func routersOwnEntryIsNotAHandler(isInstalled: Bool) async throws {
         let id = "org.openurl.Router1"
-        let router = try await Router { directory in
+        let router = try await RouterProcess { directory in
             try script("other", "exit 0", in: directory)
             let file = directory.appending(path: "XDG_DATA_HOME/applications/\(id).desktop")
             var text = try String(contentsOf: Self.routersEntry, encoding: .utf8)
-                .replacing("@BINDIR@", with: Router.products.path)
+                .replacing("@BINDIR@", with: RouterProcess.products.path)
             if !isInstalled {
                 text = text.split(separator: "\n").filter { !$0.hasPrefix("Exec=") }.joined(separator: "\n")
                 text += "\nMimeType=x-scheme-handler/https;x-scheme-handler/own;\n"
@@ -237,7 +238,7 @@ import Testing
         #expect(fixed.code == .noHandler)
         #expect(fixed.message.contains("leads back to openurl"), "\(fixed.message)")
         #expect(try await router.failure("own:1").code == .noHandler)
-        // What others claim is theirs, and the desktop reaches it through the router.
+        // Schemes of other applications stay with them, and the desktop reaches those applications through the router.
         #expect(try await router.open("other:1").handler == "other.desktop")
         #expect(try await router.tool("gio", "open", "other:2").status == 0)
     }
@@ -245,22 +246,23 @@ import Testing
     private static let routersEntry = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Packaging/org.openurl.Router1.desktop.in").standardizedFileURL
 
-    /// A command that waits for what it opens, and one that does not.
-    @Test(arguments: ["", "&"]) func aCommandThatOpensItsOwnURLIsALoop(_ background: String) async throws {
-        let router = try await Router { directory in
-            let openurl = Router.products.appending(path: "openurl").path
+    /// Tests a command that waits for the URL that it opens, and a command that does not wait.
+    @Test(arguments: ["", "&"]) func commandThatOpensItsOwnURLIsALoop(_ background: String) async throws {
+        let router = try await RouterProcess { directory in
+            let openurl = RouterProcess.products.appending(path: "openurl").path
             let body = "exec 3>\(directory.path)/pipe; echo opened >&3; \(openurl) \"$1\" 2>&3 \(background)"
             try script("loop", body, in: directory)
         }
         defer { router.stop() }
         let pipe = router.bus.directory.appending(path: "pipe").path
         #expect(try await router.run("mkfifo", pipe).status == 0)
-        // It ends with the last of the commands, as each is there before the one that opened it has ended.
+        // `cat` ends with the last command. Each command opens the pipe before the previous command ends.
         async let output = router.run("cat", pipe).output
         do throws(CallError) {
             _ = try await router.open("loop:1")
         } catch {
-            // The last command's no comes back through all that wait for it, if it comes soon enough to be one.
+            // The refusal of the last command passes through all waiting commands, if each command ends early enough
+            // for its exit status to count.
             guard case .remote(let remote) = error else { throw error }
             #expect(OpenURLError(remote)?.code == .declined)
         }
@@ -269,9 +271,9 @@ import Testing
         #expect(lines.contains { $0.contains("9 handlers in a row have opened each other") }, "\(lines)")
     }
 
-    @Test func theUsersChoiceDecidesAndCanBeTakenBack() async throws {
+    @Test func userChoiceDecidesAndCanBeReset() async throws {
         let id = "com.example.both"
-        let router = try await Router([id: []]) { directory in
+        let router = try await RouterProcess([id: []]) { directory in
             try script("both", "echo \"$1\" >> \(directory.path)/both.log", in: directory)
         }
         defer { router.stop() }

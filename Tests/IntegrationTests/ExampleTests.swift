@@ -4,21 +4,21 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// The examples and the code of README.md, on a real router.
+/// The examples and the code of README.md, with a real router.
 @Suite struct ExampleTests {
     private static let guideURL = "todolist://www.acme.com?Quarterly%20Report#200806231300"
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../..").standardizedFileURL
 
-    /// A router whose to-do list is in UTC.
-    private func router(prepare: (URL) throws -> Void = { _ in }) async throws -> Router {
-        try await Router { directory in
-            try Router.write(
+    /// Starts a router whose to-do list uses UTC.
+    private func router(prepare: (URL) throws -> Void = { _ in }) async throws -> RouterProcess {
+        try await RouterProcess { directory in
+            try RouterProcess.write(
                 "com.acme.todolist",
                 [],
                 in: directory,
                 extra: [
-                    "CFBundleExecutable": Router.products.appending(path: "todolist").path,
+                    "CFBundleExecutable": RouterProcess.products.appending(path: "todolist").path,
                     "OUArguments": [String](),
                     "OUEnvironment": ["TZ": "UTC0"],
                     "CFBundleURLTypes": [["CFBundleURLSchemes": ["todolist", "other"]]],
@@ -34,13 +34,13 @@ import Testing
         _ environment: [String: String]
     ) throws -> (status: Int32, output: String, errors: String) {
         let process = Process()
-        process.executableURL = URL(filePath: program, relativeTo: Router.products)
+        process.executableURL = URL(filePath: program, relativeTo: RouterProcess.products)
         process.arguments = arguments
         process.environment = environment.merging(["TZ": "UTC0"]) { $1 }
         let (output, errors) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (output, errors)
         try process.run()
-        // Both are less than what a pipe holds.
+        // Both outputs fit into the buffer of a pipe.
         process.waitUntilExit()
         let texts = try [output, errors].map {
             String(decoding: try $0.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
@@ -48,16 +48,34 @@ import Testing
         return (process.terminationStatus, texts[0], texts[1])
     }
 
-    /// What `todolist list` prints.
-    private func list(_ router: Router) throws -> String {
+    /// Returns the output of `todolist list`.
+    private func list(_ router: RouterProcess) throws -> String {
         let list = try run("todolist", ["list"], router.bus.environment)
         #expect(list.status == 0 && list.errors == "")
         return list.output
     }
 
+    // MARK: Hello
+
+    @Test func helloAnswersWithAGreeting() async throws {
+        let router = try await RouterProcess { directory in
+            let name = "com.example.hello.plist"
+            let manifest = try String(contentsOf: Self.root.appending(path: "examples/hello/\(name)"), encoding: .utf8)
+            let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+            try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+            try manifest.replacing("/usr/local/bin", with: RouterProcess.products.path)
+                .write(to: handlers.appending(path: name), atomically: true, encoding: .utf8)
+        }
+        defer { router.stop() }
+        #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!", "count": .uint32(1)])
+        #expect(try await router.open("hello:?name=Z%C3%BCrich").reply["greeting"] == "Hello, Zürich!")
+        let refusal = OpenURLError(.declined, "there is no name; write hello:?name=World")
+        #expect(try await router.failure("hello:") == refusal)
+    }
+
     // MARK: The to-do list
 
-    @Test func theGuidesURLBecomesAToDo() async throws {
+    @Test func guideURLBecomesAToDo() async throws {
         let router = try await router()
         defer { router.stop() }
         let result = try await router.open(Self.guideURL)
@@ -67,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: ["todolist:?milk#today", "todolist:?milk"])
-    func aToDoForTodayIsDueNow(url: String) async throws {
+    func toDoForTodayIsDueNow(url: String) async throws {
         let router = try await router()
         defer { router.stop() }
         let before = Int(Date.now.timeIntervalSince1970)
@@ -83,7 +101,7 @@ import Testing
         #expect(reply == ["task": "Café & \"x\"+1", "due": "2008-06-23T13:00:00+00:00"])
     }
 
-    @Test func aURLThatIsNoToDoIsDeclinedWithTheReason() async throws {
+    @Test func urlWithoutAToDoIsDeclinedWithTheReason() async throws {
         let router = try await router()
         defer { router.stop() }
         for (url, reason) in [
@@ -105,7 +123,7 @@ import Testing
         #expect(try list(router) == "")
     }
 
-    @Test func theListOutlivesItsProcess() async throws {
+    @Test func listOutlivesItsProcess() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("todolist:?second#202601010900")
@@ -119,7 +137,7 @@ import Testing
         #expect(try list(router) == "2025-01-01 09:00  first\n2026-01-01 09:00  second\n")
     }
 
-    @Test func aDamagedListIsSetAsideWithAWarning() async throws {
+    @Test func damagedListIsSetAsideWithAWarning() async throws {
         let router = try await router { directory in
             let data = directory.appending(path: "XDG_DATA_HOME/todolist")
             try FileManager.default.createDirectory(at: data, withIntermediateDirectories: true)
@@ -135,14 +153,14 @@ import Testing
     }
 
     @Test(arguments: [["lists"], ["list", "--jsn"], ["list", "--json", "x"], [""]])
-    func otherArgumentsAreAUsageError(arguments: [String]) throws {
+    func unknownArgumentsAreAUsageError(arguments: [String]) throws {
         let usage = try run("todolist", arguments, ["HOME": "/nonexistent"])
         #expect(usage.status == 64 && usage.output == "" && usage.errors.hasPrefix("usage: todolist "))
     }
 
     // MARK: The requester
 
-    @Test func theRequesterTellsWhatBecameOfItsURL() async throws {
+    @Test func requesterPrintsTheOutcomeOfItsURL() async throws {
         let router = try await router()
         defer { router.stop() }
         let requester = { (arguments: [String]) in try run("requester", arguments, router.bus.environment) }
@@ -155,12 +173,12 @@ import Testing
         #expect(try requester([]) == (0, taken, ""))
         #expect(try requester(["todolist:?x"]).output.hasPrefix("com.acme.todolist took it (active)\n"))
         #expect(try requester(["todolist:?"]) == (1, "", "requester: the task is blank\n"))
-        #expect(try requester(["nobody:x"]).status == 3)
+        #expect(try requester(["nobody:x"]).status == 1)
         #expect(try requester(["a b"]).status == 65)
         #expect(try requester(["a:b", "c:d"]) == (64, "", "usage: requester [URL]\n"))
     }
 
-    @Test func withoutARouterTheRequesterSaysSo() async throws {
+    @Test func requesterReportsAMissingRouter() async throws {
         let noBus = try run("requester", [], ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
         #expect(noBus.status == 69 && noBus.errors.hasPrefix("requester: there is no session bus: "))
         let bus = try await PrivateBus()
@@ -171,15 +189,16 @@ import Testing
 
     // MARK: The demonstration
 
-    @Test func theDemonstrationShowsTheToDoAndLeavesNothing() throws {
+    @Test func demonstrationShowsTheToDoAndRemovesItsFiles() throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "openurl demo \(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         let environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": directory.path]) { $1 }
-        // The threads of tests block most signals, which a shell hands on: its bus would not end when it is told to.
+        // The threads of tests block most signals, and a shell passes its signal mask on. The shell's bus would
+        // therefore ignore the signal to end.
         let demo = try run(
             "/usr/bin/env",
-            ["--default-signal", Self.root.appending(path: "examples/demo.sh").path, Router.products.path],
+            ["--default-signal", Self.root.appending(path: "examples/demo.sh").path, RouterProcess.products.path],
             environment
         )
         #expect(demo.status == 0 && demo.errors == "")
@@ -197,19 +216,18 @@ import Testing
 
     // MARK: README.md
 
-    /// The blocks of code in a language.
+    /// Returns the code blocks of README.md in a language.
     private func readme(_ language: String) throws -> [String] {
         let text = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
         return text.components(separatedBy: "```\(language)\n").dropFirst().map { $0.components(separatedBy: "```")[0] }
     }
 
-    @Test(arguments: ["TodoList/TodoDelegate.swift", "todolist/main.swift"])
-    func theSwiftHandlerOfTheReadmeIsTheToDoList(file: String) throws {
-        let source = try String(
-            contentsOf: Self.root.appending(path: "examples/todolist/\(file)"),
-            encoding: .utf8
-        )
+    @Test func theHandlerAndTheManifestOfTheReadmeAreHello() throws {
+        let hello = Self.root.appending(path: "examples/hello")
+        let source = try String(contentsOf: hello.appending(path: "main.swift"), encoding: .utf8)
         #expect(try readme("swift").contains(source))
+        let manifest = try String(contentsOf: hello.appending(path: "com.example.hello.plist"), encoding: .utf8)
+        #expect(manifest.hasSuffix(try #require(try readme("xml").first)))
     }
 
     @Test func theHandlerInPythonAndTheSendersOfTheReadmeWork() async throws {
@@ -218,16 +236,16 @@ import Testing
         let python = try readme("python")
         let handler = try #require(python.first { $0.contains("class ") })
         let sender = try #require(python.first { !$0.contains("class ") })
-        let program = router.bus.directory.appending(path: "notes")
+        let program = router.bus.directory.appending(path: "hello.py")
         try Data(handler.utf8).write(to: program)
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
-        let manifest = router.bus.directory.appending(path: "com.example.notes.plist")
+        let manifest = router.bus.directory.appending(path: "com.example.hello.plist")
         let xml = try #require(try readme("xml").first)
-        try Data(xml.replacing("/usr/local/bin/notes", with: program.path).utf8).write(to: manifest)
+        try Data(xml.replacing("/usr/local/bin/hello", with: program.path).utf8).write(to: manifest)
         let environment = router.bus.environment
 
         #expect(try run("openurl", ["register", manifest.path], environment).status == 0)
-        #expect(try await router.open("notes:hello").reply == ["length": .int32(11)])
+        #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!"])
         let sent = try run("/usr/bin/python3", ["-c", sender], environment)
         #expect(sent.status == 0 && sent.output.hasPrefix("com.acme.todolist launched "), "\(sent)")
         let shell = try #require(try readme("sh").first { $0.contains("gdbus") })

@@ -5,25 +5,25 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// What becomes of handlers between their URLs, with real processes.
+/// The lifecycle of handlers between their URLs, with real processes.
 @Suite(.timeLimit(.minutes(10))) struct LifecycleTests {
     private static let first = "com.example.first"
     private static let second = "com.example.second"
 
-    /// A router with handlers that are suspended as soon as they are in the background.
+    /// Starts a router that suspends handlers as soon as they are in the background.
     private func router(
         _ handlers: [String: [String]] = [first: [], second: []],
         _ extra: [String: Any] = [:]
-    ) async throws -> Router {
-        try await Router { directory in
+    ) async throws -> RouterProcess {
+        try await RouterProcess { directory in
             for (id, arguments) in handlers {
                 let keys = ["OUSuspendDelay": 0.05].merging(extra) { $1 }
-                try Router.write(id, arguments, in: directory, extra: keys)
+                try RouterProcess.write(id, arguments, in: directory, extra: keys)
             }
         }
     }
 
-    /// Whether the kernel has stopped a process.
+    /// Returns whether the kernel has stopped a process.
     private func isStopped(_ pid: UInt32) throws -> Bool {
         let stat = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
         return try #require(stat.split(separator: ")").last).split(separator: " ").first == "T"
@@ -33,7 +33,7 @@ import Testing
 
     // MARK: Sequences
 
-    @Test func theSequencesAreTheGuides() async throws {
+    @Test func sequencesFollowTheGuide() async throws {
         let router = try await router()
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
@@ -50,7 +50,7 @@ import Testing
         #expect(try await states.next(of: Self.first) == "inactive")
         #expect(try await states.next(of: Self.first) == "active")
 
-        // The second takes the foreground, and the first is suspended after a while.
+        // The second handler takes the foreground, and the router suspends the first after the delay.
         #expect(try await router.open("second:x").path == .launched)
         #expect(try await states.next(of: Self.first) == "inactive")
         #expect(try await states.next(of: Self.first) == "background")
@@ -72,7 +72,7 @@ import Testing
         )
     }
 
-    @Test func aURLInTheBackgroundLeavesTheForegroundAsItIs() async throws {
+    @Test func backgroundURLKeepsTheForeground() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -95,7 +95,7 @@ import Testing
 
     // MARK: Waking
 
-    @Test func aSuspendedHandlerIsWokenByActivatingIt() async throws {
+    @Test func activationWakesASuspendedHandler() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -108,20 +108,20 @@ import Testing
         #expect(try await router.status(of: Self.first).state == "active")
     }
 
-    @Test func aStrangersCallOfTheNameWakesIt() async throws {
+    @Test func callOfTheNameWakesASuspendedHandler() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
         try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         let pid = try #require(try await router.status(of: Self.first).pid)
-        // Nobody owns the name: the bus has it activated, which goes by way of the router.
+        // The name has no owner, so the bus activates the name through the router.
         let object = RemoteObject(BusName(Self.first)!, ObjectPath(for: BusName(Self.first)!))
         #expect(try await router.connection.get(HandlerInterface.state, on: object) == "background")
         #expect(try await router.status(of: Self.first).pid == pid)
         #expect(try router.log(of: Self.first).filter { $0.hasPrefix("start") }.count == 1)
     }
 
-    @Test func whatHasChangedMeanwhileComesBeforeTheURL() async throws {
+    @Test func missedNotificationsArriveBeforeTheURL() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -139,9 +139,9 @@ import Testing
         )
     }
 
-    // MARK: What keeps it from being suspended
+    // MARK: Reasons against a suspension
 
-    @Test func aBackgroundTaskKeepsItRunningUntilItEnds() async throws {
+    @Test func backgroundTaskPreventsTheSuspensionUntilItsEnd() async throws {
         let router = try await router([Self.first: ["task=upload"], Self.second: []])
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -155,7 +155,7 @@ import Testing
         #expect("\(error!)".contains("upload"), "\(error!)")
     }
 
-    @Test func aTaskThatHasEndedKeepsNothing() async throws {
+    @Test func endedTaskDoesNotPreventTheSuspension() async throws {
         let router = try await router([Self.first: ["task=upload", "endTask"], Self.second: []])
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
@@ -165,7 +165,7 @@ import Testing
         #expect(try router.log(of: Self.first).last == "task began")
     }
 
-    @Test func backgroundModesKeepItRunning() async throws {
+    @Test func backgroundModesPreventTheSuspension() async throws {
         let router = try await router([Self.first: []], ["UIBackgroundModes": ["audio"]])
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -178,7 +178,7 @@ import Testing
 
     // MARK: Ends
 
-    @Test func itExitsInsteadOfGoingToTheBackgroundIfItsManifestSaysSo() async throws {
+    @Test func manifestMakesTheHandlerExitInsteadOfGoingToTheBackground() async throws {
         let router = try await router([Self.first: [], Self.second: []], ["UIApplicationExitsOnSuspend": true])
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
@@ -189,7 +189,7 @@ import Testing
         #expect(try await router.open("first:y").path == .launched)
     }
 
-    @Test func aSuspendedHandlerIsEndedWithoutNotice() async throws {
+    @Test func suspendedHandlerEndsWithoutNotice() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -202,7 +202,7 @@ import Testing
         #expect(try await router.status(of: Self.second).state == "notRunning")
     }
 
-    @Test func memoryPressureWarnsWhatRunsAndEndsWhatIsSuspended() async throws {
+    @Test func memoryPressureWarnsRunningHandlersAndEndsSuspendedOnes() async throws {
         let router = try await router()
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
@@ -216,7 +216,7 @@ import Testing
         #expect(try router.log(of: Self.second).contains("didReceiveMemoryWarning"))
     }
 
-    @Test func whoDoesNotReturnOnTheWayToTheBackgroundIsKilled() async throws {
+    @Test func handlerThatHangsOnTheWayToTheBackgroundIsKilled() async throws {
         let router = try await router([Self.first: ["hang=didEnterBackground"], Self.second: []])
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -227,7 +227,7 @@ import Testing
         #expect(try await router.open("first:y").path == .launched)
     }
 
-    @Test func whoCrashesAgainAndAgainIsNotStartedForAWhile() async throws {
+    @Test func repeatedCrashesPauseTheLaunches() async throws {
         let router = try await router([Self.first: ["crash=now"]])
         defer { router.stop() }
         for _ in 0..<3 { #expect(try await router.failure("first://now").code == .handlerCrashed) }
@@ -236,7 +236,7 @@ import Testing
         #expect(error.message.contains("3 times within 10.0 seconds"), "\(error.message)")
     }
 
-    @Test func theEndOfTheRouterWakesWhatItHasStopped() async throws {
+    @Test func endOfTheRouterWakesSuspendedHandlers() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -248,7 +248,7 @@ import Testing
         #expect(try router.log(of: Self.first).last == "didEnterBackground")
     }
 
-    @Test func theNextRouterFindsWhatRuns() async throws {
+    @Test func nextRouterFindsRunningHandlers() async throws {
         let router = try await router()
         defer { router.stop() }
         _ = try await router.open("first:x")
@@ -259,7 +259,7 @@ import Testing
         for await owner in owners where owner == nil { break }
         var states = try await router.states().makeAsyncIterator()
         let next = Process()
-        next.executableURL = Router.products.appending(path: "openurld")
+        next.executableURL = RouterProcess.products.appending(path: "openurld")
         next.environment = router.bus.environment
         next.standardError = FileHandle.nullDevice
         try next.run()
@@ -271,7 +271,7 @@ import Testing
     }
 }
 
-extension Router {
+extension RouterProcess {
     func lifecycle(_ method: Method<String, Empty>, _ id: String) async throws(CallError) {
         _ = try await connection.call(method, on: RouterService.object, id, timeout: .seconds(60))
     }
@@ -281,14 +281,14 @@ extension Router {
         return try #require(all.first { $0.id == id })
     }
 
-    /// Every change of a handler's state from now on.
+    /// Returns the state changes of all handlers from now on.
     func states() async throws -> SignalSequence<Arguments<String, String>> {
         try await connection.signals(LifecycleInterface.stateChanged, matching: MatchRule(sender: RouterService.name))
     }
 }
 
 extension SignalSequence<Arguments<String, String>>.AsyncIterator {
-    /// The next state of a handler.
+    /// Returns the next state of a handler.
     mutating func next(of id: String) async throws -> String {
         while let signal = await next() {
             if signal.body.values.0 == id { return signal.body.values.1 }

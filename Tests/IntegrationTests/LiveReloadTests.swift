@@ -5,16 +5,16 @@ import PrivateBus
 import Synchronization
 import Testing
 
-/// What changes in the handlers' directories while the router runs.
+/// Changes in the handlers' directories while the router runs.
 @Suite(.timeLimit(.minutes(10))) struct LiveReloadTests {
-    /// Writes a manifest where no router looks for it, and returns its path.
-    private func stage(_ id: String, _ router: Router, extra: [String: Any] = [:]) throws -> URL {
+    /// Writes a manifest outside the router's directories and returns its path.
+    private func stage(_ id: String, _ router: RouterProcess, extra: [String: Any] = [:]) throws -> URL {
         let directory = router.bus.directory.appending(path: "staging")
-        try Router.write(id, [], in: directory, extra: extra)
+        try RouterProcess.write(id, [], in: directory, extra: extra)
         return directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist")
     }
 
-    private func handlersDirectory(_ router: Router) -> URL {
+    private func handlersDirectory(_ router: RouterProcess) -> URL {
         router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
     }
 
@@ -28,8 +28,8 @@ import Testing
         ["CFBundleURLTypes": [["CFBundleURLSchemes": schemes]]]
     }
 
-    @Test func aManifestThatIsCopiedInHasItsURLs() async throws {
-        let router = try await Router(["com.example.present": []])
+    @Test func copiedManifestGetsItsURLs() async throws {
+        let router = try await RouterProcess(["com.example.present": []])
         defer { router.stop() }
         var changes = try await router.changes().makeAsyncIterator()
         try copy(try stage("com.example.copied", router), to: handlersDirectory(router))
@@ -43,10 +43,10 @@ import Testing
     }
 
     @Test func directoriesMayComeAndGo() async throws {
-        let router = try await Router()
+        let router = try await RouterProcess()
         defer { router.stop() }
         var changes = try await router.changes().makeAsyncIterator()
-        try Router.write("com.example.first", [], in: router.bus.directory)
+        try RouterProcess.write("com.example.first", [], in: router.bus.directory)
         #expect(await changes.next()?.body == ["first"])
 
         let data = handlersDirectory(router).deletingLastPathComponent()
@@ -63,8 +63,8 @@ import Testing
         #expect(try await router.open("second:x").handler == "com.example.second")
     }
 
-    @Test func whatARegistrationLeadsToIsFollowed() async throws {
-        let router = try await Router()
+    @Test func targetOfARegistrationIsWatched() async throws {
+        let router = try await RouterProcess()
         defer { router.stop() }
         var changes = try await router.changes().makeAsyncIterator()
         let manifest = try stage("com.example.linked", router)
@@ -86,20 +86,20 @@ import Testing
         #expect(await changes.next()?.body == ["bundle", "more"])
     }
 
-    @Test func aMistakeIsRepairedInPlace() async throws {
-        let router = try await Router { directory in
-            try Router.write("com.example.bad", [], in: directory, extra: ["OULaunchTimeout": "soon"])
+    @Test func repairedManifestIsLoaded() async throws {
+        let router = try await RouterProcess { directory in
+            try RouterProcess.write("com.example.bad", [], in: directory, extra: ["OULaunchTimeout": "soon"])
         }
         defer { router.stop() }
         #expect(try await router.failure("bad:x").code == .noHandler)
         var changes = try await router.changes().makeAsyncIterator()
-        try Router.write("com.example.bad", [], in: router.bus.directory)
+        try RouterProcess.write("com.example.bad", [], in: router.bus.directory)
         #expect(await changes.next()?.body == ["bad"])
         #expect(try await router.open("bad:x").handler == "com.example.bad")
     }
 
-    @Test func aBurstIsReadAFewTimesAndHoldsNobodyUp() async throws {
-        let router = try await Router(["com.example.busy": []])
+    @Test func burstOfChangesCausesFewReloads() async throws {
+        let router = try await RouterProcess(["com.example.busy": []])
         defer { router.stop() }
         let signals = try await router.changes()
         let files = try (0..<1000).map { try stage("com.example.burst.n\($0)", router) }
@@ -131,8 +131,8 @@ import Testing
         #expect(try await router.open("n999:x").handler == "com.example.burst.n999")
     }
 
-    @Test func aDamagedCacheIsOnlyALineInTheLog() async throws {
-        let router = try await Router(["com.example.app": []]) { directory in
+    @Test func damagedCacheIsOnlyALogLine() async throws {
+        let router = try await RouterProcess(["com.example.app": []]) { directory in
             let cache = directory.appending(path: "XDG_CACHE_HOME/openurl")
             try FileManager.default.createDirectory(at: cache, withIntermediateDirectories: true)
             try Data("no database at all".utf8).write(to: cache.appending(path: "registry.sqlite"))
@@ -142,7 +142,7 @@ import Testing
         #expect(try log(router).contains("registry.sqlite is not used: file is not a database; it is made anew"))
     }
 
-    private func log(_ router: Router) throws -> String {
+    private func log(_ router: RouterProcess) throws -> String {
         try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
     }
 
@@ -162,13 +162,13 @@ import Testing
     }
 
     @Test(.enabled("user namespaces are allowed") { try LiveReloadTests.canLimitWatches() })
-    func withoutWatchesTheLogSaysSoAndTheRestWorks() async throws {
-        let router = try await Router(wrapper: Self.limitingWatches)
+    func missingWatchesAreLoggedAndTheRestWorks() async throws {
+        let router = try await RouterProcess(wrapper: Self.limitingWatches)
         defer { router.stop() }
-        try Router.write("com.example.unseen", [], in: router.bus.directory)
+        try RouterProcess.write("com.example.unseen", [], in: router.bus.directory)
         #expect(try await router.reload() == [:])
         #expect(try await router.open("unseen:x").handler == "com.example.unseen")
-        // It begins to watch after it is ready, and says what came of it when it has read all again.
+        // The router begins to watch after it is ready, and logs a failure after it has read all directories again.
         while try !log(router).contains("No space left on device: its changes are not noticed") {
             #expect(try await router.reload() == [:])
         }

@@ -5,10 +5,10 @@ import PrivateBus
 import Reactor
 import Testing
 
-/// Nothing is lost, nothing overtakes, and there is one process.
+/// The order of URLs: no URL is lost, no URL overtakes another, and each handler has one process.
 @Suite struct OrderTests {
-    @Test func aHundredCallersThatLeaveAtOnceWhileTheHandlerStartsAreAllDeliveredInOrderToOneProcess() async throws {
-        let router = try await Router(["com.example.slow": ["startDelay=1500"]])
+    @Test func urlsOfAHundredCallersThatLeaveAreDeliveredInOrderToOneProcess() async throws {
+        let router = try await RouterProcess(["com.example.slow": ["startDelay=1500"]])
         defer { router.stop() }
         for number in 0..<100 {
             let caller = Process()
@@ -21,15 +21,15 @@ import Testing
             caller.waitUntilExit()
             try #require(caller.terminationStatus == 0)
         }
-        // One more, whose answer comes when those before it have been handled.
+        // The answer to this last URL arrives after the handler has handled all earlier URLs.
         _ = try await router.open("slow:100")
         let log = try router.log(of: "com.example.slow")
         #expect(log.filter { $0.hasPrefix("start") }.count == 1)
         #expect(log.filter { $0.hasPrefix("open") } == (0...100).map { "open slow:\($0)" })
     }
 
-    @Test func aThousandOpensInARowAreHandledInOrderAndLeaveNothingBehind() async throws {
-        let router = try await Router(["com.example.row": []])
+    @Test func aThousandSequentialOpensKeepTheirOrderAndLeakNothing() async throws {
+        let router = try await RouterProcess(["com.example.row": []])
         defer { router.stop() }
         for number in 0..<200 { _ = try await router.open("row:warm\(number)") }
         let before = try Usage(of: router.pid)
@@ -41,10 +41,10 @@ import Testing
         #expect(after.residentBytes <= before.residentBytes + (1 << 20))
     }
 
-    @Test func aThousandOpensAtOnceToAColdHandlerStartOneProcessAndKeepTheirOrder() async throws {
-        let router = try await Router(["com.example.burst": []])
+    @Test func aThousandSimultaneousOpensStartOneProcessAndKeepTheirOrder() async throws {
+        let router = try await RouterProcess(["com.example.burst": []])
         defer { router.stop() }
-        // A message without an answer leaves in the order in which it is sent, which tasks of their own would not keep.
+        // Calls without an answer are sent in order. Separate tasks would not keep the order.
         for number in 0..<999 {
             try await router.connection.send(
                 RouterInterface.openURL,
@@ -59,11 +59,12 @@ import Testing
         #expect(opened == (0..<1000).map { "open burst:\($0)" })
     }
 
-    @Test func URLsThatArriveWhileTheHandlerBecomesReadyGoBehindThoseThatWait() async throws {
-        let router = try await Router(["com.example.ready": ["startDelay=100"]])
+    @Test func urlsThatArriveDuringTheLaunchGoBehindWaitingOnes() async throws {
+        let router = try await RouterProcess(["com.example.ready": ["startDelay=100"]])
         defer { router.stop() }
         var sent = 0
-        // Sent without a pause until the handler has answered one, so that some arrive in the moment in between.
+        // The test sends without a pause until the handler has answered a URL, so some URLs arrive while the handler
+        // becomes ready.
         let first = Task { try await router.open("ready:first") }
         while try router.log(of: "com.example.ready").count < 4, sent < 20_000 {
             for _ in 0..<50 {
@@ -83,15 +84,15 @@ import Testing
         #expect(Array(opened) == (0..<sent).map { "open ready:\($0)" })
     }
 
-    @Test func URLsThatArriveForAHandlerThatEndsGoToAFreshProcess() async throws {
-        let router = try await Router(["com.example.phoenix": []])
+    @Test func urlsForAnEndingHandlerGoToANewProcess() async throws {
+        let router = try await RouterProcess(["com.example.phoenix": []])
         defer { router.stop() }
         var pids: Set<Int32> = []
         for number in 0..<20 {
             let result = try await router.open("phoenix:\(number)")
             guard case .int32(let pid) = result.reply["pid"] else { continue }
             pids.insert(pid)
-            // The handler is told to end; the next URL arrives whenever it does.
+            // The next URL may arrive before or after the handler has ended.
             kill(pid, SIGTERM)
         }
         let log = try router.log(of: "com.example.phoenix")
@@ -100,16 +101,16 @@ import Testing
         #expect(log.filter { $0 == "willTerminate" }.count >= pids.count - 1)
     }
 
-    @Test func aHandlerThatSomebodyElseStartedIsUsed() async throws {
-        let router = try await Router(["com.example.own": []])
+    @Test func handlerOfAnotherStarterIsUsed() async throws {
+        let router = try await RouterProcess(["com.example.own": []])
         defer { router.stop() }
         let handler = Process()
-        handler.executableURL = Router.products.appending(path: "testhandler")
+        handler.executableURL = RouterProcess.products.appending(path: "testhandler")
         handler.arguments = ["com.example.own", router.bus.directory.appending(path: "com.example.own.log").path]
         handler.environment = router.bus.environment
         handler.standardOutput = FileHandle.nullDevice
         handler.standardError = FileHandle.nullDevice
-        try await Router.waitForOwner(of: "com.example.own", on: router.connection) { try handler.run() }
+        try await RouterProcess.waitForOwner(of: "com.example.own", on: router.connection) { try handler.run() }
         let result = try await router.open("own:x")
         #expect(result.reply["pid"] == .int32(handler.processIdentifier))
         #expect(result.path == .active)
@@ -118,14 +119,14 @@ import Testing
         #expect(log.last == "open own:x")
     }
 
-    @Test func theRouterAnswersWhatItHasBeforeItEnds() async throws {
-        let router = try await Router(["com.example.last": ["startDelay=500"]])
+    @Test func routerAnswersPendingRequestsBeforeItEnds() async throws {
+        let router = try await RouterProcess(["com.example.last": ["startDelay=500"]])
         defer { router.stop() }
         let (opened, started) = AsyncStream<BusName?>.makeStream()
         let watch = try await router.connection.watchName(RouterService.name) { _, new in started.yield(new) }
         let (answers, answered) = AsyncStream<Result<OpenResult, any Error>>.makeStream()
-        // The handler takes its name when the router has the URL, and the URL has no answer before that.
-        try await Router.waitForOwner(of: "com.example.last", on: router.connection) {
+        // The handler takes its name after the router has the URL and before the URL has an answer.
+        try await RouterProcess.waitForOwner(of: "com.example.last", on: router.connection) {
             Task {
                 do {
                     answered.yield(.success(try await router.open("last:x")))
@@ -144,7 +145,7 @@ import Testing
     }
 }
 
-/// What a process holds.
+/// The resources that a process uses.
 struct Usage {
     let descriptors: Int
     let residentBytes: Int

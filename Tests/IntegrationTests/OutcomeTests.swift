@@ -3,10 +3,10 @@ import Foundation
 import OpenURLBus
 import Testing
 
-/// One cause, one error name; each against a real process.
+/// Each cause has one error name. Each test uses a real process.
 @Suite struct OutcomeTests {
-    @Test func aURLLaunchesItsHandlerInTheDocumentedOrderAndTheNextOneFindsItRunning() async throws {
-        let router = try await Router(["com.example.cold": []])
+    @Test func firstURLLaunchesTheHandlerAndTheNextURLFindsItRunning() async throws {
+        let router = try await RouterProcess(["com.example.cold": []])
         defer { router.stop() }
         var options = OpenOptions()
         options.annotation = .options(["k": .string("v")])
@@ -35,8 +35,8 @@ import Testing
         )
     }
 
-    @Test func theHandlerIsToldWhoSentTheURLAndGetsACleanEnvironment() async throws {
-        let router = try await Router(["com.example.who": []])
+    @Test func handlerSeesItsSenderAndGetsACleanEnvironment() async throws {
+        let router = try await RouterProcess(["com.example.who": []])
         defer { router.stop() }
         let result = try await router.open("who:x")
         #expect(result.reply["source-pid"] == .uint32(UInt32(getpid())))
@@ -52,8 +52,8 @@ import Testing
     }
 
     @Test(arguments: ["will", "did"])
-    func aLaunchMethodThatSaysNoVetoesItsURLAndNotTheLaunch(phase: String) async throws {
-        let router = try await Router(["com.example.veto": ["\(phase)=no"]])
+    func launchMethodVetoesTheURLButNotTheLaunch(phase: String) async throws {
+        let router = try await RouterProcess(["com.example.veto": ["\(phase)=no"]])
         defer { router.stop() }
         let error = try await router.failure("veto:first")
         #expect(error.code == .launchVetoed)
@@ -65,8 +65,8 @@ import Testing
         )
     }
 
-    @Test func aHandlerThatSaysNoDeclines() async throws {
-        let router = try await Router([
+    @Test func refusalOfAHandlerIsADecline() async throws {
+        let router = try await RouterProcess([
             "com.example.no": ["decline=not today"], "com.example.mute": ["decline="],
             "com.example.thrower": ["throw=broken"],
         ])
@@ -78,8 +78,8 @@ import Testing
         #expect(thrown.message.contains("broken"))
     }
 
-    @Test func whatNobodyClaimsAndWhatIsNoURLIsSaidAtOnce() async throws {
-        let router = try await Router()
+    @Test func unclaimedAndMalformedURLsFailAtOnce() async throws {
+        let router = try await RouterProcess()
         defer { router.stop() }
         #expect(try await router.failure("unclaimed:x").code == .noHandler)
         #expect(try await router.failure("http://www.example.com/").code == .noHandler)
@@ -90,9 +90,9 @@ import Testing
         #expect(try await router.failure("unclaimed:" + String(repeating: "x", count: 70_000)).code == .limitsExceeded)
     }
 
-    @Test func aHandlerThatCannotBeStartedFailsTheLaunch() async throws {
-        let router = try await Router(["com.example.exits": ["exit=3"]]) { directory in
-            try Router.write(
+    @Test func unstartableHandlerFailsTheLaunch() async throws {
+        let router = try await RouterProcess(["com.example.exits": ["exit=3"]]) { directory in
+            try RouterProcess.write(
                 "com.example.missing",
                 [],
                 in: directory,
@@ -107,8 +107,8 @@ import Testing
         #expect(missing.message.contains("/nonexistent/handler"))
     }
 
-    @Test func aHandlerThatDiesWithAURLInHandIsSaidToHaveCrashedAndTheNextURLGetsAFreshProcess() async throws {
-        let router = try await Router(["com.example.fragile": ["crash=bad"]])
+    @Test func handlerDeathIsACrashAndTheNextURLGetsANewProcess() async throws {
+        let router = try await RouterProcess(["com.example.fragile": ["crash=bad"]])
         defer { router.stop() }
         let first = try await router.open("fragile://good")
         #expect(try await router.failure("fragile://bad").code == .handlerCrashed)
@@ -118,9 +118,14 @@ import Testing
     }
 
     @Test(arguments: ["willFinishLaunching", "didFinishLaunching"])
-    func aLaunchThatHangsIsKilledByTheWatchdog(phase: String) async throws {
-        let router = try await Router { directory in
-            try Router.write("com.example.stuck", ["hang=\(phase)"], in: directory, extra: ["OULaunchTimeout": 0.3])
+    func watchdogKillsAHangingLaunch(phase: String) async throws {
+        let router = try await RouterProcess { directory in
+            try RouterProcess.write(
+                "com.example.stuck",
+                ["hang=\(phase)"],
+                in: directory,
+                extra: ["OULaunchTimeout": 0.3]
+            )
         }
         defer { router.stop() }
         let error = try await router.failure("stuck:x")
@@ -132,9 +137,14 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "/proc/\(pid)"))
     }
 
-    @Test func aHandlerThatNeverTakesItsNameIsKilledByTheWatchdog() async throws {
-        let router = try await Router { directory in
-            try Router.write("com.example.lazy", ["startDelay=60000"], in: directory, extra: ["OULaunchTimeout": 0.3])
+    @Test func watchdogKillsAHandlerWithoutItsName() async throws {
+        let router = try await RouterProcess { directory in
+            try RouterProcess.write(
+                "com.example.lazy",
+                ["startDelay=60000"],
+                in: directory,
+                extra: ["OULaunchTimeout": 0.3]
+            )
         }
         defer { router.stop() }
         let error = try await router.failure("lazy:x")
@@ -142,9 +152,9 @@ import Testing
         #expect(error.message.contains("did not take its name"))
     }
 
-    @Test func anOpenThatHangsEndsWithTheCallersTimeLimitOrTheHandlers() async throws {
-        let router = try await Router(["com.example.hanging": ["hang=open"]]) { directory in
-            try Router.write("com.example.limited", ["hang=open"], in: directory, extra: ["OUOpenTimeout": 0.3])
+    @Test func hangingOpenEndsWithTheShorterTimeLimit() async throws {
+        let router = try await RouterProcess(["com.example.hanging": ["hang=open"]]) { directory in
+            try RouterProcess.write("com.example.limited", ["hang=open"], in: directory, extra: ["OUOpenTimeout": 0.3])
         }
         defer { router.stop() }
         var options = OpenOptions()
@@ -154,8 +164,8 @@ import Testing
         #expect(try await router.failure("limited:x").code == .timedOut)
     }
 
-    @Test func aFallbackIsTriedWhereThereIsNoHandler() async throws {
-        let router = try await Router(["com.example.plan": []])
+    @Test func fallbackIsTriedWithoutAHandler() async throws {
+        let router = try await RouterProcess(["com.example.plan": []])
         defer { router.stop() }
         var options = OpenOptions()
         options.fallback = ["also-unclaimed:x", "plan:b"]

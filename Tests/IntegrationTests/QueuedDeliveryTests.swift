@@ -5,7 +5,7 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// URLs that are accepted now and delivered later, with real processes.
+/// URLs that the router accepts now and delivers later, with real processes.
 @Suite(.timeLimit(.minutes(10))) struct QueuedDeliveryTests {
     private static let app = "com.example.app"
 
@@ -15,8 +15,8 @@ import Testing
         return options
     }
 
-    @Test func aQueuedURLLaunchesItsHandler() async throws {
-        let router = try await Router([Self.app: []])
+    @Test func queuedURLLaunchesItsHandler() async throws {
+        let router = try await RouterProcess([Self.app: []])
         defer { router.stop() }
         var changes = try await router.queueChanges().makeAsyncIterator()
         let result = try await router.open("app:1", queued)
@@ -25,15 +25,15 @@ import Testing
         #expect(try router.log(of: Self.app).contains("open app:1"))
     }
 
-    /// The router is killed when it has accepted; the handler does not exist until the next router runs.
-    @Test func whatWasAcceptedSurvivesTheRoutersDeath() async throws {
-        let router = try await Router { directory in
-            try Router.write(Self.app, [], in: directory, extra: ["CFBundleExecutable": "/nonexistent/program"])
+    /// The router is killed after it has accepted the URL. The handler does not exist until the next router runs.
+    @Test func acceptedURLsSurviveTheRoutersDeath() async throws {
+        let router = try await RouterProcess { directory in
+            try RouterProcess.write(Self.app, [], in: directory, extra: ["CFBundleExecutable": "/nonexistent/program"])
         }
         defer { router.stop() }
         for number in 1...3 { _ = try await router.open("app:\(number)", queued) }
         kill(router.pid, SIGKILL)
-        try Router.write(Self.app, [], in: router.bus.directory)
+        try RouterProcess.write(Self.app, [], in: router.bus.directory)
         var changes = try await router.queueChanges().makeAsyncIterator()
         let next = try await router.startAnother()
         defer { next.terminate() }
@@ -46,8 +46,8 @@ import Testing
         #expect(Set(opened) == ["open app:1", "open app:2", "open app:3"])
     }
 
-    @Test func aHandlerThatCrashesWithItGetsItAgain() async throws {
-        let router = try await Router([Self.app: ["crash=once"]])
+    @Test func crashedDeliveryIsRepeated() async throws {
+        let router = try await RouterProcess([Self.app: ["crash=once"]])
         defer { router.stop() }
         var changes = try await router.queueChanges().makeAsyncIterator()
         let id = try await router.open("app://once", queued).id
@@ -62,8 +62,8 @@ import Testing
         #expect(try await router.queuedURLs() == [])
     }
 
-    @Test func aVetoedURLIsADeadLetter() async throws {
-        let router = try await Router([Self.app: ["did=no"]])
+    @Test func vetoedURLIsADeadLetter() async throws {
+        let router = try await RouterProcess([Self.app: ["did=no"]])
         defer { router.stop() }
         var changes = try await router.queueChanges().makeAsyncIterator()
         let result = try await router.open("app:1", queued)
@@ -74,8 +74,8 @@ import Testing
         #expect(entry.error?.name == OpenURLError.Code.launchVetoed.errorName)
     }
 
-    @Test func aRouterThatEndsFinishesWhatIsOnItsWay() async throws {
-        let router = try await Router([Self.app: ["startDelay=300"]])
+    @Test func endingRouterFinishesRunningDeliveries() async throws {
+        let router = try await RouterProcess([Self.app: ["startDelay=300"]])
         defer { router.stop() }
         var changes = try await router.queueChanges().makeAsyncIterator()
         let result = try await router.open("app:1", queued)
@@ -89,12 +89,12 @@ import Testing
     }
 }
 
-extension Router {
+extension RouterProcess {
     func queuedURLs() async throws(CallError) -> [QueuedURL] {
         try await connection.call(QueueInterface.list, on: RouterService.object, "")
     }
 
-    /// What becomes of the URLs in the queue, from now on.
+    /// Returns the state changes of queued URLs from now on.
     func queueChanges() async throws -> SignalSequence<Arguments<String, String>> {
         try await connection.signals(QueueInterface.stateChanged, matching: MatchRule(sender: RouterService.name))
     }

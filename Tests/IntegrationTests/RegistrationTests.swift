@@ -4,26 +4,26 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// Registering and unregistering over the bus while the router runs.
+/// Registration and unregistration over the bus while the router runs.
 @Suite(.timeLimit(.minutes(10))) struct RegistrationTests {
-    /// Writes a manifest where no router looks for it, and returns its path.
+    /// Writes a manifest outside the router's directories and returns its path.
     private func manifest(
         _ id: String,
         _ arguments: [String] = [],
-        for router: Router,
+        for router: RouterProcess,
         extra: [String: Any] = [:]
     ) throws -> String {
         let directory = router.bus.directory.appending(path: "elsewhere")
-        try Router.write(id, arguments, in: directory, extra: extra)
+        try RouterProcess.write(id, arguments, in: directory, extra: extra)
         return directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist").path
     }
 
-    private func userEntry(_ id: String, _ router: Router) -> String {
+    private func userEntry(_ id: String, _ router: RouterProcess) -> String {
         router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(id).plist").path
     }
 
-    @Test func aHandlerIsRegisteredUsedAndUnregisteredWhileTheRouterRuns() async throws {
-        let router = try await Router()
+    @Test func handlerIsRegisteredUsedAndUnregisteredWhileTheRouterRuns() async throws {
+        let router = try await RouterProcess()
         defer { router.stop() }
         let signals = try await router.changes()
         var changes = signals.makeAsyncIterator()
@@ -38,7 +38,7 @@ import Testing
                     id: "com.example.late",
                     name: "com.example.late",
                     path: path,
-                    executable: Router.products.appending(path: "testhandler").path,
+                    executable: RouterProcess.products.appending(path: "testhandler").path,
                     schemes: ["late"],
                     kind: "native",
                     isFixed: false,
@@ -54,14 +54,14 @@ import Testing
         #expect(listed?.state == "active")
         #expect(try await router.schemes()["late"] == ["com.example.late"])
 
-        // The same once more changes nothing and is not announced.
+        // Registering the same manifest again changes nothing and sends no signal.
         #expect(try await router.register(path).state == "active")
         try await router.unregister("com.example.late")
         #expect(await changes.next()?.body == ["late"])
         _ = try await router.register(try manifest("com.example.next", for: router))
         #expect(await changes.next()?.body == ["next"])
 
-        // What is unregistered gets no more URLs, and its process is left alone.
+        // An unregistered handler gets no more URLs, and its process keeps running.
         #expect(try await router.failure("late:y").code == .noHandler)
         #expect(try await router.handlers()["com.example.late"] == nil)
         #expect(try await router.schemes()["late"] == nil)
@@ -72,8 +72,8 @@ import Testing
         #expect(again.reply["pid"] == opened.reply["pid"])
     }
 
-    @Test func whatIsWrongWithAManifestIsSaidWithFileKeyAndReason() async throws {
-        let router = try await Router()
+    @Test func manifestErrorsNameFileKeyAndReason() async throws {
+        let router = try await RouterProcess()
         defer { router.stop() }
         let before = try await router.handlers()
         let wrong = try manifest(
@@ -107,8 +107,8 @@ import Testing
         #expect(try await router.failure("fine:x").code == .noHandler)
     }
 
-    @Test func aFixedSchemeStaysWithTheSystem() async throws {
-        let router = try await Router()
+    @Test func fixedSchemeStaysWithTheSystem() async throws {
+        let router = try await RouterProcess()
         defer { router.stop() }
         let types = [["CFBundleURLSchemes": ["http", "mine"]]]
         let path = try manifest("com.example.browser", for: router, extra: ["CFBundleURLTypes": types])
@@ -134,10 +134,10 @@ import Testing
         )
     }
 
-    @Test func aSecondClaimIsReportedAndChangesNothing() async throws {
+    @Test func secondClaimIsReportedAndChangesNothing() async throws {
         let types = ["CFBundleURLTypes": [["CFBundleURLSchemes": ["shared"]]]]
-        let router = try await Router { directory in
-            try Router.write("com.example.first", [], in: directory, extra: types)
+        let router = try await RouterProcess { directory in
+            try RouterProcess.write("com.example.first", [], in: directory, extra: types)
         }
         defer { router.stop() }
         let entry = try await router.register(try manifest("com.example.second", for: router, extra: types))
@@ -148,14 +148,14 @@ import Testing
         #expect(listed["com.example.first"]?.warnings == [warning])
         #expect(listed["com.example.second"]?.warnings == [warning])
         #expect(try await router.open("shared:x").handler == "com.example.first")
-        // Whoever asks for the second gets it.
+        // A sender that names the second handler reaches the second handler.
         var options = OpenOptions()
         options.handler = "com.example.second"
         #expect(try await router.open("shared:x", options).handler == "com.example.second")
     }
 
-    @Test func onlyWhatARegistrationMadeIsTakenBack() async throws {
-        let router = try await Router(["com.example.own": []])
+    @Test func unregistrationRemovesOnlyFilesOfARegistration() async throws {
+        let router = try await RouterProcess(["com.example.own": []])
         defer { router.stop() }
         for (id, reason) in [
             (
@@ -175,12 +175,12 @@ import Testing
         #expect(try await router.open("own:x").handler == "com.example.own")
     }
 
-    @Test func reloadingFindsWhatChangedAndSaysWhatIsWrong() async throws {
-        let router = try await Router()
+    @Test func reloadFindsChangesAndReportsProblems() async throws {
+        let router = try await RouterProcess()
         defer { router.stop() }
         #expect(try await router.reload() == [:])
-        try Router.write("com.example.new", [], in: router.bus.directory)
-        try Router.write("com.example.bad", [], in: router.bus.directory, extra: ["OULaunchTimeout": "soon"])
+        try RouterProcess.write("com.example.new", [], in: router.bus.directory)
+        try RouterProcess.write("com.example.bad", [], in: router.bus.directory, extra: ["OULaunchTimeout": "soon"])
         let problems = try await router.reload()
         #expect(Array(problems.keys) == [userEntry("com.example.bad", router)])
         #expect(problems.values.first?.hasPrefix("OULaunchTimeout: ") == true)
@@ -193,8 +193,8 @@ import Testing
         #expect(try await router.failure("new:x").code == .noHandler)
     }
 
-    @Test func theCommandRegistersAndUnregisters() async throws {
-        let router = try await Router()
+    @Test func commandRegistersAndUnregisters() async throws {
+        let router = try await RouterProcess()
         defer { router.stop() }
         let path = try manifest("com.example.command", for: router)
         let registered = try await router.openurl("register", path)
@@ -210,7 +210,7 @@ import Testing
     }
 }
 
-extension Router {
+extension RouterProcess {
     func canOpen(_ url: String) async throws -> Bool {
         try await connection.call(RouterInterface.canOpenURL, on: RouterService.object, url)
     }
@@ -236,12 +236,12 @@ extension Router {
         try await connection.call(RegistryInterface.listSchemes, on: RouterService.object, Empty())
     }
 
-    /// What the registry announces from now on.
+    /// Returns the changes that the registry announces from now on.
     func changes() async throws -> SignalSequence<[String]> {
         try await connection.signals(RegistryInterface.changed, matching: MatchRule(sender: RouterService.name))
     }
 
-    /// The text with which the router refuses its arguments.
+    /// Returns the text with which the router refuses the arguments.
     func refusal<T>(_ body: () async throws -> T) async throws -> String {
         do {
             let result = try await body()

@@ -3,10 +3,10 @@ import Foundation
 import OpenURLBus
 import Testing
 
-/// Handlers that open each other's URLs, and what each is told of who sent them.
+/// Handlers that open each other's URLs, and the source that each handler sees.
 @Suite(.timeLimit(.minutes(10))) struct SenderTests {
-    @Test func aHandlerThatOpensAURLIsItsSource() async throws {
-        let router = try await Router(["com.example.first": ["forward=second:x"], "com.example.second": []])
+    @Test func handlerThatOpensAURLIsItsSource() async throws {
+        let router = try await RouterProcess(["com.example.first": ["forward=second:x"], "com.example.second": []])
         defer { router.stop() }
         let result = try await router.open("first:x")
         #expect(result.handler == "com.example.first")
@@ -14,21 +14,21 @@ import Testing
         let pid = try #require(start.split(separator: " ").last.flatMap { UInt32($0) })
         #expect(result.reply["source-application"] == "com.example.first")
         #expect(result.reply["source-pid"] == .uint32(pid))
-        let program = Router.products.appending(path: "testhandler").resolvingSymlinksInPath().path
+        let program = RouterProcess.products.appending(path: "testhandler").resolvingSymlinksInPath().path
         #expect(result.reply["source-executable"] == .string(program))
         #expect(try router.log(of: "com.example.second").contains("open second:x"))
 
-        // Who opened the first is no handler.
+        // The sender of the first URL is not a handler.
         let direct = try await router.open("second:y")
         #expect(direct.reply["source-application"] == nil)
         #expect(direct.reply["source-pid"] == .uint32(UInt32(getpid())))
     }
 
-    @Test func onlyAllowedSourcesReachAHandlerWhateverOthersSay() async throws {
-        let router = try await Router([
+    @Test func onlyAllowedSourcesReachTheHandler() async throws {
+        let router = try await RouterProcess([
             "com.example.friend": ["forward=guarded:friend"], "com.example.foe": ["forward=guarded:foe"],
         ]) { directory in
-            try Router.write(
+            try RouterProcess.write(
                 "com.example.guarded",
                 [],
                 in: directory,
@@ -45,7 +45,7 @@ import Testing
         #expect(try router.log(of: "com.example.foe").last == "didBecomeActive")
         #expect(try router.log(of: "com.example.foe").contains("guarded:foe ended with NotAllowed"))
 
-        // The sender's own words change nothing.
+        // The options of the sender cannot change the source.
         var options = OpenOptions()
         options.annotation = .options(["source-application": "com.example.friend"])
         #expect(try await router.failure("guarded:x", options) == direct)
@@ -73,12 +73,13 @@ import Testing
     }
 
     @Test func moreThanEightHopsAreALoop() async throws {
-        // Ten handlers, each of which opens the next one's URL and waits for its answer.
+        // Each of the ten handlers opens the next handler's URL and waits for the answer.
         let ids = (0..<10).map { "com.example.hop\($0)" }
-        let router = try await Router { directory in
+        let router = try await RouterProcess { directory in
             for (number, id) in ids.enumerated() {
-                // What is counted is not how fast this machine starts nine processes.
-                try Router.write(
+                // The test does not measure the time that the machine needs to start nine processes, so the limits are
+                // long.
+                try RouterProcess.write(
                     id,
                     number < 9 ? ["forward=hop\(number + 1):x"] : [],
                     in: directory,
@@ -92,18 +93,20 @@ import Testing
         #expect(error.message.hasSuffix("hop9:x: 9 handlers in a row have opened each other"), "\(error.message)")
         #expect(try router.log(of: ids[8]).contains("hop9:x ended with LoopDetected"))
         #expect(try router.log(of: ids[9]) == [])
-        // Eight are none.
+        // A chain of eight hops is not a loop.
         #expect(try await router.open("hop1:x").reply["source-application"] == "com.example.hop8")
         #expect(try router.log(of: ids[9]).contains("open hop9:x"))
     }
 
-    @Test func twoHandlersThatWaitForEachOtherAreALoopAndNothingHangs() async throws {
-        let router = try await Router(["com.example.ping": ["forward=pong:x"], "com.example.pong": ["forward=ping:x"]])
+    @Test func twoHandlersThatWaitForEachOtherAreALoop() async throws {
+        let router = try await RouterProcess([
+            "com.example.ping": ["forward=pong:x"], "com.example.pong": ["forward=ping:x"],
+        ])
         defer { router.stop() }
         let reason =
             "com.example.ping is still opening the URL that this one follows from, and they would wait for each other"
         let expected = OpenURLError(.declined, "pong:x: ping:x: \(reason)")
-        // Both are free again afterwards.
+        // The second round shows that both handlers can open URLs again after the refusal.
         for _ in 0..<2 { #expect(try await router.failure("ping:x") == expected) }
         #expect(try router.log(of: "com.example.ping").filter { $0 == "open ping:x" }.count == 2)
         #expect(try router.log(of: "com.example.pong").filter { $0 == "ping:x ended with LoopDetected" }.count == 2)

@@ -9,7 +9,7 @@ import Testing
         package = try Self.sources.get()
     }
 
-    @Test func theFilesAreUnderstood() throws {
+    @Test func filesAreUnderstood() throws {
         #expect(package.targets.count > 20)
         let registry = try #require(package.targets["SchemeRegistry"])
         #expect(registry.dependencies.isSuperset(of: ["RFC1808", "Logging"]))
@@ -17,7 +17,7 @@ import Testing
         #expect(package.table.count > 10)
     }
 
-    @Test func theManifestDeclaresWhatIsImported() {
+    @Test func manifestDeclaresExactlyTheImports() {
         for target in package.targets.values {
             var declared = target.dependencies
             if target.kind == .testTarget {
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func theTableListsWhatIsImported() {
+    @Test func tableListsExactlyTheImports() {
         let names = Set(package.targets.keys)
         let expected = package.targets.values.filter { $0.path.hasPrefix("Sources/") }
         #expect(Set(package.table.keys) == Set(expected.map(\.name)))
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func everyImportInSourcesSaysHowFarItReaches() {
+    @Test func everyImportInSourcesHasAnAccessLevel() {
         for target in package.targets.values where target.path.hasPrefix("Sources/") {
             for line in target.imports {
                 let level = line.modifiers.last ?? ""

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DBus
 
-/// The `a{sv}` that `Explain` answers with.
+/// The answer of `Explain` as an `a{sv}`.
 @Suite struct ExplanationTests {
     private static let candidates = [
         Explanation.Candidate(id: "com.example.app", kind: "native", host: "*.example.com", wins: true, reason: "host"),
@@ -25,7 +25,7 @@ import Testing
         return explanation
     }
 
-    @Test func itComesBackAsItWas() throws {
+    @Test func roundTripKeepsTheExplanation() throws {
         #expect(try recoded(Self.complete) == Self.complete)
         let options: [String: Value] = try recoded(Self.complete)
         #expect(
@@ -52,7 +52,7 @@ import Testing
         )
     }
 
-    @Test func whatThereIsNoneOfIsLeftOut() throws {
+    @Test func missingPartsAreOmitted() throws {
         let least = Explanation(url: "a:b")
         #expect(try recoded(least) == least)
         #expect(
@@ -62,15 +62,15 @@ import Testing
         #expect(try recoded([:] as [String: Value]) == Explanation(url: ""))
     }
 
-    /// Nobody may send it URLs, which is not the same as that anybody may.
-    @Test func anEmptyListOfSourcesIsOne() throws {
+    /// An empty list means that no source may send URLs to the handler. A missing list means that every source may.
+    @Test func emptyListOfSourcesIsKept() throws {
         var explanation = Explanation(url: "a:b")
         explanation.allowedSources = []
         #expect(try recoded(explanation) == explanation)
         #expect(try recoded(explanation) != Explanation(url: "a:b"))
     }
 
-    @Test func anErrorHasANameAndAMessage() throws {
+    @Test func errorHasANameAndAMessage() throws {
         var explanation = Explanation(url: "a:b")
         #expect(explanation.error == nil)
         explanation.error = ("com.example.Error.A", "")
@@ -102,11 +102,11 @@ import Testing
             ("allowed-sources", "as"), ("error", "s"), ("message", "s"), ("candidates", "aa{sv}"),
         ] as [(String, Signature)]
     )
-    func aKnownKeyOfAnotherTypeIsAnError(key: String, signature: Signature) throws {
+    func knownKeyOfAnotherTypeIsAnError(key: String, signature: Signature) throws {
         try expectType(signature, of: key, in: [:], as: Explanation.self)
     }
 
-    @Test(arguments: Explanation.partNames) func aPartIsAString(name: String) throws {
+    @Test(arguments: Explanation.partNames) func partsAreStrings(name: String) throws {
         for sample in samples where sample.signature != "s" {
             let found = try problem(["parts": .options([name: sample])], as: Explanation.self)
             #expect(found == "'\(name)' has to be of type 's', not '\(sample.signature)'")
@@ -116,7 +116,7 @@ import Testing
     @Test(
         arguments: [("id", "s"), ("kind", "s"), ("host", "s"), ("wins", "b"), ("reason", "s")] as [(String, Signature)]
     )
-    func aKnownKeyOfACandidateHasItsType(key: String, signature: Signature) throws {
+    func knownKeyOfACandidateHasOneType(key: String, signature: Signature) throws {
         for sample in samples where sample.signature != signature {
             let candidates = Value.array([.options([:]), .options([key: sample])], of: "a{sv}")
             let found = try problem(["candidates": candidates], as: Explanation.self)

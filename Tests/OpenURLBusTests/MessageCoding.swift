@@ -3,7 +3,7 @@ import Testing
 
 @testable import DBus
 
-/// Puts a value into a real message and takes it out as another type of the same signature.
+/// Writes a value into a real message and reads it as another type of the same signature.
 func recoded<Input: MessageBody, Output: MessageBody>(
     _ input: Input,
     as type: Output.Type = Output.self
@@ -12,7 +12,7 @@ func recoded<Input: MessageBody, Output: MessageBody>(
     return try Message.body(message.pointer, limit: .max)
 }
 
-/// Why options cannot be read as a type; nil where they can.
+/// Returns the reason why the options cannot be read as a type, or nil if they can.
 func problem<Output: MessageBody>(_ options: [String: Value], as type: Output.Type) throws -> String? {
     let message = try Message.signal("com.example.Test1", "Test", from: "/com/example/Test", options, limit: 1 << 20)
     do throws(MessageDecodingError) {
@@ -23,7 +23,7 @@ func problem<Output: MessageBody>(_ options: [String: Value], as type: Output.Ty
     }
 }
 
-/// A known key has the one type that the contract gives it: any other is an error that names both.
+/// Expects that a known key has exactly one type, and that every other type is an error that names both types.
 func expectType<Output: MessageBody>(
     _ signature: Signature,
     of key: String,
@@ -36,7 +36,7 @@ func expectType<Output: MessageBody>(
     }
 }
 
-/// One value of each type that a key can have by mistake.
+/// The samples have one value of each type that a key can have by mistake.
 let samples: [Value] = [
     .byte(1), .boolean(true), .int32(1), .uint32(1), .int64(1), .uint64(1), .double(1), .string("1"),
     .array([.string("1")], of: "s"), .array([], of: "v"), .options(["k": "v"]),

@@ -2,31 +2,27 @@ import DBus
 import OpenURLBus
 import Testing
 
-/// One cause, one name, one exit status.
+/// One cause, one name.
 @Suite struct OpenURLErrorTests {
-    private static let table: [(code: OpenURLError.Code, name: String, exitStatus: Int32)] = [
-        (.declined, "org.openurl.Error.Declined", 1),
-        (.launchVetoed, "org.openurl.Error.LaunchVetoed", 2),
-        (.noHandler, "org.openurl.Error.NoHandler", 3),
-        (.launchFailed, "org.openurl.Error.LaunchFailed", 4),
-        (.handlerCrashed, "org.openurl.Error.HandlerCrashed", 5),
-        (.timedOut, "org.openurl.Error.TimedOut", 6),
-        (.notAllowed, "org.openurl.Error.NotAllowed", 7),
-        (.limitsExceeded, "org.openurl.Error.LimitsExceeded", 8),
-        (.loopDetected, "org.openurl.Error.LoopDetected", 9),
-        (.notQueued, "org.openurl.Error.NotQueued", 10),
-        (.malformedURL, "org.openurl.Error.MalformedURL", 65),
+    private static let table: [(code: OpenURLError.Code, name: String)] = [
+        (.declined, "org.openurl.Error.Declined"),
+        (.launchVetoed, "org.openurl.Error.LaunchVetoed"),
+        (.noHandler, "org.openurl.Error.NoHandler"),
+        (.launchFailed, "org.openurl.Error.LaunchFailed"),
+        (.handlerCrashed, "org.openurl.Error.HandlerCrashed"),
+        (.timedOut, "org.openurl.Error.TimedOut"),
+        (.notAllowed, "org.openurl.Error.NotAllowed"),
+        (.limitsExceeded, "org.openurl.Error.LimitsExceeded"),
+        (.loopDetected, "org.openurl.Error.LoopDetected"),
+        (.notQueued, "org.openurl.Error.NotQueued"),
+        (.malformedURL, "org.openurl.Error.MalformedURL"),
     ]
 
-    @Test func everyCodeHasItsNameAndItsExitStatus() {
+    @Test func everyCodeHasItsName() {
         #expect(Self.table.map(\.code) == OpenURLError.Code.allCases)
-        for (code, name, exitStatus) in Self.table {
+        for (code, name) in Self.table {
             #expect(code.errorName.rawValue == name)
-            #expect(code.exitStatus == exitStatus)
         }
-        #expect(ExitStatus.usage == 64)
-        #expect(ExitStatus.unavailable == 69)
-        #expect(Set(Self.table.map(\.exitStatus) + [0, ExitStatus.usage, ExitStatus.unavailable]).count == 14)
     }
 
     @Test(arguments: OpenURLError.Code.allCases)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import DBus
 
-/// Every `a{sv}` of the contract: there and back, without what is unknown, and with an error for what is of another type.
+/// The round trip of every `a{sv}` of the contract. Unknown keys are dropped, and a value of another type is an error.
 @Suite struct OptionsTests {
     // MARK: OpenOptions
 
-    @Test func openOptionsComeBackAsTheyWere() throws {
+    @Test func roundTripKeepsOpenOptions() throws {
         #expect(try recoded(OpenOptions()) == OpenOptions())
         #expect(try recoded(OpenOptions(), as: [String: Value].self) == [:])
         var options = OpenOptions()
@@ -29,7 +29,7 @@ import Testing
         )
     }
 
-    @Test(arguments: samples) func anAnnotationIsOfAnyType(_ annotation: Value) throws {
+    @Test(arguments: samples) func annotationMayHaveAnyType(_ annotation: Value) throws {
         var options = OpenOptions()
         options.annotation = annotation
         #expect(try recoded(options) == options)
@@ -39,13 +39,13 @@ import Testing
         (Duration.milliseconds(1), UInt32(1)), (.nanoseconds(1), 1), (.microseconds(1001), 2), (.zero, 0),
         (.seconds(-1), 0), (.seconds(10_000_000), .max), (.milliseconds(4_294_967_295), .max),
     ])
-    func aTimeoutIsWholeMillisecondsRoundedUp(timeout: Duration, milliseconds: UInt32) throws {
+    func timeoutIsRoundedUpToMilliseconds(timeout: Duration, milliseconds: UInt32) throws {
         var options = OpenOptions()
         options.timeout = timeout
         #expect(try recoded(options, as: [String: Value].self) == ["timeout": .uint32(milliseconds)])
     }
 
-    @Test func openOptionsOfAnotherTypeAreAnError() throws {
+    @Test func openOptionsOfAnotherTypeAreErrors() throws {
         for (key, signature) in [
             ("handler", "s"), ("timeout", "u"), ("background", "b"), ("activation-token", "s"),
             ("desktop-startup-id", "s"), ("fallback", "as"), ("delivery", "s"),
@@ -76,7 +76,7 @@ import Testing
 
     // MARK: OpenContext
 
-    @Test func openContextComesBackAsItWas() throws {
+    @Test func roundTripKeepsOpenContext() throws {
         #expect(try recoded(OpenContext()) == OpenContext())
         var context = OpenContext()
         context.sourceApplication = "com.example.sender"
@@ -133,7 +133,7 @@ import Testing
         TracePhase("processStarted", microseconds: 0), TracePhase("open", microseconds: .max, answer: false),
     ]
 
-    @Test func openResultComesBackAsItWas() throws {
+    @Test func roundTripKeepsOpenResult() throws {
         for path: OpenResult.Path in [.launched, .active, .fallback] {
             let result = OpenResult(handler: "com.example.app", path: path, reply: ["k": .uint32(1)], trace: trace)
             #expect(try recoded(result) == result)
@@ -194,7 +194,7 @@ import Testing
         try expectType("s", of: "message", in: ["error": "com.example.Error.A"], as: OpenOutcome.self)
     }
 
-    @Test func openOutcomesComeInOrder() throws {
+    @Test func openOutcomesKeepTheirOrder() throws {
         let outcomes: [OpenOutcome] = [
             .failed(RemoteError("com.example.Error.A", "a")),
             .opened(OpenResult(handler: "b", path: .active, reply: [:], trace: [])),
@@ -209,7 +209,7 @@ import Testing
         #expect(names == ["a", "b", "c"])
     }
 
-    @Test func openAnswerComesBackAsItWas() throws {
+    @Test func roundTripKeepsOpenAnswer() throws {
         for answer in [
             OpenAnswer(isHandled: true, reply: ["k": .array([.byte(0)], of: "y")], trace: trace),
             OpenAnswer(isHandled: false, reply: [:], trace: []),
@@ -221,7 +221,7 @@ import Testing
         )
     }
 
-    @Test func aPhaseIsMeasuredFromItsStart() {
+    @Test func phaseIsMeasuredFromItsStart() {
         #expect(TracePhase("a", since: .max).microseconds == 0)
         #expect(TracePhase("a", since: 0).microseconds > 0)
         #expect(TracePhase("a", since: 0).answer)
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: HandlerEntry, HandlerStatus
 
-    @Test func handlerEntryComesBackAsItWas() throws {
+    @Test func roundTripKeepsHandlerEntry() throws {
         var entry = HandlerEntry(
             id: "com.example.app",
             name: "App",
@@ -279,7 +279,7 @@ import Testing
         }
     }
 
-    @Test func handlerStatusComesBackAsItWas() throws {
+    @Test func roundTripKeepsHandlerStatus() throws {
         let stopped = HandlerStatus(id: "com.example.app", state: "notRunning")
         #expect(try recoded(stopped) == stopped)
         #expect(

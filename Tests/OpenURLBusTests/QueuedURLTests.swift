@@ -2,9 +2,9 @@ import DBus
 import OpenURLBus
 import Testing
 
-/// One URL of the queue, there and back.
+/// The round trip of one URL of the queue.
 @Suite struct QueuedURLTests {
-    @Test func comesBackAsItWas() throws {
+    @Test func roundTripKeepsAllFields() throws {
         var url = QueuedURL(
             id: "12",
             url: "app:x",
@@ -26,7 +26,7 @@ import Testing
         )
     }
 
-    @Test func ofAnotherTypeIsAnError() throws {
+    @Test func fieldOfAnotherTypeIsAnError() throws {
         let options: [String: Value] = ["id": "1", "url": "a:", "state": "dead"]
         for (key, signature) in [
             ("id", "s"), ("url", "s"), ("handler", "s"), ("state", "s"), ("attempts", "u"), ("accepted", "t"),

@@ -2,22 +2,24 @@ public import Foundation
 public import Reactor
 import Synchronization
 
-/// A session bus of a test's own: a real `dbus-daemon` with directories of its own, never the user's.
+/// A session bus for one test: a real `dbus-daemon` with private directories, so that a test never touches the user's
+/// bus.
 ///
-/// It ends with ``stop()``, with the test's process, or after ten minutes, whichever comes first; everything that is
-/// connected to it ends with it.
+/// The bus ends with ``stop()``, with the test's process, or after ten minutes, whichever comes first. Every connected
+/// program loses its connection when the bus ends.
 public final class PrivateBus: Sendable {
     /// The bus's address, for `DBUS_SESSION_BUS_ADDRESS`.
     public let address: String
-    /// The number of the bus's process.
+    /// The process ID of the bus.
     public let pid: Int32
-    /// A directory that goes away with the bus.
+    /// The directory of the bus, which ``stop()`` removes.
     public let directory: URL
     private let process: Process
     private let place: Place
     private let loops = Lock<[EventLoop]>([])
 
-    /// The environment for what runs on this bus: the test's own, with the bus and directories of this object.
+    /// The environment for programs on this bus: the test's own environment, with the address and the directories of
+    /// this bus.
     public var environment: [String: String] {
         Self.environment(in: directory).merging(["DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
     }
@@ -35,9 +37,9 @@ public final class PrivateBus: Sendable {
         return environment
     }
 
-    /// Starts a bus, as soon as there are not too many others.
+    /// Starts a bus. The initializer waits while too many other buses run.
     ///
-    /// - Parameter prepare: puts files in place before the bus reads them, such as service files.
+    /// - Parameter prepare: A closure that puts files in place before the bus reads them, such as service files.
     public init(prepare: (_ directory: URL) throws -> Void = { _ in }) async throws {
         place = await Place.take()
         directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
@@ -72,31 +74,33 @@ public final class PrivateBus: Sendable {
         pid = Int32(lines[1]) ?? 0
     }
 
-    /// Makes a loop that ends with the bus, for a connection of a test's own.
+    /// Creates an event loop for a connection of the test. The loop ends with the bus.
     public func makeLoop() throws -> EventLoop {
         let loop = try EventLoop()
         loops.withLock { $0.append(loop) }
         return loop
     }
 
-    /// Ends the bus and the loops that were made for it, and removes the directory.
+    /// Ends the bus and the loops of ``makeLoop()``, and removes the directory.
     public func stop() {
         for loop in loops.withLock({ $0 }) { loop.stop() }
         kill(pid, SIGKILL)
-        // Foundation's object keeps itself alive until somebody has waited.
+        // A `Process` object of Foundation keeps itself alive until a caller has waited for its end.
         process.waitUntilExit()
         do {
             try FileManager.default.removeItem(at: directory)
         } catch {
-            // Whatever still ends may write there once more; the directory is in the system's temporary folder.
+            // A program that is still ending may write into the directory while this code removes it. The remaining
+            // files are in the system's temporary folder, so the failure does no harm.
         }
         place.giveBack()
     }
 }
 
-/// One of the places for buses that run at once.
+/// A permit for one of the buses that may run at the same time.
 ///
-/// All tests start together, and a bus takes one of the 128 instances of inotify that a user has, as does a router on it.
+/// All tests start together. Each bus takes one of the 128 inotify instances of a user, and so does a router on the
+/// bus.
 private final class Place: Sendable {
     private struct Places {
         var free = 16

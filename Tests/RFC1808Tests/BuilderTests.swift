@@ -8,7 +8,7 @@ import Testing
         return try builder.build().description
     }
 
-    @Test func `The guide's example`() throws {
+    @Test func guideExampleIsBuilt() throws {
         let url = try build {
             $0.scheme = "todolist"
             $0.host = "www.acme.com"
@@ -18,7 +18,7 @@ import Testing
         #expect(url == "todolist://www.acme.com?Quarterly%20Report#200806231300")
     }
 
-    @Test func `Each part is escaped by its own set, once`() throws {
+    @Test func eachPartIsEscapedOnceByItsOwnSet() throws {
         let all = "%41 /?#[]@:;&=+\"<>\\é\n~"
         let rest = "%22%3C%3E%5C%C3%A9%0A~"
         let url = try build {
@@ -51,7 +51,7 @@ import Testing
             ("a\u{A0}", "foo://a%C2%A0"),
         ] as [(String, String?)]
     )
-    func `A host is a name or an IPv6 address`(host: String, expected: String?) throws {
+    func hostIsANameOrAnIPv6Address(host: String, expected: String?) throws {
         var builder = GenericURL.Builder()
         builder.scheme = "foo"
         builder.host = host
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `No path can become a host, a scheme or an opaque part`() throws {
+    @Test func pathCannotBecomeAHostASchemeOrAnOpaquePart() throws {
         #expect(
             try build {
                 $0.scheme = "foo"; $0.pathSegments = ["", "evil"]
@@ -110,7 +110,7 @@ import Testing
         )
     }
 
-    @Test func `What is empty is present`() throws {
+    @Test func emptyPartsArePresent() throws {
         let url = try build {
             $0.scheme = "foo"
             $0.user = ""
@@ -124,7 +124,7 @@ import Testing
         #expect(url == "foo://:@/;?#")
     }
 
-    @Test func `What cannot be is refused`() {
+    @Test func impossiblePartsAreRefused() {
         var errors: [GenericURL.BuildError] = []
         func expect(
             _ reason: GenericURL.BuildError.Reason,
@@ -174,7 +174,7 @@ import Testing
         #expect(Set(errors.map(\.message)).count == GenericURL.BuildError.Reason.allCases.count)
     }
 
-    @Test func `A limit of one's own`() throws {
+    @Test func lengthLimitCanBeChosen() throws {
         var builder = GenericURL.Builder()
         builder.fragment = "abc"
         #expect(try builder.build(maximumLength: 4).description == "#abc")
@@ -186,7 +186,7 @@ import Testing
         "/.//a",
         "foo://[fe80::1%25en0]/", "a;b:c", "foo:?a+b&%26=%2c%FF",
     ])
-    func `A URL taken apart is put together again`(string: String) throws {
+    func decomposedURLIsRebuilt(string: String) throws {
         #expect(try GenericURL.Builder(GenericURL(string)).build().description == string)
     }
 
@@ -194,11 +194,11 @@ import Testing
         ("mailto:a%2Cb@x.org,c@d", "mailto:a,b@x.org,c@d"), ("foo:#access%26x=1&y=2", "foo:#access&x=1&y=2"),
         ("urn:a%2Fb", "urn:a/b"), ("foo://%68/%2f", "foo://h/%2F"),
     ])
-    func `Other parts than the query get the usual escapes`(string: String, expected: String) throws {
+    func otherPartsUseTheUsualEscapes(string: String, expected: String) throws {
         #expect(try GenericURL.Builder(GenericURL(string)).build().description == expected)
     }
 
-    @Test func `What no text says comes back as documented`() throws {
+    @Test func roundTripDiffersOnlyAsDocumented() throws {
         func again(_ parts: (inout GenericURL.Builder) -> Void) throws -> GenericURL.Builder {
             var builder = GenericURL.Builder()
             parts(&builder)
@@ -234,7 +234,7 @@ import Testing
         )
     }
 
-    @Test func `A control character is refused in a host, and elsewhere in the bytes`() throws {
+    @Test func controlCharacterIsRefusedOnlyInAHost() throws {
         let url = try GenericURL(
             build {
                 $0.scheme = "mailto"
@@ -251,7 +251,7 @@ import Testing
     }
 
     @Test(arguments: [("foo:/a", "foo:/a/b"), ("foo:/a/", "foo:/a/b"), ("foo:/", "foo:/b"), ("foo:/a//", "foo:/a//b")])
-    func `A segment is appended behind the last one that is not empty`(string: String, expected: String) throws {
+    func segmentIsAppendedAfterTheLastSegmentThatIsNotEmpty(string: String, expected: String) throws {
         var builder = try GenericURL.Builder(GenericURL(string))
         builder.appendSegment("b")
         #expect(try builder.build().description == expected)
@@ -262,7 +262,7 @@ import Testing
         #expect(empty.pathSegments == ["b"])
     }
 
-    @Test func `The host of a URL that is decoded is one to build with`() throws {
+    @Test func decodedHostCanBeBuiltAgain() throws {
         let url = try GenericURL("foo://[fe80::1%25en0]/")
         #expect(
             try build {
@@ -276,7 +276,7 @@ import Testing
         #expect(try GenericURL.Builder(GenericURL("file:/etc")).host == nil)
     }
 
-    @Test func `Printing has no password`() throws {
+    @Test func descriptionHidesThePassword() throws {
         var builder = try GenericURL.Builder(GenericURL("foo://u:secret@h:1/a/b;c?d=e#f"))
         let text =
             #"Builder(scheme: "foo", user: "u", password: "***", host: "h", port: 1, pathSegments: ["a", "b"], "#
@@ -292,7 +292,7 @@ import Testing
         #expect("\(builder)" == #"Builder(scheme: "mailto", opaquePart: "a@b")"#)
     }
 
-    @Test func `A part without text cannot be taken over`() throws {
+    @Test func partWithoutTextIsRefused() throws {
         let url = try GenericURL("foo:/a%00")
         #expect(throws: GenericURL.PercentDecodingError.self) { try GenericURL.Builder(url) }
     }

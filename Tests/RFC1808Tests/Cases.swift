@@ -13,7 +13,7 @@ struct RFCExample: Decodable, Sendable, CustomTestStringConvertible {
     static let all: [RFCExample] = loadCases("rfc1808-examples")
 }
 
-/// A sample of what `NSURL` was tested with in its RFC 1808 days.
+/// Cases from the tests that `NSURL` had while it followed RFC 1808.
 struct NSURLCase: Decodable, Sendable, CustomTestStringConvertible {
     struct Parts: Decodable, Sendable, Equatable {
         var scheme: String?
@@ -37,12 +37,12 @@ struct NSURLCase: Decodable, Sendable, CustomTestStringConvertible {
     static let all: [NSURLCase] = loadCases("nsurl-sample")
 }
 
-/// A file of cases beside the tests.
+/// A JSON file of test cases in the test bundle.
 private struct CaseFile<Case: Decodable>: Decodable {
     let cases: [Case]
 }
 
-/// Loads a file of cases; a missing or malformed file fails the test that asked for it.
+/// Loads a file of cases. A missing or malformed file fails the test that asked for the file.
 private func loadCases<Case: Decodable>(_ name: String) -> [Case] {
     do {
         let url = Bundle.module.url(forResource: name, withExtension: "json", subdirectory: "Cases")

@@ -1,9 +1,9 @@
 import RFC1808
 import Testing
 
-/// One test for each decision on what the RFCs leave open or implementations disagree on.
+/// One test for each decision in a case that the RFCs leave open or that implementations disagree on.
 @Suite struct Decisions {
-    @Test func `D1: the network location ends at a slash, a question mark or a number sign`() throws {
+    @Test func d1NetworkLocationEndsAtASlashAQuestionMarkOrANumberSign() throws {
         let guide = try GenericURL("todolist://www.acme.com?Quarterly%20Report#200806231300")
         #expect(guide.networkLocation == "www.acme.com")
         #expect(guide.path == "")
@@ -17,14 +17,14 @@ import Testing
         #expect(try GenericURL("http://good#@evil/").host == "good")
     }
 
-    @Test func `D1: the network location does not end at a semicolon`() throws {
+    @Test func d1NetworkLocationDoesNotEndAtASemicolon() throws {
         let url = try GenericURL("http://a;b/c;d")
         #expect(url.host == "a;b")
         #expect(url.path == "/c")
         #expect(url.parameters == "d")
     }
 
-    @Test func `D2: an absent component is not an empty one`() throws {
+    @Test func d2AbsentComponentIsNotEmpty() throws {
         let bare = try GenericURL("foo:/a")
         #expect(bare.networkLocation == nil)
         #expect(bare.parameters == nil)
@@ -47,7 +47,7 @@ import Testing
     @Test(arguments: [
         ("?", "http://a/b;p?"), (";", "http://a/b;"), ("#", "http://a/b;p?q#"), ("?#", "http://a/b;p?#"),
     ])
-    func `D2: an empty component replaces that of the base`(reference: String, expected: String) throws {
+    func d2EmptyComponentReplacesTheBases(reference: String, expected: String) throws {
         let base = try GenericURL("http://a/b;p?q#f")
         #expect(try base.resolving(reference: reference).description == expected)
     }
@@ -62,7 +62,7 @@ import Testing
         ("///g", "http://a/g", "http:///g"),
         ("http:g/../h", "http:g/../h", "http:g/../h"),
     ])
-    func `D3: resolution is RFC 1808's, or RFC 3986's on request`(
+    func d3ResolutionFollowsRFC1808OrRFC3986(
         reference: String,
         rfc1808: String,
         rfc3986: String
@@ -74,7 +74,7 @@ import Testing
         #expect(url.resolved(against: base, mode: .rfc3986).description == rfc3986)
     }
 
-    @Test func `D4: the empty reference is the base with its fragment, but no URL`() throws {
+    @Test func d4EmptyReferenceResolvesToTheBaseButIsNotAURL() throws {
         let base = try GenericURL("http://a/b/c/d;p?q#f")
         #expect(try base.resolving(reference: "") == base)
         #expect(try base.resolving(reference: "", mode: .rfc3986).description == "http://a/b/c/d;p?q")
@@ -82,16 +82,16 @@ import Testing
     }
 
     @Test(arguments: ["1a:b", "+a:b", "-a:b", ".a:b", ":b", "1:2", "a_b:c", "a%41:b", "~:x"])
-    func `D5: a scheme starts with a letter`(input: String) {
+    func d5SchemeStartsWithALetter(input: String) {
         #expect { try GenericURL(input) } throws: { ($0 as? GenericURL.ParseError)?.reason == .badScheme }
     }
 
-    @Test func `D5: letters, digits, plus, dot and hyphen may follow`() throws {
+    @Test func d5SchemeMayContainLettersDigitsPlusDotAndHyphen() throws {
         #expect(try GenericURL("A+1-b.c:/").scheme == "A+1-b.c")
         #expect(try GenericURL("A+1-b.c:/").lowercasedScheme == "a+1-b.c")
     }
 
-    @Test func `D6: a tilde is allowed everywhere but in a scheme`() throws {
+    @Test func d6TildeIsAllowedExceptInAScheme() throws {
         let url = try GenericURL("foo://~:~@~/~;~?~#~")
         #expect(url.user == "~")
         #expect(url.host == "~")
@@ -102,7 +102,7 @@ import Testing
         "/a[1]", "/a]", "foo:[", "/?a[]=1", "/#[", "/;[", "foo://a[::1]", "foo://[::1]:1@h", "foo://[@h", "foo://u[@h",
         "[a",
     ])
-    func `D6: brackets only enclose an IPv6 host`(input: String) {
+    func d6BracketsOnlyEncloseAnIPv6Host(input: String) {
         #expect(throws: GenericURL.ParseError.self) { try GenericURL(input) }
     }
 
@@ -110,7 +110,7 @@ import Testing
         ("mailto:a@b.c?subject=x#f", "a@b.c", "a@b.c?subject=x#f"), ("tel:+49;ext=1", "+49;ext=1", "+49;ext=1"),
         ("foo:", "", ""), ("foo:?q", "", "?q"), ("foo:a//b/../c", "a//b/../c", "a//b/../c"), ("foo:a:b", "a:b", "a:b"),
     ])
-    func `D7: a URL without a slash after its scheme is opaque`(input: String, part: String, specifier: String) throws {
+    func d7URLWithoutASlashAfterItsSchemeIsOpaque(input: String, part: String, specifier: String) throws {
         let url = try GenericURL(input)
         #expect(url.isOpaque)
         #expect(url.opaquePart.map(String.init) == part)
@@ -122,19 +122,19 @@ import Testing
     }
 
     @Test(arguments: ["foo:/", "foo://h", "a/b", "?q", "#f"])
-    func `D7: every other URL is not`(input: String) throws {
+    func d7OtherURLsAreNotOpaque(input: String) throws {
         let url = try GenericURL(input)
         #expect(!url.isOpaque)
         #expect(url.opaquePart == nil)
     }
 
-    @Test func `D8: an empty network location inherits that of the base`() throws {
+    @Test func d8EmptyNetworkLocationInheritsTheBases() throws {
         let reference = try GenericURL("///g")
         #expect(try reference.resolved(against: GenericURL("http://u:p@h:1/b")).description == "http://u:p@h:1/g")
         #expect(try reference.resolved(against: GenericURL("file:/b")).description == "file:///g")
     }
 
-    @Test func `D9: parameters start at the first semicolon of the path`() throws {
+    @Test func d9ParametersStartAtTheFirstSemicolonOfThePath() throws {
         let url = try GenericURL("http://h/a/b;c/d;e?f;g")
         #expect(url.path == "/a/b")
         #expect(url.parameters == "c/d;e")

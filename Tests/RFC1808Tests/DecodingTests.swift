@@ -2,7 +2,7 @@ import RFC1808
 import Testing
 
 @Suite struct Decoding {
-    @Test func `Every component decodes once`() throws {
+    @Test func everyComponentIsDecodedOnce() throws {
         let url = try GenericURL("foo://%75%2541:%70@%68/%2525;%3B?a%2Bb+c#%E2%82%AC")
         #expect(try url.decoded(.user) == "u%41")
         #expect(try url.decoded(.password) == "p")
@@ -17,7 +17,7 @@ import Testing
         #expect(url.decodedBytes(.opaquePart) == nil)
     }
 
-    @Test func `An absent component is nil, an empty one is empty`() throws {
+    @Test func absentComponentIsNilAndEmptyComponentIsEmpty() throws {
         #expect(try GenericURL("foo:/").decoded(.query) == nil)
         #expect(try GenericURL("foo:/?").decoded(.query) == "")
         #expect(try GenericURL("foo:/?").decodedBytes(.query) == [])
@@ -31,7 +31,7 @@ import Testing
         ("foo:?%41%ED%A0%80", "invalidUTF8", 8), ("foo:?%F4%90%80%80", "invalidUTF8", 5),
         ("foo:?%C3x", "invalidUTF8", 5),
     ])
-    func `Text that is none throws, bytes are always there`(input: String, name: String, offset: Int) throws {
+    func invalidTextThrowsAndBytesAreAvailable(input: String, name: String, offset: Int) throws {
         let url = try GenericURL(input)
         let error = try #require(throws: GenericURL.PercentDecodingError.self) { try url.decoded(.query) }
         #expect(error.name == name)
@@ -44,12 +44,12 @@ import Testing
         #expect(url.queryItems.map { $0.name.decodedBytes() } == [url.decodedBytes(.query)])
     }
 
-    @Test func `The first characters that are no controls are text`() throws {
+    @Test func firstCharactersThatAreNotControlsAreText() throws {
         #expect(try GenericURL("foo:?%20%C2%A0%7E").decoded(.query) == " \u{A0}~")
     }
 
     @Test(arguments: ["%2F", "%5C", "%3F", "%23", "%40", "%3A", "%5B", "%5D"])
-    func `A host must not decode to a separator`(escape: String) throws {
+    func hostMustNotDecodeToASeparator(escape: String) throws {
         let url = try GenericURL("http://good\(escape)evil/")
         let error = try #require(throws: GenericURL.PercentDecodingError.self) { try url.decoded(.host) }
         #expect(error.reason == .separatorInHost)
@@ -58,7 +58,7 @@ import Testing
         #expect(url.decodedBytes(.host)?.count == 9)
     }
 
-    @Test func `An IPv6 host comes without brackets, its zone decoded`() throws {
+    @Test func ipv6HostHasNoBracketsAndADecodedZone() throws {
         #expect(try GenericURL("http://[::1]:80/").decoded(.host) == "::1")
         #expect(try GenericURL("http://[fe80::1%25en%2D0]/").decoded(.host) == "fe80::1%en-0")
         #expect(try GenericURL("http://[::1]:80/").decodedBytes(.host) == Array("::1".utf8))
@@ -71,12 +71,12 @@ import Testing
         ("foo:/a/b", ["a", "b"]), ("a/b", ["a", "b"]), ("foo:/a/", ["a", ""]), ("foo:/", [""]), ("foo://h", []),
         ("foo:opaque/x", []), ("foo:/%2F/%2e", ["/", "."]), ("/a//b;c/d", ["a", "", "b"]), ("foo:////", ["", ""]),
     ])
-    func `Path segments are split, then decoded`(input: String, segments: [String]) throws {
+    func pathSegmentsAreSplitThenDecoded(input: String, segments: [String]) throws {
         let url = try GenericURL(input)
         #expect(try url.pathSegments.map { try $0.decoded() } == segments)
     }
 
-    @Test func `Query items are split, then decoded`() throws {
+    @Test func queryItemsAreSplitThenDecoded() throws {
         let url = try GenericURL("foo:/?a=1&b&c=&=d&&a%3Db%26=e=f%20g")
         let items = Array(url.queryItems)
         #expect(try items.map { try $0.name.decoded() } == ["a", "b", "c", "", "", "a=b&"])
@@ -85,7 +85,7 @@ import Testing
         #expect(items.last?.value?.description == "e=f%20g")
     }
 
-    @Test func `Segments and items can be counted and indexed`() throws {
+    @Test func segmentsAndItemsCanBeCountedAndIndexed() throws {
         let url = try GenericURL("foo:/a//b/?c&d=e&")
         let segments = url.pathSegments
         #expect(segments.count == 4)
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: ["foo:/a//b/", "foo:/", "a", "foo:", "/a/b", "//h"])
-    func `Segments can be walked from their end`(input: String) throws {
+    func segmentsCanBeTraversedBackwards(input: String) throws {
         let segments = try GenericURL(input).pathSegments
         #expect(segments.reversed().map(\.raw) == segments.map(\.raw).reversed())
         #expect(segments.last?.raw == Array(segments).last?.raw)
@@ -109,14 +109,14 @@ import Testing
     }
 
     @Test(arguments: ["foo:?a=b&&c", "foo:?", "foo:?&", "foo:", "foo:?a"])
-    func `Items can be walked from their end`(input: String) throws {
+    func itemsCanBeTraversedBackwards(input: String) throws {
         let items = try GenericURL(input).queryItems
         #expect(Array(items.reversed()) == Array(items).reversed())
         #expect(items.last == Array(items).last)
         #expect(items.endIndex >= items.startIndex)
     }
 
-    @Test func `Segments and items are described as they were written`() throws {
+    @Test func segmentsAndItemsHaveTheirOriginalText() throws {
         let url = try GenericURL("foo:/a%2F/?b=%26&c")
         #expect(url.pathSegments.description == #"["a%2F", ""]"#)
         #expect(url.queryItems.description == #"["b=%26", "c"]"#)
@@ -124,7 +124,7 @@ import Testing
         #expect(url.queryItems.last?.description == "c")
     }
 
-    @Test func `An item made from text is escaped once`() throws {
+    @Test func itemFromTextIsEscapedOnce() throws {
         let item = GenericURL.QueryItem(name: "a=&+%41", value: "b=&+ é")
         #expect(item.description == "a%3D%26%2B%2541=b=%26%2B%20%C3%A9")
         #expect(try item.name.decoded() == "a=&+%41")
@@ -138,12 +138,12 @@ import Testing
         #expect(error.message == "the decoded text would hold a control character")
     }
 
-    @Test func `Text that is none of a path's business decodes all the same`() throws {
+    @Test func textWithSeparatorsIsDecodedInAPath() throws {
         let segments = try GenericURL("foo:/%2E%2E/a%2Fb/%E2%80%AE").pathSegments
         #expect(try segments.map { try $0.decoded() } == ["..", "a/b", "\u{202E}"])
     }
 
-    @Test func `Without a query there are no items, in an empty one is one`() throws {
+    @Test func missingQueryHasNoItemsAndEmptyQueryHasOne() throws {
         #expect(try Array(GenericURL("foo:/").queryItems).isEmpty)
         let items = try Array(GenericURL("foo:/?").queryItems)
         #expect(items.count == 1)
@@ -151,7 +151,7 @@ import Testing
         #expect(items.first?.value == nil)
     }
 
-    @Test func `An item is found by its decoded name`() throws {
+    @Test func itemIsFoundByItsDecodedName() throws {
         let url = try GenericURL("foo:/?x=1&t%69tle=a%20b&title=c&%FF=d")
         #expect(try url.queryItems.first(named: "title")?.value?.decoded() == "a b")
         #expect(url.queryItems.first(named: "Title") == nil)

@@ -1,7 +1,7 @@
 import RFC1808
 import Testing
 
-/// One component of a URL changes, all other bytes stay.
+/// Replacing one component of a URL keeps all other bytes.
 @Suite struct Editing {
     @Test(
         arguments: [
@@ -25,8 +25,7 @@ import Testing
             ("foo:/a", .opaquePart, nil, "foo:/a"),
         ] as [(String, GenericURL.Component, String?, String)]
     )
-    func `A component is replaced`(url: String, component: GenericURL.Component, raw: String?, expected: String) throws
-    {
+    func componentIsReplaced(url: String, component: GenericURL.Component, raw: String?, expected: String) throws {
         #expect(try GenericURL(url).replacing(component, with: raw).description == expected)
     }
 
@@ -42,7 +41,7 @@ import Testing
             ("foo:/a", .opaquePart, "a"), ("foo:a", .opaquePart, nil), ("foo:a", .opaquePart, "/a"),
         ] as [(String, GenericURL.Component, String?)]
     )
-    func `What would change another component is refused`(
+    func textThatChangesAnotherComponentIsRefused(
         url: String,
         component: GenericURL.Component,
         raw: String?
@@ -70,7 +69,7 @@ import Testing
             (.opaquePart, "?", "forbiddenByte", 0),
         ] as [(GenericURL.Component, String, String, Int)]
     )
-    func `What may not stand in the component is refused`(
+    func invalidCharacterIsRefused(
         component: GenericURL.Component,
         raw: String,
         name: String,
@@ -83,7 +82,7 @@ import Testing
         #expect(error.byte == Array(raw.utf8).dropFirst(offset).first)
     }
 
-    @Test func `The message says what to write`() throws {
+    @Test func errorMessageSuggestsACorrection() throws {
         let url = try GenericURL("foo:/a")
         let path = try #require(throws: GenericURL.ParseError.self) { try url.replacing(.path, with: "/a?") }
         #expect(path.message == "'?' separates components and is not allowed in this one; write it as %3F")
@@ -95,7 +94,7 @@ import Testing
         arguments: [("?a", .query), ("#a", .fragment), (";a", .parameters), ("a", .path)]
             as [(String, GenericURL.Component)]
     )
-    func `Something has to be left`(url: String, component: GenericURL.Component) throws {
+    func emptyResultIsRefused(url: String, component: GenericURL.Component) throws {
         #expect { try GenericURL(url).replacing(component, with: nil) } throws: {
             ($0 as? GenericURL.ParseError)?.reason == .emptyInput
         }
@@ -110,19 +109,19 @@ import Testing
             ("foo:?%ff", "a=b", "", "foo:?%ff&a%3Db="), ("a", "", nil, "a?"), ("?a", "", nil, "?a&"),
         ] as [(String, String, String?, String)]
     )
-    func `An item is appended to the query`(url: String, name: String, value: String?, expected: String) throws {
+    func itemIsAppendedToTheQuery(url: String, name: String, value: String?, expected: String) throws {
         let result = try GenericURL(url).appending(queryItem: .init(name: name, value: value))
         #expect(result.description == expected)
         #expect(try result.query == GenericURL(expected).query)
         #expect(try result.fragment == GenericURL(expected).fragment)
     }
 
-    @Test func `An item of another URL keeps its escapes`() throws {
+    @Test func itemOfAnotherURLKeepsItsEscapes() throws {
         let item = try #require(try GenericURL("foo:?a=%2c+").queryItems.first)
         #expect(try GenericURL("bar:?b").appending(queryItem: item).description == "bar:?b&a=%2c+")
     }
 
-    @Test func `The limit of parsing does not hold`() throws {
+    @Test func parsingLimitDoesNotApplyToEditing() throws {
         let url = try GenericURL("foo:" + String(repeating: "a", count: GenericURL.defaultMaximumLength - 4))
         #expect(try url.replacing(.query, with: "q").query == "q")
         #expect(url.appending(queryItem: .init(name: "q")).query == "q")

@@ -1,21 +1,22 @@
 import RFC1808
 import Testing
 
-@Suite struct `Examples of others` {
+@Suite struct PublishedExamples {
     @Test(arguments: RFCExample.all)
-    func `RFC 1808 section 5`(example: RFCExample) throws {
+    func resolutionFollowsRFC1808Section5(example: RFCExample) throws {
         let base = try GenericURL(example.base)
         #expect(try base.resolving(reference: example.relative).description == example.expected)
     }
 
-    @Test func `There are 39 RFC examples and 60 of NSURL`() {
+    @Test func caseFilesHave39RFCExamplesAnd60NSURLCases() {
         #expect(RFCExample.all.count == 39)
         #expect(NSURLCase.all.count == 60)
     }
 
-    /// The expected path is `NSURL`'s: decoded, followed by the raw parameters, without a slash at its end.
+    /// The expected path is the path of `NSURL`: decoded, with the raw parameters appended and without a trailing
+    /// slash.
     @Test(arguments: NSURLCase.all)
-    func `NSURL's own`(example: NSURLCase) throws {
+    func componentsAgreeWithNSURL(example: NSURLCase) throws {
         guard let expected = example.expected else {
             #expect(throws: GenericURL.ParseError.self) { try GenericURL(example.input) }
             return

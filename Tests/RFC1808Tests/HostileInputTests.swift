@@ -1,18 +1,18 @@
 import RFC1808
 import Testing
 
-/// Input made to cost time or memory, which completes in time that is linear in its length.
-@Suite(.timeLimit(.minutes(10))) struct `Hostile input` {
+/// Input that is built to cost time or memory. Each test finishes in time that is linear in the length of its input.
+@Suite(.timeLimit(.minutes(10))) struct HostileInput {
     private static let megabyte = 1 << 20
 
     @Test(arguments: ["/", "@", ";", "&"])
-    func `A megabyte of one thing`(piece: String) throws {
+    func megabyteOfOneCharacterIsParsed(piece: String) throws {
         let text = String(repeating: piece, count: Self.megabyte)
         #expect(parses("foo:/" + text))
         #expect(parses("foo://" + text) == (piece != "@"))
     }
 
-    @Test func `A megabyte of an address, and of a port`() {
+    @Test func megabyteOfAnAddressOrAPortIsParsed() {
         let zeros = String(repeating: "0", count: Self.megabyte)
         #expect(parses("foo://h:" + zeros))
         #expect(!parses("foo://[" + zeros + "]"))
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: ["/", ";", "&", "=", "+", "%41", "a", "../", "./", "a/", "//", ":", "a;"])
-    func `Taking apart a lot of one thing`(piece: String) throws {
+    func manyPartsOfOneKindAreDecoded(piece: String) throws {
         let text = "/" + String(repeating: piece, count: 20_000 / piece.utf8.count)
         let query = try GenericURL("foo:/x?" + text, maximumLength: .max)
         #expect(try query.decoded(.query)?.isEmpty == false)
@@ -41,7 +41,7 @@ import Testing
         #expect(path.isEquivalent(to: path))
     }
 
-    @Test func `200,000 parent segments`() throws {
+    @Test func manyParentSegmentsAreResolved() throws {
         let parents = String(repeating: "../", count: 200_000)
         let reference = try GenericURL(parents + "g", maximumLength: .max)
         let base = try GenericURL("http://h/a/b/c")
@@ -53,7 +53,7 @@ import Testing
         #expect(reference.resolved(against: deep, mode: .rfc3986).description == "http://h/g")
     }
 
-    @Test func `An escaped separator separates nothing`() throws {
+    @Test func escapedSeparatorDoesNotSeparate() throws {
         let url = try GenericURL("foo://a%40b%2Fc%3A1/x%2Fy%3Bz%3Fq%23f?a%26b%3Dc")
         #expect(url.user == nil)
         #expect(url.host == "a%40b%2Fc%3A1")

@@ -1,7 +1,7 @@
 import RFC1808
 import Testing
 
-/// What is refused, one case of each class at least: the reason and the byte.
+/// The reason and the byte offset of each refusal, with at least one case of each class.
 @Suite struct Refusals {
     private func refusal(of input: String, maximumLength: Int = GenericURL.defaultMaximumLength) -> GenericURL
         .ParseError?
@@ -51,14 +51,14 @@ import Testing
         ("http://h:+80/", "badPort", 9), ("http://h:%38", "badPort", 9),
         ("http://h:99999999999999999999/", "badPort", 9),
     ])
-    func `A refusal names the reason and the byte`(input: String, name: String, offset: Int) throws {
+    func refusalNamesTheReasonAndTheByte(input: String, name: String, offset: Int) throws {
         let error = try #require(refusal(of: input))
         #expect(error.name == name)
         #expect(error.offset == offset)
         #expect(error.byte == Array(input.utf8).dropFirst(offset).first)
     }
 
-    @Test func `Every byte is accepted or refused as listed, wherever it stands`() {
+    @Test func everyByteIsAcceptedOrRefusedAsListed() {
         let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@/?".utf8)
         for (prefix, also) in [
             ("foo:/", "#"), ("foo:", "#"), ("foo:/;", "#"), ("foo:/?", "#"), ("foo:/#", ""), ("/", "#"),
@@ -82,7 +82,7 @@ import Testing
     @Test(arguments: [
         "0177.0.0.1", "2130706433", "0x7f.1", "127.1", "1.2.3.4", "xn--bcher-kva", "a..b", "h_1", "%41", "a,b",
     ])
-    func `A host is a name and never converted`(host: String) throws {
+    func hostIsANameAndIsNotConverted(host: String) throws {
         #expect(try GenericURL("http://\(host)/").host.map(String.init) == host)
     }
 
@@ -90,7 +90,7 @@ import Testing
         "::", "::1", "1::", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", "::1.2.3.4", "1:2:3:4:5:6:1.2.3.4",
         "2001:DB8::a", "fe80::1%25eth0", "fe80::1%25%41-._~", "0000::ffff:255.255.255.255",
     ])
-    func `An IPv6 address is a host`(address: String) throws {
+    func ipv6AddressIsAHost(address: String) throws {
         let url = try GenericURL("http://u:p@[\(address)]:80/")
         #expect(url.host == "[\(address)]")
         #expect(url.port == 80)
@@ -101,13 +101,13 @@ import Testing
         arguments: [("http://h:", nil), ("http://h:0", 0), ("http://h:00080", 80), ("http://h:65535/", 65_535)]
             as [(String, UInt16?)]
     )
-    func `A port is a number, or absent`(input: String, port: UInt16?) throws {
+    func portIsANumberOrAbsent(input: String, port: UInt16?) throws {
         let url = try GenericURL(input)
         #expect(url.port == port)
         #expect(url.description == input)
     }
 
-    @Test func `The limit counts bytes and can be chosen`() throws {
+    @Test func lengthLimitCountsBytesAndCanBeChosen() throws {
         let longest = "foo:" + String(repeating: "a", count: 65_532)
         #expect(try GenericURL(longest).description == longest)
         #expect(refusal(of: longest + "a")?.reason == .tooLong)
@@ -137,13 +137,13 @@ import Testing
         ),
         ("foo:/%4", "at byte offset 5: '%' must be followed by two hexadecimal digits; write a percent sign as %25"),
     ])
-    func `The description tells a person what to do, without the input`(input: String, description: String) throws {
+    func descriptionHelpsWithoutShowingTheInput(input: String, description: String) throws {
         let error = try #require(refusal(of: input))
         #expect(error.description == description)
         #expect(error.description == "at byte offset \(error.offset): \(error.message)")
     }
 
-    @Test func `Every reason has a sentence`() throws {
+    @Test func everyReasonHasASentence() throws {
         let inputs = [
             "", "foo:/ ", "foo:/%", "1:", "http://a@b@c", "http://a:b:c", "http://[", "http://[::]a", "http://h:p",
         ]

@@ -2,7 +2,7 @@ import RFC1808
 import Testing
 
 @Suite struct Properties {
-    /// Everything that can be asked of a URL without decoding it.
+    /// Every property of a URL that needs no decoding.
     private struct Components: Equatable {
         var values: [Substring?]
         var scheme: String?
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `Parsing agrees with the slow implementation, and printing gives the same bytes`() {
+    @Test func parsingAgreesWithTheSlowImplementationAndPrintingKeepsTheBytes() {
         var random = RandomURLs("parsing")
         var accepted = 0
         for index in 0..<RandomURLs.count {
@@ -55,7 +55,7 @@ import Testing
     @Test(arguments: [
         "", "foo", "foo://", "foo://u@", "foo://h:", "foo://[", "foo:", "foo:/", "foo:/;", "foo:/?", "foo:/#",
     ])
-    func `Every ASCII byte in every place is read as by the slow implementation`(prefix: String) {
+    func everyASCIIByteInEveryPlaceAgreesWithTheSlowImplementation(prefix: String) {
         for padding in stride(from: 0, through: 18, by: 3) {
             let filler = String(repeating: "1", count: padding)
             for byte in UInt8.min..<0x80 {
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `Resolving agrees with the slow implementation, and parsing the result gives the same components`() {
+    @Test func resolvingAgreesWithTheSlowImplementationAndPrintingKeepsTheComponents() {
         var random = RandomURLs("resolving")
         var resolved = 0
         for _ in 0..<RandomURLs.count {
@@ -96,7 +96,7 @@ import Testing
         #expect(resolved > RandomURLs.count)
     }
 
-    @Test func `Decoding is what the escapes say, and rebuilding keeps it`() throws {
+    @Test func decodingFollowsTheEscapesAndRebuildingKeepsTheParts() throws {
         var random = RandomURLs("rebuilding")
         var rebuilt = 0
         for _ in 0..<RandomURLs.count {
@@ -116,7 +116,7 @@ import Testing
         #expect(rebuilt > RandomURLs.count / 3)
     }
 
-    @Test func `A component is replaced without a change to any other`() throws {
+    @Test func replacingAComponentKeepsTheOthers() throws {
         var random = RandomURLs("replacing")
         var (replaced, refused) = (0, 0)
         for _ in 0..<RandomURLs.count {
@@ -145,7 +145,7 @@ import Testing
         #expect(refused > RandomURLs.count)
     }
 
-    @Test func `An item is appended without a change to anything else`() throws {
+    @Test func appendingAnItemKeepsTheRest() throws {
         var random = RandomURLs("appending")
         for _ in 0..<RandomURLs.count {
             guard let url = parse(random.url()) else { continue }
@@ -173,7 +173,7 @@ import Testing
         ]
     }
 
-    @Test func `A URL in other cases is equivalent where case does not matter`() throws {
+    @Test func urlWithOtherCaseIsEquivalentIfTheCaseIsInsignificant() throws {
         var random = RandomURLs("equivalence")
         for _ in 0..<RandomURLs.count {
             let string = random.url()

@@ -14,12 +14,14 @@ struct SplitMix64: RandomNumberGenerator {
     }
 }
 
-/// Strings that are URLs, nearly URLs, or not at all.
+/// Generates random strings: URLs, near-URLs and noise.
 struct RandomURLs {
-    /// How many cases each property is tried with: a few seconds' worth, or `RFC1808_CASES`.
+    /// The number of cases for each property. The environment variable `RFC1808_CASES` overrides the default, which
+    /// takes a few seconds.
     static let count = environment("RFC1808_CASES").flatMap { Int($0) } ?? 2_500
 
-    /// Another one every time, unless `RFC1808_SEED` repeats one; the tests print it.
+    /// The seed of the generator: the value of `RFC1808_SEED`, or a random number. The tests print the seed, so that a
+    /// failure can be repeated.
     static let seed = environment("RFC1808_SEED").flatMap { UInt64($0) } ?? UInt64.random(in: .min ... .max)
 
     private var generator: SplitMix64
@@ -29,7 +31,7 @@ struct RandomURLs {
         print("\(name): \(Self.count) cases, RFC1808_SEED=\(Self.seed)")
     }
 
-    /// Pieces in any order: most of it is refused, for every reason there is.
+    /// Returns syntax fragments in random order. The parser refuses most of these strings, for every possible reason.
     mutating func string() -> String {
         let pieces = [
             "a", "b", "Z", "0", "80", "65536", ".", "..", "/", "//", ";", "?", "#", ":", "@", "%41", "%2f", "%", "%2",
@@ -41,7 +43,7 @@ struct RandomURLs {
         return (0...count(12)).map { _ in pick(pieces) }.joined()
     }
 
-    /// Pieces in their places: nearly all of it is accepted.
+    /// Returns syntax fragments in their proper places. The parser accepts nearly all of these strings.
     mutating func url() -> String {
         var url = ""
         if chance(50) { url += pick(["http:", "foo:", "X-1.2+y:", "mailto:", "a:"]) }

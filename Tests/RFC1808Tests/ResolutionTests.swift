@@ -10,7 +10,7 @@ import Testing
         ("a/b", "../c:d", "./c:d"), ("x", "./c:d", "./c:d"), ("a/b", "../c;d:e", "c;d:e"), ("a/b", "..", "./"),
         ("a/b", "..?y", "./?y"), ("a", ".", "./"), ("a", "..", ".."), ("", "", ""),
     ])
-    func `The result reads as what it is`(base: String, reference: String, expected: String) throws {
+    func resultParsesToItsOwnComponents(base: String, reference: String, expected: String) throws {
         guard !base.isEmpty else { return }
         let result = try GenericURL(base).resolving(reference: reference)
         #expect(result.description == expected)
@@ -23,7 +23,7 @@ import Testing
         ("foo:a", "//h/c", "foo://h/c"), ("foo:a", "//", "foo:///a"), ("foo:a/b", "../c", "foo:c"),
         ("foo:/a", "mailto:x/../y", "mailto:x/../y"), ("#f", "//", "//"), ("?q", "#f", "?q#f"), ("a?q", "b", "b"),
     ])
-    func `The base may be opaque or relative`(base: String, reference: String, expected: String) throws {
+    func baseMayBeOpaqueOrRelative(base: String, reference: String, expected: String) throws {
         #expect(try GenericURL(base).resolving(reference: reference).description == expected)
     }
 
@@ -46,12 +46,12 @@ import Testing
         ("g;x=1/../y", "http://a/b/c/y"), ("g?y/./x", "http://a/b/c/g?y/./x"), ("g?y/../x", "http://a/b/c/g?y/../x"),
         ("g#s/./x", "http://a/b/c/g#s/./x"), ("g#s/../x", "http://a/b/c/g#s/../x"), ("http:g", "http:g"),
     ])
-    func `RFC 3986 section 5.4`(reference: String, expected: String) throws {
+    func resolutionFollowsRFC3986Section54(reference: String, expected: String) throws {
         let base = try GenericURL("http://a/b/c/d;p?q")
         #expect(try base.resolving(reference: reference, mode: .rfc3986).description == expected)
     }
 
-    @Test func `The components of the result are those of its text`() throws {
+    @Test func componentsOfTheResultMatchItsText() throws {
         let result = try GenericURL("x://u:p@h:1/a/b;c?d#e").resolving(reference: "../f;g?h#i")
         #expect(result.user == "u")
         #expect(result.password == "p")
@@ -63,13 +63,13 @@ import Testing
         #expect(result.fragment == "i")
     }
 
-    @Test func `A reference that is refused is refused with its own offset`() throws {
+    @Test func refusedReferenceHasItsOwnOffset() throws {
         let base = try GenericURL("http://a/b")
         let error = try #require(throws: GenericURL.ParseError.self) { try base.resolving(reference: "c d") }
         #expect(error.offset == 1)
     }
 
-    @Test func `A limit holds for the reference and for the result`() throws {
+    @Test func lengthLimitAppliesToTheReferenceAndTheResult() throws {
         let base = try GenericURL("http://a/b")
         #expect(try base.resolving(reference: "c", maximumLength: 10).description == "http://a/c")
         for (reference, limit) in [("c", 9), ("", 9), ("/ccccc", 5)] {
@@ -93,7 +93,7 @@ import Testing
         ("g;x=1/../y", "http://a/b/c/y"), (";x", "http://a/b/c/;x"), ("", "http://a/b/c/d;p?q"), ("///g", "http:///g"),
         ("http:g", "http:g"),
     ])
-    func `The table of decisions holds for RFC 3986`(reference: String, expected: String) throws {
+    func tableOfDecisionsHoldsForRFC3986(reference: String, expected: String) throws {
         let base = try GenericURL("http://a/b/c/d;p?q#f")
         #expect(try base.resolving(reference: reference, mode: .rfc3986).description == expected)
     }
@@ -102,11 +102,11 @@ import Testing
         ("todolist:/a/b", "..//evil/x", "todolist:/.//evil/x"), ("http://a", ";x", "http://a/;x"),
         ("x", "./c:d", "./c:d"),
     ])
-    func `So does what follows the table`(base: String, reference: String, expected: String) throws {
+    func casesBeyondTheTableHoldForRFC3986(base: String, reference: String, expected: String) throws {
         #expect(try GenericURL(base).resolving(reference: reference, mode: .rfc3986).description == expected)
     }
 
-    @Test func `The empty reference keeps a base of nothing but a fragment`() throws {
+    @Test func emptyReferenceKeepsABaseOfOnlyAFragment() throws {
         #expect(try GenericURL("#f").resolving(reference: "", mode: .rfc3986).description == "#f")
     }
 }

@@ -1,8 +1,9 @@
 import Glibc
 
-/// A second implementation of RFC 1808 sections 2.4 and 4, for comparison: as slow and as obvious as can be.
+/// A second implementation of RFC 1808 sections 2.4 and 4, to compare the library with.
 ///
-/// It follows the order of the RFC's text, works on strings, and shares nothing with the library.
+/// The implementation prefers obvious code over fast code. It follows the order of the RFC's text, works on strings and
+/// shares no code with the library.
 struct SlowURL: Equatable {
     var scheme: String?
     var networkLocation: String?
@@ -21,7 +22,7 @@ struct SlowURL: Equatable {
     private static let hexDigits = "0123456789ABCDEFabcdef"
     private static let allowed = letters + digits + "-._~!$&'()*+,=:@/;?#%[]"
 
-    /// Parses, or gives `nil` for what must be refused.
+    /// Parses the string. The result is `nil` if the library must refuse the string.
     init?(_ string: String) {
         guard !string.isEmpty, string.utf8.count <= 65_536 else { return nil }
         guard string.unicodeScalars.allSatisfy(Self.allowed.unicodeScalars.contains) else { return nil }
@@ -112,7 +113,8 @@ struct SlowURL: Equatable {
         return true
     }
 
-    /// The C library knows what an address is; a zone is `%25` and unreserved characters or escapes.
+    /// Returns whether the C library accepts the text as an IPv6 address. A zone is `%25` and unreserved characters or
+    /// escapes.
     private static func isIPv6(_ text: String) -> Bool {
         var address = text
         if let percent = text.firstIndex(of: "%") {

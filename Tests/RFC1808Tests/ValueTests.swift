@@ -2,9 +2,9 @@ import Foundation
 import RFC1808
 import Testing
 
-/// What a URL is as a Swift value.
+/// Equality, hashing, coding and descriptions of a URL as a Swift value.
 @Suite struct Values {
-    @Test func `Equality is of bytes`() throws {
+    @Test func equalityComparesBytes() throws {
         let url = try GenericURL("Foo://H/%2f")
         #expect(url == (try GenericURL("Foo://H/%2f")))
         #expect(url != (try GenericURL("foo://h/%2F")))
@@ -19,7 +19,7 @@ import Testing
         ("foo:/@", "foo:/`", false), ("foo://h%4A", "foo://H%4a", true), ("foo://h?Q", "foo://h?q", false),
         ("foo://[fe80::1%25EN0]", "foo://[fe80::1%25en0]", true),
     ])
-    func `Equivalence overlooks the case of scheme, host and escapes`(a: String, b: String, expected: Bool) throws {
+    func equivalenceIgnoresTheCaseOfSchemeHostAndEscapes(a: String, b: String, expected: Bool) throws {
         guard let a = try? GenericURL(a), let b = try? GenericURL(b) else {
             #expect(!expected)
             return
@@ -28,7 +28,7 @@ import Testing
         #expect(b.isEquivalent(to: a) == expected)
     }
 
-    @Test func `Codable is a string, and refuses what parsing refuses`() throws {
+    @Test func codingUsesAStringAndRefusesInvalidURLs() throws {
         let url = try GenericURL("foo:a?b")
         #expect(try JSONDecoder().decode([GenericURL].self, from: JSONEncoder().encode([url])) == [url])
         #expect(throws: DecodingError.self) {
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `A URL of any length is what it was encoded and converted to`() throws {
+    @Test func codingAndConversionAcceptAnyLength() throws {
         let long = "foo:" + String(repeating: "a", count: GenericURL.defaultMaximumLength)
         let url = try GenericURL(long, maximumLength: .max)
         #expect(try JSONDecoder().decode([GenericURL].self, from: JSONEncoder().encode([url])) == [url])
@@ -44,7 +44,7 @@ import Testing
         #expect(throws: GenericURL.ParseError.self) { try GenericURL(long) }
     }
 
-    @Test func `Lossless conversion has no reason to give`() {
+    @Test func losslessConversionReturnsNilForInvalidText() {
         func convert<Value: LosslessStringConvertible>(_ text: String) -> Value? { Value(text) }
         let url: GenericURL? = convert("foo:a")
         let none: GenericURL? = convert("foo: a")
@@ -57,7 +57,7 @@ import Testing
         ("foo://u:@h", "foo://u:***@h"),
         ("foo://:secret@", "foo://:***@"), ("secret", "secret"), ("foo:token@h", "foo:token@h"),
     ])
-    func `Debugging output has no password`(input: String, expected: String) throws {
+    func debugDescriptionHidesThePassword(input: String, expected: String) throws {
         let url = try GenericURL(input)
         #expect(url.description == input)
         #expect(String(reflecting: url) == expected)
@@ -67,14 +67,14 @@ import Testing
         #expect(!dumped.contains("secret@"))
     }
 
-    @Test func `The scheme in lower case is the one to compare`() throws {
+    @Test func lowercasedSchemeIsForComparison() throws {
         #expect(try GenericURL("COM.Acme.X-1:a").lowercasedScheme == "com.acme.x-1")
         #expect(try GenericURL("COM.Acme.X-1:a").scheme == "COM.Acme.X-1")
         #expect(try GenericURL("a").lowercasedScheme == nil)
         #expect(try GenericURL("a").resourceSpecifier == "a")
     }
 
-    @Test func `The example of the README`() throws {
+    @Test func readmeExampleWorks() throws {
         let url = try GenericURL("todolist://www.acme.com/lists?title=Quarterly%20Report#200806231300")
         #expect(try url.pathSegments.first?.decoded() == "lists")
         #expect(try url.queryItems.first(named: "title")?.value?.decoded() == "Quarterly Report")
@@ -88,7 +88,7 @@ import Testing
         #expect(try builder.build().description == "mailto:jane@example.com?subject=1%20%2B%201")
     }
 
-    @Test func `The example of the documentation`() throws {
+    @Test func documentationExampleWorks() throws {
         let url = try GenericURL("todolist://www.acme.com/lists;draft?title=Quarterly%20Report#200806231300")
         #expect(url.lowercasedScheme == "todolist")
         #expect(url.host == "www.acme.com")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reactor
 
-/// How long a loop looks for input before it sleeps.
+/// The time for which a loop polls for input before the loop sleeps.
 @Suite struct BusyPollTests {
     private func window(after waits: [Duration], from first: BusyPoll = BusyPoll()) -> Duration {
         var poll = first
@@ -17,7 +17,7 @@ import Testing
         return poll
     }
 
-    @Test func aLoopThatNeverWaitedSleepsAtOnce() {
+    @Test func loopWithoutEarlierWaitsSleepsAtOnce() {
         #expect(BusyPoll().window == .zero)
     }
 
@@ -28,14 +28,15 @@ import Testing
         #expect(widest.window == BusyPoll.longest)
     }
 
-    @Test func longWaitsNarrowItToNothing() {
+    @Test func longWaitsNarrowTheWindowToZero() {
         #expect(window(after: [.milliseconds(1)]) == .zero)
         #expect(window(after: [.milliseconds(1)], from: widest) == BusyPoll.longest / 2)
         #expect(window(after: Array(repeating: .seconds(1), count: 4), from: widest) == .zero)
     }
 
-    /// Whatever is waited for: nobody looks longer than the longest window, and what is always slow is soon slept for.
-    @Test func noSequenceOfWaitsLeavesTheBounds() {
+    /// No sequence of waits takes the polling window outside its bounds. A loop with only slow input soon stops
+    /// polling.
+    @Test func windowStaysWithinItsBounds() {
         var random = SystemRandomNumberGenerator()
         var poll = BusyPoll()
         for _ in 0..<100_000 {
@@ -46,12 +47,12 @@ import Testing
     }
 }
 
-/// A loop that looks for input without sleeping still does everything else.
+/// A loop that polls for input without sleeping still runs jobs and timers.
 @Suite(.timeLimit(.minutes(10))) struct ExpectedInputTests {
-    @Test func jobsAndDeadlinesHaveTheirTurn() async throws {
+    @Test func jobsAndTimersRunWhileTheLoopPolls() async throws {
         let loop = try EventLoop()
         for _ in 0..<1000 {
-            // From a thread that is not the loop's, which may be looking or asleep by then.
+            // This call comes from another thread, while the loop may be polling or asleep.
             await loop.run { loop.expectInput() }
         }
         await withCheckedContinuation { continuation in

@@ -2,14 +2,14 @@ import Reactor
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct DebouncerTests {
-    @Test func aBurstIsOneAction() async throws {
+    @Test func burstCausesOneAction() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         let count: Int = await onLoop(loop) { done in
             var count = 0
             let debouncer = Debouncer(on: loop, quiet: .milliseconds(5), limit: .seconds(60)) {
                 count += 1
-                // Another action of the same burst would come before this.
+                // A second action of the same burst would run before this timer.
                 if count == 1 { loop.schedule(at: .now + .milliseconds(20)) { done(count) } }
             }
             for _ in 0..<1000 { debouncer.signal() }
@@ -17,7 +17,7 @@ import Testing
         #expect(count == 1)
     }
 
-    @Test func aBurstThatGoesOnDoesNotWaitForItsEnd() async throws {
+    @Test func longBurstRunsTheActionBeforeItsEnd() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         let signals: Int = await onLoop(loop) { done in
@@ -38,7 +38,7 @@ import Testing
         #expect(signals > 1)
     }
 
-    @Test func eachBurstHasItsAction() async throws {
+    @Test func eachBurstCausesAnAction() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         await onLoop(loop) { (done: @escaping (()) -> Void) in
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func whatIsCancelledIsForgotten() async throws {
+    @Test func cancelledDebouncerRunsNoAction() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         let count: Int = await onLoop(loop) { done in

@@ -10,7 +10,7 @@ func onLoop<T: Sendable>(_ loop: EventLoop, _ body: @escaping @Sendable (_ done:
     let value = await withCheckedContinuation { continuation in
         loop.execute { body { continuation.resume(returning: $0) } }
     }
-    // ThreadSanitizer sees by this that the value was made before it is looked at.
+    // This call makes the order visible to ThreadSanitizer: `done` wrote the value before this thread reads the value.
     await loop.run {}
     return value
 }
@@ -47,7 +47,7 @@ private actor Counter {
 }
 
 @Suite struct EventLoopTests {
-    @Test func anActorOnTheLoopRunsThere() async throws {
+    @Test func actorOnTheLoopRunsOnItsThread() async throws {
         let loop = try EventLoop()
         let counter = Counter(loop)
         #expect(await counter.isOnLoop() == true)
@@ -55,7 +55,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func jobsRunInTheOrderOfTheirArrival() async throws {
+    @Test func jobsRunInOrderOfArrival() async throws {
         let loop = try EventLoop()
         let counter = Counter(loop)
         await counter.addAll(1000)
@@ -76,7 +76,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func aClosureReturnsOrThrows() async throws {
+    @Test func runReturnsOrThrowsTheResultOfItsClosure() async throws {
         let loop = try EventLoop()
         #expect(await loop.run { 5 } == 5)
         await #expect(throws: Errno.badFileDescriptor) {
@@ -85,7 +85,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func timersFireInTheOrderOfTheirDeadlines() async throws {
+    @Test func timersFireInOrderOfTheirDeadlines() async throws {
         let loop = try EventLoop()
         let order: [Int] = await onLoop(loop) { done in
             var order: [Int] = []
@@ -101,7 +101,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func aCancelledTimerDoesNotFire() async throws {
+    @Test func cancelledTimerDoesNotFire() async throws {
         let loop = try EventLoop()
         let fired: [Int] = await onLoop(loop) { done in
             var fired: [Int] = []
@@ -121,7 +121,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func manyCancelledTimersLeaveTheOthersAlone() async throws {
+    @Test func manyCancelledTimersDoNotAffectOthers() async throws {
         let loop = try EventLoop()
         let fired: Int = await onLoop(loop) { done in
             var fired = 0
@@ -136,7 +136,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func aTimerThatIsAlwaysDueLeavesRoomForDescriptors() async throws {
+    @Test func timerThatIsAlwaysDueDoesNotBlockDescriptors() async throws {
         let loop = try EventLoop()
         let (a, b) = try socketPair()
         let turns: Int = await onLoop(loop) { done in
@@ -163,7 +163,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func aDescriptorIsSeenUntilItsWatchIsCancelled() async throws {
+    @Test func descriptorIsWatchedUntilTheCancellation() async throws {
         let loop = try EventLoop()
         let (a, b) = try socketPair()
         let events: [DescriptorEvents] = await onLoop(loop) { done in
@@ -188,7 +188,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func watchesOfOneDescriptorSeeWhatTheyAskFor() async throws {
+    @Test func watchesOfOneDescriptorSeeTheirOwnEvents() async throws {
         let loop = try EventLoop()
         let (a, b) = try socketPair()
         let log: [String] = await onLoop(loop) { done in
@@ -197,7 +197,7 @@ private actor Counter {
             var writer: DescriptorWatch?
             reader = loop.watch(a, for: .readable) { ready in
                 log.append("read \(ready == .readable)")
-                // What is cancelled is not called for an event that was seen in the same turn.
+                // A cancelled watch gets no call, even for an event that the loop saw in the same turn.
                 writer?.cancel()
                 reader?.cancel()
                 loop.schedule(at: .now + .milliseconds(2)) { done(log) }
@@ -216,7 +216,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func aWatchMayBeAddedByAHandlerAndChangeWhatItLooksFor() async throws {
+    @Test func handlerMayAddAWatchAndChangeItsEvents() async throws {
         let loop = try EventLoop()
         let (a, b) = try socketPair()
         let events: DescriptorEvents = await onLoop(loop) { done in
@@ -237,7 +237,7 @@ private actor Counter {
         loop.stop()
     }
 
-    @Test func whatEndsOrGoesHoldsNothing() async throws {
+    @Test func cancelledWatchesAndEndedLoopsHoldNoReferences() async throws {
         final class Held: Sendable {}
         let (a, b) = try socketPair()
         weak var cancelled: Held?
@@ -255,15 +255,15 @@ private actor Counter {
             }
             loop.stop()
         }
-        // The loop goes with its thread, which ends after this.
+        // The loop's thread holds the last reference to the loop and ends after this point.
         while gone != nil { await Task.yield() }
         #expect(cancelled == nil)
         close(a)
         close(b)
     }
 
-    @Test func thereMayBeMoreWatchesThanDescriptors() async throws {
-        // In a child, as the limit is the whole process's.
+    @Test func watchesMayOutnumberDescriptors() async throws {
+        // The limit applies to the whole process, so the test runs in a child process.
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()
             let (a, b) = try socketPair()
@@ -290,7 +290,7 @@ private actor Counter {
         }
     }
 
-    @Test func aLoopThatWasStoppedRunsWhatComesLater() async throws {
+    @Test func stoppedLoopRunsLaterJobs() async throws {
         let loop = try EventLoop()
         let counter = Counter(loop)
         for round in 0..<50 {
@@ -300,7 +300,7 @@ private actor Counter {
         #expect(await counter.order == Array(0..<50))
     }
 
-    @Test func theCallingThreadMayRunTheLoop() async throws {
+    @Test func callingThreadMayRunTheLoop() async throws {
         let loop = try EventLoop()
         let ended = Lock(false)
         let thread = Task.detached {
@@ -312,7 +312,8 @@ private actor Counter {
                 }
             }
         }
-        // Whoever comes first starts the loop; the other is run by it or returns at once.
+        // The first of the two calls starts the loop. The loop then runs the second call, or the second call returns at
+        // once.
         let result = await loop.run { loop.isIsolatingCurrentContext() == true }
         loop.stop()
         await thread.value
@@ -320,7 +321,7 @@ private actor Counter {
         #expect(ended.withLock { $0 })
     }
 
-    @Test func anInterruptedWaitGoesOn() async throws {
+    @Test func interruptedWaitContinues() async throws {
         let loop = try EventLoop()
         signal(SIGUSR1) { _ in }
         let thread = await loop.run { UInt(pthread_self()) }

@@ -4,28 +4,28 @@ import Synchronization
 import SystemPackage
 import Testing
 
-/// What must not keep the loop from everything else.
+/// Work that must not keep the loop from its other work.
 @Suite(.timeLimit(.minutes(10))) struct FairnessTests {
-    @Test func aTimerForATimeThatHasPassedLetsJobsRun() async throws {
+    @Test func timerForAPastTimeLetsJobsRun() async throws {
         let loop = try EventLoop()
         let impatience = Impatience()
         await loop.run { impatience.schedule(on: loop) }
-        // Runs only if the loop gets out of its timers.
+        // This job runs only if the loop leaves its timers.
         await loop.run { impatience.hasEnded.store(true, ordering: .relaxed) }
         await loop.run {}
         loop.stop()
     }
 
-    @Test func aLoopThatRunsElsewhereBeginsNothing() async throws {
+    @Test func runningLoopDoesNotStartOnAnotherThread() async throws {
         let loop = try EventLoop()
         await loop.run {}
-        // The thread of this test is not the loop's, so there is nothing that the call could take over.
+        // The test runs on another thread than the loop, so the call cannot take over the loop.
         let ran = loop.runOnCurrentThread { Issue.record("the loop began twice") }
         #expect(!ran)
         loop.stop()
     }
 
-    @Test func whereSIGCHLDIsIgnoredNothingIsStarted() async {
+    @Test func ignoredSIGCHLDPreventsProcessStarts() async {
         await #expect(processExitsWith: .success) {
             signal(SIGCHLD, SIG_IGN)
             let loop = try EventLoop()
@@ -48,7 +48,7 @@ import Testing
     }
 }
 
-/// A timer for a time that has passed, whose handler schedules the next one.
+/// A timer for a past time whose handler schedules the next such timer.
 private final class Impatience: Sendable {
     let hasEnded = Atomic(false)
 

@@ -2,10 +2,10 @@ import Glibc
 import Reactor
 import Testing
 
-/// What the loop does where the system refuses, and after its end.
+/// The loop's behaviour at the limits of the system and after its end.
 @Suite(.timeLimit(.minutes(10))) struct LimitTests {
-    @Test func descriptorsAreSeenThoughTheProcessMayHaveFewerThanItWatches() async {
-        // In a child, as the limit is the whole process's.
+    @Test func descriptorsAreSeenDespiteALowDescriptorLimit() async {
+        // The limit applies to the whole process, so the test runs in a child process.
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()
             let pairs = try (0..<40).map { _ in try socketPair() }
@@ -19,25 +19,25 @@ import Testing
                 var limit = rlimit(rlim_cur: 20, rlim_max: 1024)
                 setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
                 _ = write(pairs[39].1, "x", 1)
-                // Were it not seen at all.
+                // This timer ends the test if the loop never sees the event.
                 loop.schedule(at: .now + .seconds(20)) { end(false) }
                 withExtendedLifetime(watches) {}
             }
-            // The end of the process may need some: a sanitizer looks around then.
+            // A sanitizer may open descriptors when the process ends.
             var limit = rlimit(rlim_cur: 1024, rlim_max: 1024)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
             exit(isSeen ? 0 : 1)
         }
     }
 
-    @Test func aTimerThatComesBackForThePastLetsOthersFire() async throws {
+    @Test func timerThatRepeatsInThePastLetsOthersFire() async throws {
         let loop = try EventLoop()
         let rounds: Int = await onLoop(loop) { done in
             var rounds = 0
             var isDone = false
             func again() {
                 rounds += 1
-                // Were the other never to fire.
+                // This branch ends the test if the other timer never fires.
                 if rounds == 10_000 { done(rounds) }
                 if !isDone, rounds < 10_000 { loop.schedule(at: .now - .seconds(3600), again) }
             }
@@ -51,7 +51,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aHandlerMayCancelATimerThatIsDueWithItsOwn() async throws {
+    @Test func handlerMayCancelATimerThatIsDueAtTheSameTime() async throws {
         let loop = try EventLoop()
         let fired: [Int] = await onLoop(loop) { done in
             var fired: [Int] = []
@@ -69,7 +69,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func whatOutlivesItsLoopEndsWithoutIt() throws {
+    @Test func watchAndDebouncerMayOutliveTheirLoop() throws {
         var loop: EventLoop? = try EventLoop()
         let (a, b) = try socketPair()
         defer {
@@ -97,7 +97,7 @@ import Testing
         #expect(ends.run() == 1)
     }
 
-    @Test func theThreadHasAName() async throws {
+    @Test func threadHasAName() async throws {
         let loop = try EventLoop()
         let name = await loop.run {
             let file = open("/proc/thread-self/comm", O_RDONLY)
@@ -111,7 +111,7 @@ import Testing
     }
 }
 
-/// What is left to end; of one thread only.
+/// The closures that end the test's work. Only one thread may use an instance.
 private final class Ends: @unchecked Sendable {
     private var ends: [() -> Void] = []
 
@@ -119,7 +119,7 @@ private final class Ends: @unchecked Sendable {
         ends.append(end)
     }
 
-    /// - Returns: how many there were.
+    /// - Returns: The number of closures.
     func run() -> Int {
         for end in ends { end() }
         return ends.count

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Reactor
 
-/// A directory that goes away with it, and a watch of paths in it, on a loop of its own.
+/// A temporary directory and a watch of paths inside the directory, on an event loop of its own.
 private actor WatchedDirectory {
     nonisolated let loop: EventLoop
     nonisolated let root: String
@@ -38,7 +38,7 @@ private actor WatchedDirectory {
         watch?.cancel()
     }
 
-    /// Whether a cancelled watch, and with it its descriptor, goes with the last reference.
+    /// Returns whether a cancelled watch, and with the watch its descriptor, is freed with the last reference.
     func isForgotten() -> Bool {
         weak let watch = watch
         self.watch = nil
@@ -47,9 +47,10 @@ private actor WatchedDirectory {
 
     nonisolated func path(_ name: String) -> String { "\(root)/\(name)" }
 
-    /// Does something and has all that the kernel says about it read: it says so before a call returns.
+    /// Runs `body` and waits until the watch has read all events of the kernel. The kernel queues an event before the
+    /// system call that causes the event returns.
     ///
-    /// - Returns: how many times a change was reported.
+    /// - Returns: The number of reported changes.
     @discardableResult
     func reports(after body: @Sendable (WatchedDirectory) throws -> Void) async throws -> Int {
         await settle()
@@ -59,7 +60,7 @@ private actor WatchedDirectory {
         return reports - before
     }
 
-    /// Waits for a look at the descriptors, which comes before timers.
+    /// Waits until the loop has checked its descriptors. The loop checks descriptors before timers.
     private func settle() async {
         await withCheckedContinuation { continuation in loop.schedule(at: .now) { continuation.resume() } }
     }
@@ -68,7 +69,7 @@ private actor WatchedDirectory {
 
     var descriptor: CInt { watch?.descriptor ?? -1 }
 
-    /// How many watches the kernel holds.
+    /// The number of watches that the kernel holds for the descriptor.
     func watchCount() throws -> Int {
         try String(contentsOfFile: "/proc/self/fdinfo/\(descriptor)", encoding: .utf8)
             .split(separator: "\n").count { $0.hasPrefix("inotify ") }
@@ -112,7 +113,7 @@ private func unlinkTree(_ path: String) {
 }
 
 @Suite struct PathWatchTests {
-    @Test func whatHappensInADirectoryIsReported() async throws {
+    @Test func changesInADirectoryAreReported() async throws {
         let directory = try await WatchedDirectory(["d"])
         try directory.makeDirectory("d")
         #expect(try await directory.reports { try $0.write("a", to: "d/file") } == 1)
@@ -124,7 +125,7 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.remove("d/back") } == 1)
         #expect(try await directory.reports { try $0.link("d/link", to: "/nowhere") } == 1)
         #expect(try await directory.reports { try $0.makeDirectory("d/sub") } == 1)
-        // Neither what is below a subdirectory nor reading is a change.
+        // Changes below a subdirectory and reads are not reported.
         #expect(try await directory.reports { try $0.write("a", to: "d/sub/file") } == 0)
         #expect(
             try await directory.reports { _ = try FileManager.default.subpathsOfDirectory(atPath: $0.path("d")) } == 0
@@ -132,7 +133,7 @@ private func unlinkTree(_ path: String) {
         #expect(await directory.failures == [])
     }
 
-    @Test func manyChangesAreOneReport() async throws {
+    @Test func manyChangesCauseOneReport() async throws {
         let directory = try await WatchedDirectory(["."])
         let reports = try await directory.reports { directory in
             for number in 0..<200 { try directory.write("x", to: "file\(number)") }
@@ -140,18 +141,18 @@ private func unlinkTree(_ path: String) {
         #expect(reports == 1)
     }
 
-    @Test func aDirectoryMayAppearLater() async throws {
+    @Test func directoryMayAppearLater() async throws {
         let directory = try await WatchedDirectory(["a/b/c"])
         #expect(try await directory.reports { try $0.makeDirectory("x") } == 0)
         #expect(try await directory.reports { try $0.makeDirectory("a") } == 1)
         #expect(try await directory.reports { try $0.makeDirectory("a/x") } == 0)
         #expect(try await directory.reports { try $0.makeDirectory("a/b/c") } == 1)
         #expect(try await directory.reports { try $0.write("x", to: "a/b/c/file") } == 1)
-        // Where it was awaited nothing is of interest any more.
+        // The ancestors are no longer of interest once the watched path exists.
         #expect(try await directory.reports { try $0.makeDirectory("a/b/other") } == 0)
     }
 
-    @Test func aDirectoryThatGoesIsAwaitedAgain() async throws {
+    @Test func removedDirectoryIsAwaitedAgain() async throws {
         let directory = try await WatchedDirectory(["a/b"])
         try directory.makeDirectory("a/b")
         for step in ["a/b", "a"] {
@@ -169,7 +170,7 @@ private func unlinkTree(_ path: String) {
         }
     }
 
-    @Test func aRemovedDirectoryThatSomebodyHasOpenIsNoticed() async throws {
+    @Test func removedDirectoryThatIsStillOpenIsNoticed() async throws {
         let directory = try await WatchedDirectory(["a/b/c"])
         try directory.makeDirectory("a/b/c")
         let open = try FileDescriptor.open(FilePath(directory.path("a/b/c")), .readOnly)
@@ -179,7 +180,7 @@ private func unlinkTree(_ path: String) {
         try open.close()
     }
 
-    @Test func aDirectoryMayBeReplacedByALinkAndBack() async throws {
+    @Test func directoryMayBeReplacedByALinkAndBack() async throws {
         let directory = try await WatchedDirectory(["a/b"])
         try directory.makeDirectory("a/b")
         try directory.makeDirectory("elsewhere/b")
@@ -195,7 +196,7 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.makeDirectory("elsewhere/b") } > 0)
         #expect(try await directory.reports { try $0.write("x", to: "elsewhere/b/file") } == 1)
 
-        // A link is led elsewhere in one step.
+        // The test replaces the link in one step, so the path exists throughout.
         #expect(
             try await directory.reports {
                 try $0.link("new", to: $0.path("third/../third"))
@@ -213,7 +214,7 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.write("x", to: "a/b/file") } == 1)
     }
 
-    @Test func aFileIsWatchedAsADirectoryIs() async throws {
+    @Test func fileIsWatchedLikeADirectory() async throws {
         let directory = try await WatchedDirectory(["config/list", "config/link"])
         #expect(try await directory.reports { try $0.makeDirectory("config") } == 1)
         #expect(try await directory.reports { try $0.write("a", to: "config/other") } == 0)
@@ -240,7 +241,8 @@ private func unlinkTree(_ path: String) {
                     .trimmingCharacters(in: .whitespacesAndNewlines)
             )
         )
-        // The same event twice in a row is one, so two files take turns; what follows them is what is lost.
+        // The kernel merges two equal events in a row, so the test alternates between two files. The changes after the
+        // loop are the lost events.
         let reports = try await directory.reports { directory in
             for _ in 0...limit / 2 {
                 chmod(directory.path("d/a"), 0o600)
@@ -254,7 +256,7 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.write("x", to: "f/file") } == 0)
     }
 
-    @Test func twoWaysToOneDirectoryAreBothFollowed() async throws {
+    @Test func twoPathsToOneDirectoryAreBothFollowed() async throws {
         let directory = try await WatchedDirectory(["one", "two", "one/sub/file"])
         try directory.makeDirectory("real/sub")
         try directory.link("one", to: "real")
@@ -266,14 +268,14 @@ private func unlinkTree(_ path: String) {
         #expect(try await directory.reports { try $0.write("y", to: "real/sub/file") } == 0)
     }
 
-    @Test func whatCannotBeWatchedIsSaid() async throws {
+    @Test func unwatchablePathsAreReported() async throws {
         let directory = try await WatchedDirectory([])
         try directory.link("loop", to: "loop/x")
         let long = String(repeating: "x", count: 300)
         await directory.set(["loop/y", long, "fine"])
         #expect(await Set(directory.failures) == [.tooManySymbolicLinkLevels, .fileNameTooLong])
         #expect(try await directory.reports { try $0.makeDirectory("fine") } == 1)
-        // Once it can be, it is.
+        // The watch succeeds as soon as the path can be watched.
         #expect(
             try await directory.reports {
                 try $0.remove("loop")
@@ -285,7 +287,7 @@ private func unlinkTree(_ path: String) {
         #expect(PathWatch.Failure(path: "/x", error: .noSpace).description == "/x: No space left on device")
     }
 
-    @Test func nothingIsLeftBehind() async throws {
+    @Test func cancelledWatchLeavesNoDescriptor() async throws {
         let directory = try await WatchedDirectory(["a/b", "c"])
         let count = try await directory.watchCount()
         for _ in 0..<5 {

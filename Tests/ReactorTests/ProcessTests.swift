@@ -5,7 +5,7 @@ import SystemPackage
 import Testing
 
 @Suite(.serialized) struct ProcessTests {
-    /// Starts a shell script and waits for its end.
+    /// Starts a shell script and returns its exit.
     private func run(_ script: String, environment: [String] = [], directory: String = "/") async throws -> ProcessExit
     {
         let loop = try EventLoop()
@@ -13,17 +13,17 @@ import Testing
         return try await loop.child(script, environment: environment, directory: directory)
     }
 
-    @Test func anExitStatusArrives() async throws {
+    @Test func exitStatusArrives() async throws {
         #expect(try await run("exit 0") == .exited(status: 0))
         #expect(try await run("exit 42") == .exited(status: 42))
     }
 
-    @Test func aSignalArrives() async throws {
+    @Test func terminatingSignalArrives() async throws {
         #expect(try await run("kill -TERM $$") == .signalled(SIGTERM))
         #expect(ProcessExit.signalled(SIGKILL).description == "was ended by signal 9 (Killed)")
     }
 
-    @Test func whatCannotBeStartedSaysWhy() async throws {
+    @Test func failedStartHasAReason() async throws {
         let loop = try EventLoop()
         func failure(_ path: String, _ arguments: [String] = [], _ directory: String = "/") async -> Errno? {
             await loop.run { () -> Errno? in
@@ -48,7 +48,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func theChildGetsWhatItIsGivenAndNothingElse() async throws {
+    @Test func childGetsOnlyItsEnvironmentAndDescriptors() async throws {
         let (a, b) = try socketPair()
         _ = fcntl(a, F_SETFD, 0)
         _ = fcntl(b, F_SETFD, 0)
@@ -56,17 +56,17 @@ import Testing
             close(a)
             close(b)
         }
-        // `ls` has a descriptor of its own open while it lists them.
+        // `ls` itself opens one more descriptor while it lists the directory.
         #expect(try await run("[ \"$(ls /proc/self/fd | wc -l)\" = 4 ]") == .exited(status: 0))
         #expect(try await run("[ \"$A\" = 'b c' ] && [ -z \"$HOME\" ]", environment: ["A=b c"]) == .exited(status: 0))
         #expect(try await run("[ \"$PWD\" = /usr ]", directory: "/usr") == .exited(status: 0))
         #expect(try await run("read line || exit 7") == .exited(status: 7))
-        // Neither blocked nor ignored signals, in a session of its own.
+        // The child has no blocked or ignored signals and leads a new session.
         #expect(try await run("grep -q 'SigBlk:.0*$' /proc/self/status") == .exited(status: 0))
         #expect(try await run("[ \"$(cut -d' ' -f6 /proc/$$/stat)\" = $$ ]") == .exited(status: 0))
     }
 
-    @Test func standardOutputAndErrorAreWhatIsGiven() async throws {
+    @Test func standardOutputAndErrorUseTheGivenDescriptor() async throws {
         let (reader, writer) = try FileDescriptor.pipe()
         let loop = try EventLoop()
         let exit = try await loop.child("echo out; echo err >&2; ls /proc/self/fd", output: writer.rawValue)
@@ -79,9 +79,9 @@ import Testing
         loop.stop()
     }
 
-    /// They are what a program that was started without them has free for other things.
-    @Test(arguments: [0, 1, 2] as [CInt]) func anOutputMayHaveTheNumberOfAStandardDescriptor(_ number: CInt) async {
-        // In a child: standard descriptors and signals are the whole process's.
+    /// A program that was started without standard descriptors gets their numbers for other files.
+    @Test(arguments: [0, 1, 2] as [CInt]) func outputMayHaveTheNumberOfAStandardDescriptor(_ number: CInt) async {
+        // Standard descriptors and signals belong to the whole process, so the test runs in a child process.
         await #expect(processExitsWith: .success) { [number] in
             var ends: [CInt] = [-1, -1]
             try #require(pipe2(&ends, O_CLOEXEC) == 0)
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func anOutputThatNobodyReadsEndsNobodyWhereThisProcessIgnoresThat() async {
+    @Test func childInheritsAnIgnoredSIGPIPE() async {
         await #expect(processExitsWith: .success) {
             let (reader, writer) = try FileDescriptor.pipe()
             try reader.close()
@@ -107,7 +107,7 @@ import Testing
             #expect(try await loop.child(script, output: writer.rawValue) == .signalled(SIGPIPE))
             signal(SIGPIPE, SIG_IGN)
             #expect(try await loop.child(script, output: writer.rawValue) == .exited(status: 5))
-            // Without one it is at its default, as all others are.
+            // Without an output the child has the default action for SIGPIPE, as for all other signals.
             #expect(try await loop.child("kill -PIPE $$") == .signalled(SIGPIPE))
         }
     }
@@ -135,7 +135,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aSignalReachesTheChild() async throws {
+    @Test func signalReachesTheChild() async throws {
         let loop = try EventLoop()
         let exit: ProcessExit = await onLoop(loop) { done in
             do throws(Errno) {
@@ -156,7 +156,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aProcessOfSomebodyElseIsSeenToEnd() async throws {
+    @Test func endOfAForeignProcessIsReported() async throws {
         let loop = try EventLoop()
         let (first, second): (ProcessExit, ProcessExit) = await onLoop(loop) { done in
             var ends: [ProcessExit] = []
@@ -191,7 +191,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func aChildThatSomebodyElseCollectedIsSeenToEnd() async throws {
+    @Test func endOfAChildThatWasReapedElsewhereIsReported() async throws {
         let loop = try EventLoop()
         let exit: ProcessExit = await onLoop(loop) { done in
             do throws(Errno) {
@@ -213,7 +213,7 @@ import Testing
     }
 
     @Test func descriptorsDoNotGrowWithProcesses() async {
-        // In a child, where nobody else opens any.
+        // No other test opens descriptors in a child process.
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()
             var counts: Set<Int> = []
@@ -234,7 +234,7 @@ import Testing
                     }
                 }
                 #expect(exit == .exited(status: 0))
-                // The handle is let go in the turn that told of the end.
+                // The loop releases the handle in the turn that reports the exit.
                 await loop.run {}
                 if round > 0 { counts.insert(openDescriptors()) }
             }
@@ -243,7 +243,7 @@ import Testing
     }
 
     @Test func signalsOfTheProcessArriveInTheLoop() async throws {
-        // In a child: signals are the whole process's.
+        // Signals belong to the whole process, so the test runs in a child process.
         await #expect(processExitsWith: .success) {
             let loop = try EventLoop()
             let seen: [CInt] = await onLoop(loop) { done in
@@ -268,7 +268,7 @@ import Testing
 }
 
 extension EventLoop {
-    /// Starts a shell script and waits for its end.
+    /// Starts a shell script and returns its exit.
     fileprivate func child(
         _ script: String,
         environment: [String] = [],

@@ -2,7 +2,7 @@ import FoundationEssentials
 import SQLite
 import Testing
 
-/// A path for a database that goes away with the test.
+/// The path of a database that is removed at the end of its test.
 private final class TemporaryFile {
     let path = FileManager.default.temporaryDirectory.appending(path: "sqlite-\(UUID().uuidString)").path
 
@@ -30,7 +30,7 @@ private final class TemporaryFile {
         return try #require(nil)
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func roundTripKeepsValues() throws {
         let texts = ["", "plain", "ünïcödé 🙂", String(repeating: "x", count: 100_000)]
         let blobs: [[UInt8]] = [[], [0], Array(0...255), [UInt8](repeating: 7, count: 100_000)]
         let numbers = [0, .min, .max, -1] as [Int64]
@@ -59,7 +59,7 @@ private final class TemporaryFile {
         }
     }
 
-    @Test func aTransactionIsAllOrNothing() throws {
+    @Test func transactionIsAtomic() throws {
         let database = try Database(path: file.path, .created)
         try database.execute("CREATE TABLE t (x UNIQUE)")
         let error = try failure {
@@ -77,7 +77,7 @@ private final class TemporaryFile {
         #expect(try count.step() && count.integer(0) == 1)
     }
 
-    @Test func errorsSayWhatIsWrong() throws {
+    @Test func errorsDescribeTheProblem() throws {
         #expect(try failure { _ = try Database(path: file.path, .existing) }.message == "unable to open database file")
         let database = try Database(path: file.path, .created)
         let syntax = try failure { _ = try database.prepare("SELECT FROM") }
@@ -88,13 +88,13 @@ private final class TemporaryFile {
         #expect(try failure { try statement.bind(2, "x") }.message == "column index out of range")
     }
 
-    @Test func whatIsNoDatabaseIsDamage() throws {
+    @Test func fileThatIsNotADatabaseIsDamaged() throws {
         try Data(repeating: UInt8(ascii: "x"), count: 5000).write(to: URL(filePath: file.path))
         let database = try Database(path: file.path, .existing)
         #expect(try failure { _ = try database.pragma("user_version") }.isDamage)
     }
 
-    @Test func aLockedFileIsNotWaitedFor() throws {
+    @Test func lockedFileFailsAtOnce() throws {
         let one = try Database(path: file.path, .created)
         try one.execute("CREATE TABLE t (x); BEGIN EXCLUSIVE")
         let other = try Database(path: file.path, .existing)

@@ -5,10 +5,10 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-/// An update reads what has changed, and nothing else.
+/// An update reads only the files that have changed.
 struct ApplicationLoaderTests {
     private let root: TemporaryDirectory
-    /// A time at which all that the test wrote is long ago.
+    /// A time long after all writes of the test.
     private let later: Int64
 
     init() throws {
@@ -28,7 +28,7 @@ struct ApplicationLoaderTests {
 
     private func ids(_ loader: ApplicationLoader) -> [String] { loader.applications.all.map(\.id.rawValue) }
 
-    @Test func theFirstUpdateIsAChangeAndTheNextIsNone() throws {
+    @Test func firstUpdateIsAChangeAndTheNextIsNot() throws {
         var loader = loader()
         #expect(update(&loader))
         #expect(!update(&loader))
@@ -43,7 +43,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 2)
     }
 
-    @Test func readsOnlyWhatHasChanged() throws {
+    @Test func updateReadsOnlyChangedFiles() throws {
         var loader = loader()
         for name in ["a", "b", "c"] { try root.writeEntry("home/applications/\(name).desktop", opening: ["web"]) }
         _ = update(&loader)
@@ -52,13 +52,13 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 4)
         #expect(try loader.applications.claiming(Scheme("mail")).map(\.id.rawValue) == ["b.desktop"])
         #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["a.desktop", "c.desktop"])
-        // Another time and the same contents: it is read, and the applications are the same.
+        // The contents are the same at another time. The loader reads the file, but the applications do not change.
         try root.setDate("home/applications/b.desktop", seconds: 5)
         #expect(!update(&loader))
         #expect(loader.readCount == 5)
     }
 
-    @Test func forgetsWhatIsGone() throws {
+    @Test func removedEntriesAreForgotten() throws {
         var loader = loader()
         let file = try root.writeEntry("home/applications/a.desktop", opening: ["web"])
         try root.writeEntry("data1/applications/a.desktop", opening: ["mail"])
@@ -67,15 +67,15 @@ struct ApplicationLoaderTests {
         #expect(update(&loader))
         #expect(loader.applications.all.map(\.precedence) == [1])
         #expect(loader.readCount == 2)
-        // The same entry again is a file that was not seen before.
+        // The new file has the same contents, but the loader has not seen it before.
         try root.writeEntry("home/applications/a.desktop", opening: ["web"])
         #expect(update(&loader))
         #expect(loader.applications.all.map(\.precedence) == [0])
         #expect(loader.readCount == 3)
     }
 
-    /// Of two changes within one tick of the file system's clock the second leaves no mark.
-    @Test func aFileThatWasJustWrittenIsReadAgain() throws {
+    /// Two changes within one tick of the file system's clock can leave the same time stamp.
+    @Test func recentlyWrittenFileIsReadAgain() throws {
         var loader = loader()
         try root.writeEntry("home/applications/a.desktop", opening: ["web"])
         let now = currentTime()
@@ -87,7 +87,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 3)
     }
 
-    @Test func aLinkThatLeadsElsewhereNowIsAnotherFile() throws {
+    @Test func linkWithANewTargetIsReadAgain() throws {
         var loader = loader()
         let old = try root.writeEntry("opt/old.desktop", opening: ["old"])
         let new = try root.writeEntry("opt/new.desktop", opening: ["new"])
@@ -99,7 +99,7 @@ struct ApplicationLoaderTests {
         #expect(loader.applications.schemes.map(\.rawValue) == ["new"])
     }
 
-    @Test func whatCannotBeReadIsADiagnosticUntilItCan() throws {
+    @Test func unreadableFileIsADiagnosticUntilItCanBeRead() throws {
         var loader = loader()
         try root.link("home/applications/a.desktop", to: "missing")
         #expect(update(&loader))
@@ -111,7 +111,7 @@ struct ApplicationLoaderTests {
         #expect(loader.applications.diagnostics.isEmpty)
     }
 
-    @Test func aChangeOfTheAssociationsIsAChange() throws {
+    @Test func changedAssociationsAreAChange() throws {
         var loader = loader()
         for name in ["a", "b"] { try root.writeEntry("home/applications/\(name).desktop", opening: ["web"]) }
         _ = update(&loader)
@@ -122,7 +122,7 @@ struct ApplicationLoaderTests {
         #expect(!update(&loader))
     }
 
-    @Test func aProgramThatComesOrGoesIsAChange() throws {
+    @Test func addedOrRemovedProgramIsAChange() throws {
         var loader = loader()
         try root.writeEntry("home/applications/a.desktop", opening: ["web"], command: "viewer %u")
         _ = update(&loader)
@@ -136,7 +136,7 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 1)
     }
 
-    @Test func ownEntriesAreTakenUnreadWhereTheCallerAsksForIt() throws {
+    @Test func ownEntriesAreAssumedOnRequest() throws {
         var loader = loader()
         let handler = try Handler.test("com.acme.app", opening: ["todolist"])
         let mark = "X-OpenURL-Handler=com.acme.app"
@@ -148,7 +148,7 @@ struct ApplicationLoaderTests {
         let id = try desktopFile("com.acme.app.desktop")
         #expect(loader.applications.entries.entries[id]?.handler == "com.acme.app")
         #expect(loader.applications.entries.entries[id]?.mimeTypes == [])
-        // Then it is read, and known.
+        // The loader now reads the file and knows it.
         #expect(update(&loader))
         #expect(loader.readCount == 2)
         #expect(loader.applications.entries.entries[id]?.urlSchemes == ["todolist"])
@@ -156,20 +156,20 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 2)
     }
 
-    @Test func onlyTheUsersOwnEntriesAreTakenUnread() throws {
+    @Test func onlyOwnEntriesOfTheUserAreAssumed() throws {
         var loader = loader()
         let handler = try Handler.test("com.acme.app", opening: ["todolist"])
         try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["web"])
         #expect(update(&loader, assuming: [handler]))
         #expect(loader.readCount == 1)
         #expect(ids(loader) == ["com.acme.app.desktop"])
-        // A handler that opens nothing has no entry to be taken for.
+        // A handler without schemes has no desktop entry, so the file belongs to another program.
         try root.writeEntry("home/applications/com.acme.none.desktop", opening: ["mail"])
         #expect(update(&loader, assuming: [try .test("com.acme.none", opening: [])]))
         #expect(ids(loader) == ["com.acme.app.desktop", "com.acme.none.desktop"])
     }
 
-    @Test func dependsOnTheDirectoriesAndTheAssociations() {
+    @Test func pathsIncludeDirectoriesAndAssociations() {
         let paths = loader().paths
         let expected = [
             "home/applications", "data1/applications", "data2/applications", "config/mimeapps.list",

@@ -4,7 +4,7 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-/// The desktop's applications as the registry sees them.
+/// The desktop's applications in the view of the registry.
 struct ApplicationsTests {
     private let root: TemporaryDirectory
 
@@ -18,7 +18,7 @@ struct ApplicationsTests {
         applications.claiming(try Scheme(scheme)).map(\.id.rawValue)
     }
 
-    @Test func withoutADesktopThereIsNothing() throws {
+    @Test func missingDesktopHasNoApplications() throws {
         let applications = Applications()
         #expect(applications.all.isEmpty)
         #expect(applications.diagnostics.isEmpty)
@@ -29,7 +29,7 @@ struct ApplicationsTests {
         #expect(applications.desktopChoice(for: scheme) == nil)
     }
 
-    @Test func listsEachOnceByID() throws {
+    @Test func applicationsAreListedOnceByID() throws {
         try root.writeEntry("data2/applications/b.desktop", opening: ["web"])
         try root.writeEntry("data1/applications/b.desktop", opening: ["web", "WEB", "mail"])
         try root.writeEntry("home/applications/sub/a.desktop", opening: [])
@@ -44,7 +44,7 @@ struct ApplicationsTests {
         #expect(try applications.schemes(of: desktopFile("c.desktop")) == [])
     }
 
-    @Test func keepsTheDesktopsOrder() throws {
+    @Test func applicationsKeepTheDesktopsOrder() throws {
         for name in ["a", "b", "c", "d"] { try root.writeEntry("data1/applications/\(name).desktop", opening: ["web"]) }
         try root.writeEntry("home/applications/z.desktop", opening: ["web"])
         #expect(try claiming("web", in: load()) == ["z", "a", "b", "c", "d"].map { "\($0).desktop" })
@@ -67,7 +67,8 @@ struct ApplicationsTests {
         #expect(try claiming("other", in: applications) == [])
     }
 
-    /// What the registry wrote, what stands for the router, and any entry that starts its command leads back to it.
+    /// The registry's own entries, the router's entry, and any entry that starts the router's command lead back to the
+    /// router.
     @Test(
         arguments: [
             ("com.acme.app.desktop", "true %u", "X-OpenURL-Handler=com.acme.handler"),
@@ -75,7 +76,7 @@ struct ApplicationsTests {
             ("mine.desktop", "openurl %u", "NoDisplay=true"), ("mine.desktop", "bin/openurl -- %u", "NoDisplay=true"),
         ]
     )
-    func entriesOfTheSystemsOwnAreNoApplications(_ file: String, _ command: String, _ line: String) throws {
+    func entriesThatLeadToTheRouterAreNotApplications(_ file: String, _ command: String, _ line: String) throws {
         let program = try root.writeProgram("bin/openurl")
         let command = command.replacing("bin/openurl", with: program)
         try root.writeEntry("home/applications/\(file)", opening: ["web"], command: command, line)
@@ -85,7 +86,7 @@ struct ApplicationsTests {
         #expect(applications.all.map(\.id.rawValue) == ["other.desktop"])
         #expect(try claiming("web", in: applications) == ["other.desktop"])
         #expect(applications[try desktopFile(file)] == nil)
-        // As a default it counts, for the handler that it stands for.
+        // The entry counts as a default, on behalf of its handler.
         let scheme = try Scheme("web")
         let isHandlers = line.contains("com.acme.handler")
         let choice = isHandlers ? Default.handler("com.acme.handler") : .application(try desktopFile(file))
@@ -93,7 +94,7 @@ struct ApplicationsTests {
         #expect(applications.desktopChoice(for: scheme)?.isOwn == true)
     }
 
-    @Test func anOwnEntryAloneConcernsItsSchemeOnlyAsADefault() throws {
+    @Test func ownEntryConcernsItsSchemeOnlyAsADefault() throws {
         try root.writeEntry("home/applications/own.desktop", opening: ["web"], "X-OpenURL-Handler=com.acme.app")
         #expect(load().concernedSchemes == [])
         try root.write(associations(defaults: ["web": "own.desktop"]), to: "config/mimeapps.list")
@@ -101,8 +102,8 @@ struct ApplicationsTests {
         #expect(Array(load().schemes) == [])
     }
 
-    /// It may be that of a handler that is being registered.
-    @Test func aDefaultThatIsNotInstalledConcernsItsScheme() throws {
+    /// The default may belong to a handler that is being registered.
+    @Test func missingDefaultConcernsItsScheme() throws {
         try root.write(associations(defaults: ["web": "gone.desktop"]), to: "config/mimeapps.list")
         #expect(load().concernedSchemes == [try Scheme("web")])
         #expect(Array(load().schemes) == [])
@@ -110,22 +111,22 @@ struct ApplicationsTests {
         #expect(load().concernedSchemes == [])
     }
 
-    @Test func anAssociationGivesAnApplicationASchemeThatItDoesNotClaim() throws {
+    @Test func associationGivesAnApplicationAnUnclaimedScheme() throws {
         try root.writeEntry("home/applications/a.desktop", opening: [])
         try root.write(associations(added: ["web": "a.desktop"]), to: "config/mimeapps.list")
         #expect(try claiming("web", in: load()) == ["a.desktop"])
         #expect(try load().schemes(of: desktopFile("a.desktop")) == [Scheme("web")])
     }
 
-    @Test func reportsEntriesAndAssociations() throws {
+    @Test func problemsOfEntriesAndAssociationsAreReported() throws {
         try root.write("nonsense\n", to: "home/applications/a.desktop")
         try root.write("nonsense\n", to: "config/mimeapps.list")
         let files = load().diagnostics.map { $0.file.replacing("\(root.path)/", with: "") }
         #expect(files == ["home/applications/a.desktop", "config/mimeapps.list"])
     }
 
-    /// The files of the desktop may hold schemes that no URL can have.
-    @Test func aSchemeThatNoURLCanHaveIsLeftOut() {
+    /// The files of the desktop may contain schemes that are invalid in a URL.
+    @Test func invalidSchemeIsIgnored() {
         #expect(Scheme(ofDesktop: "a_b") == nil)
         #expect(Scheme(ofDesktop: "") == nil)
         #expect(Scheme(ofDesktop: "Web")?.mimeType == "x-scheme-handler/web")

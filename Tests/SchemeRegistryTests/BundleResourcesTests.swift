@@ -3,7 +3,7 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-/// What a bundle holds for people to see.
+/// The localised names and the images of a bundle.
 struct BundleResourcesTests {
     private let root: TemporaryDirectory
 
@@ -44,7 +44,7 @@ struct BundleResourcesTests {
 
     // MARK: Names
 
-    @Test func readsTheNamesOfTheSchemesAndOfTheBundle() throws {
+    @Test func namesOfSchemesAndBundleAreRead() throws {
         try write(
             #""com.acme.todolist" = "Aufgabe"; "com.acme.unknown" = "?"; CFBundleName = "Liste"; other = "?";"#,
             "de"
@@ -57,27 +57,28 @@ struct BundleResourcesTests {
         #expect(try self.resources("de").name == "Aufgabenliste")
     }
 
-    @Test func aBundleWithoutStringsHasNoNames() throws {
+    @Test func bundleWithoutStringsHasNoNames() throws {
         #expect(try resources("de").urlNames == [:])
         #expect(try resources("de").name == nil)
         #expect(try resources("de").diagnostics.isEmpty)
     }
 
-    /// The user's languages in their order, each also as the directory of a bundle spells it, then the bundle's own.
+    /// The user's languages come in their order, each also in the spelling of bundle directories. The bundle's own
+    /// language comes last.
     @Test(
         arguments: [
             (["de_DE", "de", "fr"], "de_DE"), (["de", "de_DE"], "de"), (["pt_BR", "pt"], "pt-BR"),
             (["it", "fr"], "fr"), (["it"], "en"), ([], "en"),
         ]
     )
-    func takesTheFirstLanguageThatThereIs(_ languages: [String], _ expected: String) throws {
+    func firstAvailableLanguageIsUsed(_ languages: [String], _ expected: String) throws {
         for language in ["de_DE", "de", "pt-BR", "fr", "en", "Base"] {
             try write("CFBundleName = \(language);", language)
         }
         #expect(BundleResources(of: try handler(), languages: languages).name == expected)
     }
 
-    @Test func aLanguageThatIsThereSpeaksAlone() throws {
+    @Test func languagesAreNotMixed() throws {
         try write("CFBundleName = Base;", "Base")
         #expect(try resources("de").name == "Base")
         try write(#""com.acme.todolist" = "Task";"#, "en")
@@ -85,7 +86,7 @@ struct BundleResourcesTests {
         #expect(try resources("de").name == nil)
     }
 
-    @Test func damageIsReportedAndTheNextLanguageSpeaks() throws {
+    @Test func damagedLanguageIsReportedAndTheNextOneIsUsed() throws {
         try write("CFBundleName = \"Liste\n", "de")
         try write("CFBundleName = Base;", "Base")
         try root.makeSparseFile("Todo.app/fr.lproj/InfoPlist.strings", size: StringsFile.limit + 1)
@@ -102,7 +103,7 @@ struct BundleResourcesTests {
         #expect(resources.diagnostics.allSatisfy { $0.severity == .warning })
     }
 
-    @Test func aLinkMustNotLeadOutOfTheBundle() throws {
+    @Test func linkOutOfTheBundleIsRefused() throws {
         try root.write("CFBundleName = Outside;", to: "secret.strings")
         try root.link("Todo.app/de.lproj/InfoPlist.strings", to: "\(root.path)/secret.strings")
         try root.makeDirectory("elsewhere")
@@ -122,7 +123,8 @@ struct BundleResourcesTests {
 
     // MARK: Launch images
 
-    /// The guide's order: the scheme's own image before the one for all, the plain file before that for a dense screen.
+    /// The order is the guide's: the image of the scheme before the image for all schemes, and the plain file before
+    /// the file for a high-resolution screen.
     @Test(
         arguments: [
             ([], nil, nil), (["Default.png"], "Default.png", "Default.png"),
@@ -134,7 +136,7 @@ struct BundleResourcesTests {
             (["Default-other.png"], nil, nil), (["Default-todolist.jpg", "Other.png", "default.png"], nil, nil),
         ] as [([String], String?, String?)]
     )
-    func findsLaunchImages(_ files: [String], _ ofScheme: String?, _ ofAll: String?) throws {
+    func launchImagesAreFound(_ files: [String], _ ofScheme: String?, _ ofAll: String?) throws {
         for file in files { try root.write("", to: "Todo.app/\(file)") }
         let resources = try resources()
         let directory = "\(root.path)/Todo.app"
@@ -142,7 +144,7 @@ struct BundleResourcesTests {
         #expect(resources.launchImage() == ofAll.map { "\(directory)/\($0)" })
     }
 
-    @Test func theManifestNamesTheImage() throws {
+    @Test func manifestNamesTheImage() throws {
         for file in ["Default.png", "Launch.png", "Launch-todolist.png"] { try root.write("", to: "Todo.app/\(file)") }
         let resources = BundleResources(of: try handler(image: "Launch"), languages: [])
         #expect(resources.launchImage() == "\(root.path)/Todo.app/Launch.png")
@@ -151,7 +153,7 @@ struct BundleResourcesTests {
         )
     }
 
-    @Test func aBareManifestHasNothing() throws {
+    @Test func bareManifestHasNoResources() throws {
         try root.write("", to: "Default.png")
         try root.write("CFBundleName = Name;", to: "en.lproj/InfoPlist.strings")
         for path in ["", "com.acme.todolist.plist"] {
@@ -162,7 +164,7 @@ struct BundleResourcesTests {
         }
     }
 
-    @Test func aBundleThatIsNotADirectoryIsReported() throws {
+    @Test func bundleThatIsNotADirectoryIsReported() throws {
         try root.write("", to: "File.app")
         let file = BundleResources(of: try handler("File.app"), languages: [])
         #expect(problems(file) == ["File.app: Not a directory"])

@@ -4,7 +4,7 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-/// The user's choice for a scheme, set and taken back.
+/// Setting and removing the user's choice for a scheme.
 struct DefaultChoiceTests {
     private let root: TemporaryDirectory
     private let file = "config/mimeapps.list"
@@ -34,7 +34,7 @@ struct DefaultChoiceTests {
         try registry().winner(for: Scheme("web"), host: nil)?.id
     }
 
-    @Test func anApplicationIsChosenAndTheChoiceTakenBack() throws {
+    @Test func choiceOfAnApplicationIsSetAndRemoved() throws {
         #expect(try winner() == "com.acme.app")
         try set("viewer.desktop")
         #expect(try winner() == "viewer.desktop")
@@ -44,7 +44,7 @@ struct DefaultChoiceTests {
         #expect(try registry().applications.defaults(for: Scheme("web")) == [])
     }
 
-    @Test func aHandlerIsChosenByItsEntry() throws {
+    @Test func handlerIsChosenByItsEntry() throws {
         try set("viewer.desktop")
         try set("com.acme.app")
         #expect(try winner() == "com.acme.app")
@@ -52,22 +52,22 @@ struct DefaultChoiceTests {
         #expect(try root.read(file)?.contains("x-scheme-handler/web=com.acme.app.desktop") == true)
     }
 
-    /// A scheme is one in any case, and so is its line.
-    @Test func theSchemeIsWrittenInLowerCase() throws {
+    /// Schemes are case-insensitive, and so is the line of a scheme.
+    @Test func schemeIsWrittenInLowerCase() throws {
         try set("viewer.desktop", for: "WEB")
         #expect(try root.read(file)?.contains("x-scheme-handler/web=viewer.desktop") == true)
         try set("", for: "Web")
         #expect(try registry().applications.defaults(for: Scheme("web")) == [])
     }
 
-    @Test func anApplicationNeedNotClaimTheScheme() throws {
+    @Test func applicationNeedNotClaimTheScheme() throws {
         try set("viewer.desktop", for: "mail")
         let registry = try registry()
         #expect(try registry.winner(for: Scheme("mail"), host: nil)?.id == "viewer.desktop")
         #expect(registry.applications.schemes.map(\.rawValue).sorted() == ["mail", "web"])
     }
 
-    @Test func theRestOfTheFileStays() throws {
+    @Test func restOfTheFileStays() throws {
         let rest = "# mine\n[Default Applications]\ntext/plain=editor.desktop\nx-scheme-handler/mail=mail.desktop\n"
         try root.write(rest + "[Other]\nkey=value\n", to: file)
         try set("viewer.desktop")
@@ -78,10 +78,10 @@ struct DefaultChoiceTests {
         #expect(try registry().applications.defaults(for: Scheme("web")) == [])
     }
 
-    @Test func takingBackWhatWasNeverChosenWritesNothing() throws {
+    @Test func removingAMissingChoiceWritesNothing() throws {
         try set("")
         #expect(try root.read(file) == nil)
-        // An unknown scheme, and one that nothing claims, can be taken back as well.
+        // The choice for an unknown or unclaimed scheme can be removed too.
         try set("", for: "unclaimed")
         #expect(try root.read(file) == nil)
     }
@@ -91,29 +91,29 @@ struct DefaultChoiceTests {
             ("viewer.desktop", "a b", DefaultError.badScheme("a b", .forbiddenCharacter(" "))),
             ("", "", .badScheme("", .empty)), ("missing.desktop", "web", .unknown("missing.desktop")),
             ("viewer", "web", .unknown("viewer")), ("com.acme.nobody", "web", .unknown("com.acme.nobody")),
-            // The entry of a handler is chosen by the handler's id.
+            // A handler is chosen by its identifier and not by the name of its desktop entry.
             ("com.acme.app.desktop", "web", .unknown("com.acme.app.desktop")),
         ]
     )
-    func refuses(_ id: String, _ scheme: String, _ error: DefaultError) throws {
+    func invalidChoicesAreRefused(_ id: String, _ scheme: String, _ error: DefaultError) throws {
         #expect(throws: error) { try set(id, for: scheme) }
         #expect(try root.read(file) == nil)
     }
 
-    @Test func refusesAHandlerThatCannotBeChosen() throws {
+    @Test func handlerThatCannotBeChosenIsRefused() throws {
         let app = try BundleIdentifier("com.acme.app")
         #expect(throws: DefaultError.notClaimed(app, try Scheme("mail"))) { try set("com.acme.app", for: "mail") }
         let unpublished = try BundleIdentifier("com.acme.unpublished")
         #expect(throws: DefaultError.notPublished(unpublished)) { try set("com.acme.unpublished") }
-        // A scheme of the system's is decided for the application behind it.
+        // For a scheme of the system the choice names the application behind the handler.
         let fixed = try BundleIdentifier("com.acme.fixed")
         let system = try Scheme("system")
         #expect(throws: DefaultError.notClaimed(fixed, system)) { try set("com.acme.fixed", for: "system") }
         #expect(try root.read(file) == nil)
     }
 
-    /// Another program's entry in the place of the handler's own is not the handler.
-    @Test func anEntryOfTheSameNameIsNotTheHandlers() throws {
+    /// Another program's entry with the name of the handler's entry does not stand for the handler.
+    @Test func foreignEntryOfTheSameNameIsNotTheHandlers() throws {
         try root.writeEntry("home/applications/com.acme.app.desktop", opening: ["web"])
         let app = try BundleIdentifier("com.acme.app")
         #expect(throws: DefaultError.notPublished(app)) { try set("com.acme.app") }
@@ -121,7 +121,7 @@ struct DefaultChoiceTests {
         #expect(try winner() == "com.acme.app.desktop")
     }
 
-    @Test func reportsWhatKeepsItFromBeingWritten() throws {
+    @Test func failedWriteIsReported() throws {
         let homeless = DesktopDirectories(environment: [:])
         #expect(throws: DefaultError.noConfigurationDirectory) {
             try registry().setDefault("", for: "web", in: homeless)

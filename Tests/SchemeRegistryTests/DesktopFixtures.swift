@@ -6,7 +6,7 @@ import UserFiles
 @testable import SchemeRegistry
 
 extension TemporaryDirectory {
-    /// The desktop's directories below this one: `home` is the user's, then `data1` and `data2`.
+    /// The desktop's directories below this directory. `home` belongs to the user; `data1` and `data2` follow.
     func desktop(languages: String = "C") -> DesktopDirectories {
         DesktopDirectories(environment: [
             "HOME": path, "PATH": "\(path)/bin:/usr/bin:/bin", "LANG": languages,
@@ -20,7 +20,7 @@ extension TemporaryDirectory {
         try write(Array(text.utf8), to: name)
     }
 
-    /// Writes a program, which an entry has to have to count as installed.
+    /// Writes a program. An entry counts as installed only if its program exists.
     @discardableResult
     func writeProgram(_ name: String) throws -> String {
         let file = try write("#!/bin/sh\n", to: name)
@@ -28,7 +28,7 @@ extension TemporaryDirectory {
         return file
     }
 
-    /// Writes the entry of an application, with further lines.
+    /// Writes the entry of an application. The additional lines follow the standard keys.
     @discardableResult
     func writeEntry(
         _ name: String,
@@ -41,7 +41,7 @@ extension TemporaryDirectory {
         return try write((entry + lines).map { "\($0)\n" }.joined(), to: name)
     }
 
-    /// The text of a file; `nil` if there is none.
+    /// Returns the text of a file, or `nil` if the file does not exist.
     func read(_ name: String) throws -> String? {
         do throws(FileError) {
             return String(decoding: try contents(ofFile: "\(path)/\(name)", limit: 1 << 20), as: UTF8.self)
@@ -53,7 +53,7 @@ extension TemporaryDirectory {
 }
 
 extension Handler {
-    /// A handler that claims schemes for any host, or for some.
+    /// Returns a handler that claims schemes for all hosts or for the given hosts.
     static func test(
         _ id: String,
         opening schemes: [String] = ["todolist"],
@@ -82,7 +82,7 @@ extension Handler {
     }
 }
 
-/// What the user or the system chose, as a file has it.
+/// Returns the contents of an association file with the choices of the user or the system.
 func associations(
     defaults: KeyValuePairs<String, String> = [:],
     added: KeyValuePairs<String, String> = [:],
@@ -94,7 +94,7 @@ func associations(
     }.joined()
 }
 
-/// The name of a desktop file that is right.
+/// Returns the ID of a desktop file with a valid name.
 func desktopFile(_ name: String) throws -> DesktopFileID {
     try #require(DesktopFileID(rawValue: name))
 }

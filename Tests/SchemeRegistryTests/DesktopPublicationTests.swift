@@ -5,7 +5,8 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-/// Which files are written and removed for the desktop and the bus, and which are nobody's business.
+/// The files that the registry writes and removes for the desktop and the bus. The files of other programs stay as they
+/// are.
 final class DesktopPublicationTests {
     private let root: TemporaryDirectory
     private var publication: DesktopPublication
@@ -21,7 +22,7 @@ final class DesktopPublicationTests {
     private let services = "home/dbus-1/services"
     private let cache = "home/applications/mimeinfo.cache"
 
-    /// A registry with the desktop as it is now.
+    /// Returns a registry with the current state of the desktop.
     private func registry(_ handlers: [Handler]) -> Registry {
         Registry(handlers: handlers, applications: Applications(loading: root.desktop()))
     }
@@ -44,7 +45,7 @@ final class DesktopPublicationTests {
         diagnostics.map { $0.description.replacing("\(root.path)/", with: "") }
     }
 
-    /// Every file of the user's.
+    /// Returns the names of all entries and services of the user.
     private func files() throws -> [String] {
         try [applications, services].flatMap { directory -> [String] in
             guard access("\(root.path)/\(directory)", F_OK) == 0 else { return [] }
@@ -52,7 +53,7 @@ final class DesktopPublicationTests {
         }
     }
 
-    /// The lines of the cache that name handlers.
+    /// Returns the lines of the cache that name handlers.
     private func cached() throws -> [String] {
         let lines = try root.read(cache)?.split(separator: "\n").map(String.init) ?? []
         return lines.filter { $0.hasPrefix("x-scheme-handler/") }
@@ -62,19 +63,19 @@ final class DesktopPublicationTests {
         try files().map { try status(of: "\(root.path)/\($0)", followingLinks: false).st_ino }
     }
 
-    // MARK: What is written
+    // MARK: Writing
 
-    @Test func thereHasToBeAPlaceAndACommand() {
+    @Test func publicationRequiresADirectoryAndACommand() {
         #expect(DesktopPublication(in: DesktopDirectories(environment: [:]), command: "/bin/openurl") == nil)
         #expect(DesktopPublication(in: root.desktop(), command: "openurl") == nil)
     }
 
-    @Test func aRegistryWithoutHandlersWritesNothing() throws {
+    @Test func registryWithoutHandlersWritesNothing() throws {
         #expect(publish() == [])
         #expect(try files() == [])
     }
 
-    @Test func aHandlerGetsAnEntryAServiceAndItsPlaceInTheCache() throws {
+    @Test func handlerGetsAnEntryAServiceAndCacheLines() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todolist", "todo"]) { $0.displayName = "To-Do; 100%" }
         #expect(publish(handler) == [])
         #expect(
@@ -109,23 +110,23 @@ final class DesktopPublicationTests {
                 "x-scheme-handler/todo=com.acme.app.desktop;", "x-scheme-handler/todolist=com.acme.app.desktop;",
             ]
         )
-        // The desktop knows it by now as the handler's own.
+        // The desktop now recognises the entry as the registry's own.
         let entry = registry([handler]).applications.entries.entries[try desktopFile("com.acme.app.desktop")]
         #expect(entry?.isOwn == true)
         #expect(entry?.command?.program == command)
     }
 
-    @Test func aHandlerWithoutSchemesGetsOnlyAService() throws {
+    @Test func handlerWithoutSchemesGetsOnlyAService() throws {
         #expect(publish(try .test("com.acme.app", opening: [])) == [])
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
-    @Test func aHandlerOfTheSystemsIsTheDesktopsOwnAlready() throws {
+    @Test func systemHandlerIsNotPublished() throws {
         #expect(publish(try .test("com.acme.fixed", isFixed: true), try .test("com.acme.none", program: nil)) == [])
         #expect(try files() == [])
     }
 
-    @Test func theSameAgainTouchesNothing() throws {
+    @Test func unchangedHandlersAreNotRewritten() throws {
         let handlers = [try Handler.test("com.acme.a", opening: ["a"]), try Handler.test("com.acme.b", opening: ["b"])]
         #expect(publish(handlers[0], handlers[1]) == [])
         let before = try inodes()
@@ -134,7 +135,7 @@ final class DesktopPublicationTests {
         #expect(try inodes() == before)
     }
 
-    @Test(arguments: [false, true]) func whatHasChangedIsWrittenAgain(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func changedEntriesAreRewritten(isIncremental: Bool) throws {
         let old = try Handler.test("com.acme.app", opening: ["old"])
         let other = try Handler.test("com.acme.other", opening: ["other"])
         #expect(publish(old, other) == [])
@@ -153,7 +154,7 @@ final class DesktopPublicationTests {
         #expect(unchanged.st_ino == otherEntry.st_ino)
     }
 
-    @Test func anotherPathOfTheCommandIsWrittenEverywhere() throws {
+    @Test func newPathOfTheCommandIsWrittenToEveryFile() throws {
         let handler = try Handler.test("com.acme.app")
         #expect(publish(handler) == [])
         let moved = try root.writeProgram("opt/openurl")
@@ -162,14 +163,14 @@ final class DesktopPublicationTests {
         #expect(other.diagnostics == [])
         #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(moved) -- %u\n") == true)
         #expect(try root.read("\(services)/com.acme.app.service")?.contains("Exec=\(moved) activate") == true)
-        // So is the one whose command is gone, which the desktop does not list any more.
+        // An entry whose command is missing is rewritten too. The desktop no longer lists such an entry.
         try #require(unlink(moved) == 0)
         #expect(self.publish(handler) == [])
         #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(command) -- %u\n") == true)
     }
 
-    /// The cache is edited for a few handlers and made anew for many, which is the same to whoever reads it.
-    @Test func manyHandlersAreInTheCache() throws {
+    /// The cache is edited for a few handlers and rebuilt for many. Both ways give the same contents.
+    @Test func cacheContainsManyHandlers() throws {
         let handlers = try (0..<30).map { try Handler.test("com.acme.h\($0)", opening: ["s\($0)"]) }
         publication.publish(registry(handlers))
         #expect(publication.diagnostics == [])
@@ -180,8 +181,8 @@ final class DesktopPublicationTests {
         #expect(try cached().sorted() == rest)
     }
 
-    /// What the desktop was found to have is from before all that.
-    @Test func aHandlerThatComesBackAtOnceIsPublishedAgain() throws {
+    /// The registries in this test hold a state of the desktop from before the changes.
+    @Test func reRegisteredHandlerIsPublishedAgain() throws {
         let handler = try Handler.test("com.acme.app", opening: ["old"])
         #expect(publish(handler) == [])
         let written = try files().map { try root.read($0) }
@@ -201,8 +202,8 @@ final class DesktopPublicationTests {
         #expect(try files().map { try root.read($0) } == written)
     }
 
-    /// What such an entry claimed is not known, so the cache is made anew.
-    @Test(arguments: [false, true]) func anEntryThatWasLeftIsTakenUp(isIncremental: Bool) throws {
+    /// The claims of a left-over entry are unknown, so the cache is rebuilt.
+    @Test(arguments: [false, true]) func leftOverEntryIsReused(isIncremental: Bool) throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         try root.write(
             "[Desktop Entry]\nType=Application\nName=a\nExec=\(command) -- %u\nMimeType=x-scheme-handler/left;\n"
@@ -214,16 +215,17 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
-    /// What there is says what has to go, and not what the registry said before: writing it may have failed.
-    @Test func nothingIsLeftOfAnEntryWhoseSuccessorCouldNotBeWritten() throws {
+    /// The file decides which claims to remove. The previous registry does not, because its entry may not have been
+    /// written.
+    @Test func linesOfAnEntryAreRemovedAfterAFailedUpdate() throws {
         #expect(publish(try .test("com.acme.app", opening: ["old"])) == [])
         let failed = try Handler.test("com.acme.app", opening: ["failed"])
         #expect(publish([try .test("com.acme.app", opening: ["new"])], insteadOf: [failed]) == [])
         #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
     }
 
-    /// Of a router that ended after it had written the entry.
-    @Test func aCacheThatDoesNotKnowOfAnEntryIsMadeAnewAtTheStart() throws {
+    /// An earlier router ended after it had written the entry and before it had written the cache.
+    @Test func outdatedCacheIsRebuiltAtTheStart() throws {
         #expect(publish(try .test("com.acme.app", opening: ["old"])) == [])
         let old = try #require(try root.read(cache))
         let new = try Handler.test("com.acme.app", opening: ["new"])
@@ -234,21 +236,21 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
     }
 
-    /// Somebody removed the entry, and the cache still has it.
-    @Test func nothingIsLeftOfAnEntryThatSomebodyRemoved() throws {
+    /// Another program removed the entry, and the cache still has its lines.
+    @Test func linesOfAForeignlyRemovedEntryAreRemoved() throws {
         let old = try Handler.test("com.acme.app", opening: ["old"])
         let new = try Handler.test("com.acme.app", opening: ["new"])
         #expect(publish(old) == [])
         try #require(unlink("\(root.path)/\(applications)/com.acme.app.desktop") == 0)
         #expect(publish([new], insteadOf: [old]) == [])
         #expect(try cached() == ["x-scheme-handler/new=com.acme.app.desktop;"])
-        // And the same over a start.
+        // The same happens while the router is not running.
         try #require(unlink("\(root.path)/\(applications)/com.acme.app.desktop") == 0)
         #expect(publish(old) == [])
         #expect(try cached() == ["x-scheme-handler/old=com.acme.app.desktop;"])
     }
 
-    @Test func aCacheThatIsGoneIsMadeAnewAtTheStart() throws {
+    @Test func missingCacheIsRebuiltAtTheStart() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         #expect(publish(handler) == [])
         try #require(unlink("\(root.path)/\(cache)") == 0)
@@ -256,8 +258,8 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
-    /// The desktop does not list it, and would take what a package has under the same name.
-    @Test func anEntryWhoseCommandIsGoneIsWrittenAgainBeforeAnotherPrograms() throws {
+    /// The desktop does not list the entry, and would use an entry of the same name from a package.
+    @Test func entryWithAMissingCommandIsRewrittenBeforeAForeignEntry() throws {
         let handler = try Handler.test("com.acme.app")
         try root.writeEntry(
             "\(applications)/com.acme.app.desktop",
@@ -270,8 +272,8 @@ final class DesktopPublicationTests {
         #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(command) -- %u\n") == true)
     }
 
-    /// What stands for an entry without a word, and goes.
-    @Test func aHandlerGetsItsEntryWhenThatOfAPackageGoes() throws {
+    /// The package's entry replaces the handler's entry without a diagnostic, and is then removed.
+    @Test func handlerGetsAnEntryWhenThePackagesEntryIsRemoved() throws {
         let entry = "data1/applications/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"], command: "\(command) -- %u")
         let handler = try Handler.test("com.acme.app")
@@ -282,7 +284,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
     }
 
-    @Test func whatCouldNotBeRemovedIsRemovedLater() throws {
+    @Test func failedRemovalIsRetried() throws {
         let handler = try Handler.test("com.acme.app")
         #expect(publish([handler], insteadOf: []) == [])
         let service = "\(root.path)/\(services)/com.acme.app.service"
@@ -290,14 +292,14 @@ final class DesktopPublicationTests {
         try root.makeFIFO("\(services)/com.acme.app.service")
         #expect(publish([], insteadOf: [handler]) == ["\(services)/com.acme.app.service: is a FIFO, not a file"])
         try #require(rename("\(root.path)/kept", service) == 0)
-        // Only when something else has changed as well.
+        // The registry retries only together with another change.
         publication.publish(registry([]), insteadOf: registry([]), isRetrying: false)
         #expect(access(service, F_OK) == 0)
         #expect(publish([], insteadOf: []) == [])
         #expect(access(service, F_OK) != 0)
     }
 
-    @Test func aCacheThatCouldNotBeWrittenIsMadeAnewWithTheNextChange() throws {
+    @Test func unwritableCacheIsRebuiltWithTheNextChange() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         try root.makeFIFO(cache)
         #expect(publish([handler], insteadOf: []) == ["\(cache): is a FIFO, not a file"])
@@ -306,7 +308,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
-    @Test func whatALossOfPowerTookAwayIsMadeAnewAtTheStart() throws {
+    @Test func filesDamagedByAPowerFailureAreRewrittenAtTheStart() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todo"])
         #expect(publish(handler) == [])
         let names = ["\(applications)/com.acme.app.desktop", "\(services)/com.acme.app.service", cache]
@@ -317,9 +319,9 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todo=com.acme.app.desktop;"])
     }
 
-    // MARK: What is removed
+    // MARK: Removal
 
-    @Test(arguments: [false, true]) func whatIsLeftOfAHandlerThatIsGoneIsRemoved(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func filesOfAnUnregisteredHandlerAreRemoved(isIncremental: Bool) throws {
         let gone = try Handler.test("com.acme.gone", opening: ["gone"])
         let kept = try Handler.test("com.acme.kept", opening: ["kept"])
         #expect(publish(gone, kept) == [])
@@ -332,7 +334,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/kept=com.acme.kept.desktop;"])
     }
 
-    @Test(arguments: [false, true]) func aHandlerThatIsTheSystemsNowIsWithdrawn(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func handlerThatBecomesASystemHandlerIsWithdrawn(isIncremental: Bool) throws {
         let old = try Handler.test("com.acme.app")
         #expect(publish(old) == [])
         let new = try Handler.test("com.acme.app", isFixed: true)
@@ -341,9 +343,8 @@ final class DesktopPublicationTests {
         #expect(try cached() == [])
     }
 
-    /// It can still be called by its name, but opens nothing.
-    @Test(arguments: [false, true]) func aHandlerThatOpensNothingAnyMoreKeepsOnlyItsService(isIncremental: Bool) throws
-    {
+    /// The handler can still be called by its name, but opens no URLs.
+    @Test(arguments: [false, true]) func handlerThatLosesItsSchemesKeepsOnlyItsService(isIncremental: Bool) throws {
         let old = try Handler.test("com.acme.app")
         #expect(publish(old) == [])
         let new = try Handler.test("com.acme.app", opening: [])
@@ -352,8 +353,8 @@ final class DesktopPublicationTests {
         #expect(try cached() == [])
     }
 
-    /// The desktop does not list it any more.
-    @Test func whatIsLeftOfAHandlerWhoseCommandIsGoneTooIsRemoved() throws {
+    /// The desktop no longer lists the entry.
+    @Test func leftOverEntryWithAMissingCommandIsRemoved() throws {
         try root.writeEntry(
             "\(applications)/left.desktop",
             opening: ["web"],
@@ -364,13 +365,13 @@ final class DesktopPublicationTests {
         #expect(try files() == [cache])
     }
 
-    @Test func whatBearsTheMarkOfNobodyKnownIsRemoved() throws {
+    @Test func filesWithTheMarkOfAnUnknownHandlerAreRemoved() throws {
         try root.writeEntry("\(applications)/left.desktop", opening: ["web"], "X-OpenURL-Handler=com.acme.left")
         try root.write(
             "[D-BUS Service]\nName=com.acme.left\nExec=/bin/true\nX-OpenURL-Handler=com.acme.left\n",
             to: "\(services)/com.acme.left.service"
         )
-        // Of another handler, so that it is not the mark of this file.
+        // The mark names another handler, so the file does not belong to the registry.
         try root.write(
             "[D-BUS Service]\nName=com.acme.odd\nExec=/bin/true\nX-OpenURL-Handler=com.acme.left\n",
             to: "\(services)/com.acme.odd.service"
@@ -379,11 +380,11 @@ final class DesktopPublicationTests {
         #expect(try files() == [cache, "\(services)/com.acme.odd.service"])
     }
 
-    // MARK: What is somebody else's
+    // MARK: Files of other programs
 
     private let foreignService = "[D-BUS Service]\nName=com.acme.app\nExec=/usr/bin/acme\n"
 
-    @Test(arguments: [false, true]) func filesOfOthersStayAsTheyAre(isIncremental: Bool) throws {
+    @Test(arguments: [false, true]) func filesOfOtherProgramsStayUnchanged(isIncremental: Bool) throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"])
         try root.write(foreignService, to: "\(services)/com.acme.app.service")
@@ -392,7 +393,7 @@ final class DesktopPublicationTests {
         let handler = try Handler.test("com.acme.app")
         let warning = "\(entry): is another program's entry, which the desktop takes instead of com.acme.app"
         #expect((isIncremental ? publish([handler], insteadOf: []) : publish(handler)) == [warning])
-        // The handler goes, and they stay.
+        // The files stay after the handler is unregistered.
         #expect((isIncremental ? publish([], insteadOf: [handler]) : publish()) == [])
         #expect(try root.read(entry) == text)
         #expect(try root.read("\(services)/com.acme.app.service") == foreignService)
@@ -405,7 +406,7 @@ final class DesktopPublicationTests {
             "[Desktop Entry]\nType=Application\nName=a\nExec=/nonexistent/program %u\n", "",
         ]
     )
-    func anEntryThatTheDesktopDoesNotListStaysToo(_ text: String) throws {
+    func unlistedForeignEntryStaysToo(_ text: String) throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.write(text, to: entry)
         let handler = try Handler.test("com.acme.app")
@@ -415,8 +416,8 @@ final class DesktopPublicationTests {
         #expect(try root.read(entry) == text)
     }
 
-    /// Whether or not it is known already that it has gone.
-    @Test(arguments: [false, true]) func whatStoodInTheWayIsForgottenWhenItGoes(isKnown: Bool) throws {
+    /// The registry may or may not have noticed the removal yet.
+    @Test(arguments: [false, true]) func handlerIsPublishedAfterAForeignEntryIsRemoved(isKnown: Bool) throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")
@@ -431,7 +432,7 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
     }
 
-    @Test func whatStandsInTheWayIsReportedUntilItGoes() throws {
+    @Test func foreignEntryIsReportedUntilItIsRemoved() throws {
         let entry = "\(applications)/com.acme.app.desktop"
         try root.writeEntry(entry, opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")
@@ -442,8 +443,8 @@ final class DesktopPublicationTests {
         #expect(publish([other], insteadOf: [handler, other]) == [])
     }
 
-    /// A package may bring a handler's entry as it would be written.
-    @Test(arguments: [false, true]) func aCompleteEntryOfTheSystemsIsNotShadowed(isIncremental: Bool) throws {
+    /// A package may install an entry that equals the entry that the registry would write.
+    @Test(arguments: [false, true]) func completeSystemEntryIsNotShadowed(isIncremental: Bool) throws {
         let handler = try Handler.test("com.acme.app")
         try root.write(
             "[Desktop Entry]\nType=Application\nName=\(handler.name)\nExec=\(command) -- %u\n"
@@ -454,7 +455,7 @@ final class DesktopPublicationTests {
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
-    @Test func anEntryOfTheSystemsIsNotShadowed() throws {
+    @Test func foreignSystemEntryIsNotShadowed() throws {
         try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")
         #expect(
@@ -466,8 +467,8 @@ final class DesktopPublicationTests {
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
-    /// A package that brings an entry which leads to the command has done what there is to do.
-    @Test func anEntryThatLeadsToTheCommandIsAsGood() throws {
+    /// The package's entry starts the router's command, so the registry needs no entry of its own.
+    @Test func systemEntryThatStartsTheCommandIsSufficient() throws {
         try root.writeEntry(
             "data1/applications/com.acme.app.desktop",
             opening: ["todolist"],
@@ -477,13 +478,13 @@ final class DesktopPublicationTests {
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
-    @Test func aServiceOfTheSystemsIsNotShadowed() throws {
+    @Test func systemServiceIsNotShadowed() throws {
         try root.write(foreignService, to: "data2/dbus-1/services/com.acme.app.service")
         #expect(publish(try .test("com.acme.app")) == [])
         #expect(try files() == ["\(applications)/com.acme.app.desktop", cache])
     }
 
-    @Test func theCachesOtherLinesStay() throws {
+    @Test func otherLinesOfTheCacheStay() throws {
         try root.writeEntry("\(applications)/editor.desktop", opening: [])
         try root.write("[MIME Cache]\ntext/plain=editor.desktop;\n", to: cache)
         let handler = try Handler.test("com.acme.app")
@@ -492,7 +493,7 @@ final class DesktopPublicationTests {
         #expect(try root.read(cache) == "[MIME Cache]\ntext/plain=editor.desktop;\n")
     }
 
-    // MARK: What cannot be written
+    // MARK: Write errors
 
     @Test func problemsAreReportedAndTheRestIsWritten() throws {
         try root.makeDirectory("\(services)/com.acme.app.service")
@@ -507,7 +508,7 @@ final class DesktopPublicationTests {
         )
     }
 
-    @Test func aFileInThePlaceOfADirectoryIsReportedForEachKindOfFile() throws {
+    @Test func fileInPlaceOfADirectoryIsReportedForEachKindOfFile() throws {
         try root.write("", to: "home")
         let problems = publish(try .test("com.acme.app"))
         #expect(problems.count == 3)

@@ -3,7 +3,7 @@ import Testing
 @testable import SchemeRegistry
 
 struct HandlerManifestTests {
-    @Test func readsEveryKey() throws {
+    @Test func everyKeyIsRead() throws {
         let list: PropertyListValue = [
             "CFBundleIdentifier": "com.acme.todolist", "CFBundleExecutable": "bin/todolist",
             "OUArguments": ["--url", "a b;c"],
@@ -59,7 +59,7 @@ struct HandlerManifestTests {
         #expect(manifest == expected)
     }
 
-    @Test func givesDefaults() throws {
+    @Test func missingKeysHaveDefaults() throws {
         let manifest = try #require(HandlerManifest.decode(["CFBundleIdentifier": "com.acme.todolist"]).manifest)
         #expect(manifest.launchImageFile == "Default")
         #expect(manifest.allowedSources == nil)
@@ -144,7 +144,7 @@ struct HandlerManifestTests {
             ("OUFixed", "yes", "OUFixed", "is a string, not a boolean"),
         ] as [(String, PropertyListValue?, String, String)]
     )
-    func reportsAWrongValue(_ key: String, _ value: PropertyListValue?, _ path: String, _ reason: String) {
+    func wrongValueIsReported(_ key: String, _ value: PropertyListValue?, _ path: String, _ reason: String) {
         var list = manifest("com.acme.todolist")
         list[key] = value
         let result = HandlerManifest.decode(list)
@@ -155,7 +155,7 @@ struct HandlerManifestTests {
         #expect(problems == [ManifestProblem(key: path, reason: reason)])
     }
 
-    @Test func reportsEveryProblemAtOnce() {
+    @Test func everyProblemIsReportedAtOnce() {
         let result = HandlerManifest.decode([
             "CFBundleName": 1, "CFBundleURLTypes": [["CFBundleURLSchemes": ["a b", "1"]], 5], "OUFixed": [],
         ])
@@ -168,7 +168,7 @@ struct HandlerManifestTests {
     }
 
     @Test(arguments: [["a"], "a", true] as [PropertyListValue])
-    func refusesAListThatIsNoDictionary(_ list: PropertyListValue) {
+    func listThatIsNotADictionaryIsRefused(_ list: PropertyListValue) {
         let result = HandlerManifest.decode(list)
         #expect(result.problems == [ManifestProblem(key: nil, reason: "is \(list.typeName), not a dictionary")])
     }
@@ -183,7 +183,7 @@ struct ExecutableTests {
             ("...", .name("...")), ("a/..b", .relative("a/..b")),
         ] as [(String, Executable)]
     )
-    func accepts(_ text: String, _ executable: Executable) throws {
+    func validExecutablesAreAccepted(_ text: String, _ executable: Executable) throws {
         #expect(try Executable(text) == executable)
         #expect(executable.description == text)
     }
@@ -195,7 +195,7 @@ struct ExecutableTests {
             ("../todolist", .leavesBundle), ("a/../../b", .leavesBundle), ("a/../b", .leavesBundle),
         ] as [(String, Executable.ParseError)]
     )
-    func refuses(_ text: String, _ error: Executable.ParseError) {
+    func invalidExecutablesAreRefused(_ text: String, _ error: Executable.ParseError) {
         #expect(throws: error) { try Executable(text) }
     }
 }

@@ -5,7 +5,7 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-/// Directories full of files that are broken, half-written or meant to do harm.
+/// Directories full of broken, half-written and hostile files.
 struct HostileFilesTests {
     private let root: TemporaryDirectory
     private let directories: RegistryDirectories
@@ -15,7 +15,7 @@ struct HostileFilesTests {
         directories = RegistryDirectories(user: "\(root.path)/user", system: [])
     }
 
-    /// Each maker gets the number of its file and returns the diagnostic it expects, without the directory.
+    /// Each maker gets the number of its file and returns the expected diagnostic without the directory.
     private typealias Maker = @Sendable (TemporaryDirectory, Int) throws -> String
 
     private static func name(_ number: Int) -> String { "com.acme.h\(number).plist" }
@@ -140,7 +140,7 @@ struct HostileFilesTests {
         },
     ]
 
-    @Test func eachIsAnExactDiagnosticAndTheRestIsServed() throws {
+    @Test func hostileFilesAreDiagnosticsAndTheRestIsServed() throws {
         var expected: Set<String> = []
         for round in 0..<8 {
             for (index, make) in Self.makers.enumerated() {
@@ -159,7 +159,7 @@ struct HostileFilesTests {
         let registry = Registry(loading: directories)
         for diagnostic in registry.diagnostics {
             let text = diagnostic.description.dropFirst("\(root.path)/user/".count)
-            // What the decoder says of a file that ends too soon is its own affair.
+            // The decoder words its own text about a truncated file, so only the start is compared.
             let match = expected.first { text == $0 || ($0.hasSuffix("property list") && text.hasPrefix($0 + ": ")) }
             #expect(match != nil, "unexpected: \(text)")
             if let match { expected.remove(match) }
@@ -171,25 +171,25 @@ struct HostileFilesTests {
         }
     }
 
-    @Test func aSocketIsRefused() throws {
+    @Test func socketIsRefused() throws {
         try root.makeDirectory("user")
         let path = "\(root.path)/user/com.acme.app.plist"
         try #require(mknod(path, S_IFSOCK | 0o600, 0) == 0)
         #expect(Registry(loading: directories).diagnostics.map(\.reason) == ["is a socket, not a file"])
     }
 
-    @Test func aFIFOThatTakesAFilesPlaceBlocksNobody() throws {
+    @Test func fifoInPlaceOfAFileDoesNotBlock() throws {
         let path = try root.makeFIFO("fifo")
         #expect(throws: FileError("is a FIFO, not a file")) { try contents(ofFile: path, limit: 100) }
     }
 
-    @Test func aLinkIsNotReadThrough() throws {
+    @Test func linkIsNotFollowed() throws {
         try root.write([1], to: "file")
         let link = try root.link("link", to: "file")
         #expect(throws: FileError(code: ELOOP)) { try contents(ofFile: link, limit: 100) }
     }
 
-    @Test func aNameThatIsNotUTF8IsADiagnostic() throws {
+    @Test func nameThatIsNotUTF8IsADiagnostic() throws {
         try root.makeDirectory("user")
         let name = Array("\(root.path)/user/com.acme.".utf8CString.dropLast()) + [-1] + Array(".plist".utf8CString)
         let descriptor = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
@@ -203,7 +203,7 @@ struct HostileFilesTests {
         )
     }
 
-    @Test func aHostileNameReachesNoTerminal() throws {
+    @Test func hostileNameIsEscaped() throws {
         try root.write([], to: "user/a\u{1B}[2J\u{202E}.plist")
         let text = try #require(Registry(loading: directories).diagnostics.first).description
         #expect(text.unicodeScalars.allSatisfy { $0.isASCII && $0.value >= 0x20 })

@@ -21,14 +21,14 @@ struct LoadingTests {
 
     private func id(_ text: String) throws -> BundleIdentifier { try BundleIdentifier(text) }
 
-    @Test func directoriesThatDoNotExistHoldNothing() {
+    @Test func missingDirectoriesHaveNoHandlers() {
         let registry = load()
         #expect(registry.handlers.isEmpty)
         #expect(registry.diagnostics.isEmpty)
     }
 
     @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
-    func loadsBothForms(_ format: PropertyListDecoder.PropertyListFormat) throws {
+    func bundlesAndBareManifestsAreLoaded(_ format: PropertyListDecoder.PropertyListFormat) throws {
         try root.write(try manifest("com.acme.bare", schemes: ["bare"]).encoded(format), to: "user/com.acme.bare.plist")
         try root.write(try manifest("com.acme.app", schemes: ["app"]).encoded(format), to: "one/Acme.app/Info.plist")
         try root.setDate("user/com.acme.bare.plist", seconds: 100, nanoseconds: 7)
@@ -46,7 +46,7 @@ struct LoadingTests {
         #expect(try registry.handler(for: Scheme("app"), host: nil)?.id == bundle.id)
     }
 
-    @Test func followsTheLinksOfADirectory() throws {
+    @Test func linksInADirectoryAreFollowed() throws {
         try root.write(try manifest("com.acme.app").encoded(), to: "opt/Acme.app/Info.plist")
         try root.write(try manifest("com.acme.bare").encoded(), to: "opt/handler.plist")
         try root.link("user/com.acme.app.app", to: "../opt/Acme.app")
@@ -61,14 +61,14 @@ struct LoadingTests {
         #expect(try registry[id("com.acme.bare")]?.path == "\(root.path)/opt/handler.plist")
     }
 
-    @Test func ignoresOtherFiles() throws {
+    @Test func otherFilesAreIgnored() throws {
         try root.write([1], to: "user/README.md")
         try root.write([1], to: "user/.com.acme.todolist.plist")
         try root.makeFIFO("user/fifo")
         #expect(problems() == [])
     }
 
-    @Test func aBrokenManifestSpoilsNothingElse() throws {
+    @Test func brokenManifestAffectsOnlyItself() throws {
         try root.write(try manifest("com.acme.good").encoded(), to: "user/com.acme.good.plist")
         try root.write(Array("nonsense".utf8), to: "user/com.acme.bad.plist")
         var half = manifest("com.acme.half", schemes: ["good", "b/ad"])
@@ -87,7 +87,7 @@ struct LoadingTests {
         #expect(registry.schemes.map(\.rawValue) == ["todolist"])
     }
 
-    @Test func aBareManifestIsCalledByItsID() throws {
+    @Test func fileNameOfABareManifestMustBeItsID() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "user/todolist.plist")
         #expect(
             problems() == [
@@ -98,7 +98,7 @@ struct LoadingTests {
         #expect(load().handlers.isEmpty)
     }
 
-    @Test func anEarlierDirectoryShadowsALaterOne() throws {
+    @Test func earlierDirectoryShadowsALaterOne() throws {
         try root.write(try manifest("com.acme.app", schemes: ["new"]).encoded(), to: "user/com.acme.app.plist")
         try root.write(try manifest("com.acme.app", schemes: ["old"]).encoded(), to: "one/com.acme.app.plist")
         let registry = load()
@@ -106,13 +106,13 @@ struct LoadingTests {
         #expect(registry.diagnostics.isEmpty)
     }
 
-    @Test func aBrokenManifestShadowsNothing() throws {
+    @Test func brokenManifestShadowsNothing() throws {
         try root.write([], to: "user/com.acme.app.plist")
         try root.write(try manifest("com.acme.app", schemes: ["old"]).encoded(), to: "one/com.acme.app.plist")
         #expect(load().schemes.map(\.rawValue) == ["old"])
     }
 
-    @Test func oneDirectoryDeclaresAnIDOnce() throws {
+    @Test func duplicateIDInOneDirectoryIsADiagnostic() throws {
         try root.write(try manifest("com.acme.app", schemes: ["a"]).encoded(), to: "user/com.acme.app.plist")
         try root.write(try manifest("com.acme.app", schemes: ["b"]).encoded(), to: "user/Acme.app/Info.plist")
         try root.setDate("user/com.acme.app.plist", seconds: 2)
@@ -133,7 +133,7 @@ struct LoadingTests {
         )
     }
 
-    @Test func aDirectoryThatCannotBeReadIsADiagnostic() throws {
+    @Test func unreadableDirectoryIsADiagnostic() throws {
         try root.write([], to: "user")
         try root.write(try manifest("com.acme.app").encoded(), to: "one/com.acme.app.plist")
         #expect(problems() == ["user: Not a directory"])
@@ -154,34 +154,34 @@ struct LoadingTests {
         return try load()[id("com.acme.app")]?.program
     }
 
-    @Test func findsTheProgramOfABundle() throws {
+    @Test func programOfABundleIsFound() throws {
         #expect(try program("todolist", inBundle: true) == .path("\(root.path)/opt/Acme.app/todolist"))
     }
 
-    @Test func findsTheProgramBesideAManifest() throws {
+    @Test func programBesideAManifestIsFound() throws {
         #expect(try program("bin/todolist", inBundle: false) == .path("\(root.path)/opt/bin/todolist"))
     }
 
-    @Test func leavesANameToPATH() throws {
+    @Test func bareProgramNameIsLeftToPATH() throws {
         #expect(try program("todolist", inBundle: false) == .nameOnPath("todolist"))
     }
 
-    @Test func takesAnAbsolutePathAsItIs() throws {
+    @Test func absoluteProgramPathIsKept() throws {
         #expect(try program("/no/such/program", inBundle: true) == .path("/no/such/program"))
     }
 
-    @Test func followsLinksThatStayInTheBundle() throws {
+    @Test func linksInsideTheBundleAreFollowed() throws {
         try root.write([], to: "opt/Acme.app/bin/real")
         try root.link("opt/Acme.app/todolist", to: "bin/real")
         #expect(try program("todolist", inBundle: true) == .path("\(root.path)/opt/Acme.app/todolist"))
     }
 
     @Test(arguments: ["todolist", "bin/todolist"])
-    func refusesLinksThatLeaveTheBundle(_ executable: String) throws {
+    func linksOutOfTheBundleAreRefused(_ executable: String) throws {
         try root.write([], to: "opt/elsewhere/todolist")
         try root.write([], to: "opt/Acme.app2/todolist")
         try root.link("opt/Acme.app/todolist", to: "../Acme.app2/todolist")
-        // The directory is outside even while it holds no such file.
+        // The directory is outside the bundle, even if the file does not exist.
         try root.link("opt/Acme.app/bin", to: "../Acme.app2/none/..")
         try root.makeDirectory("opt/Acme.app2/none")
         #expect(try program(executable, inBundle: true) == nil)
@@ -193,13 +193,13 @@ struct LoadingTests {
         )
     }
 
-    @Test func anInfoPlistStaysInItsBundle() throws {
+    @Test func infoPlistMustStayInItsBundle() throws {
         try root.write(try manifest("com.acme.app").encoded(), to: "opt/secret.plist")
         try root.link("user/Acme.app/Info.plist", to: "../../opt/secret.plist")
         #expect(problems() == ["user/Acme.app/Info.plist: is a link that leads out of the bundle"])
     }
 
-    @Test func onlyFixedHandlersGoWithoutAProgram() throws {
+    @Test func onlyFixedHandlersMayLackAProgram() throws {
         var list = manifest("com.acme.app", isFixed: true)
         list["CFBundleExecutable"] = nil
         try root.write(try list.encoded(), to: "user/com.acme.app.plist")
@@ -215,13 +215,13 @@ struct LoadingTests {
 
     // MARK: Fixed schemes
 
-    @Test func fixedCountsInSystemDirectoriesOnly() throws {
+    @Test func fixedSchemesRequireASystemDirectory() throws {
         try root.write(try manifest("com.acme.app", isFixed: true).encoded(), to: "user/com.acme.app.plist")
         #expect(problems() == ["user/com.acme.app.plist: OUFixed: is ignored outside the system's directories"])
         #expect(try load()[id("com.acme.app")]?.isFixed == false)
     }
 
-    @Test func aFixedSchemeCannotBeTakenOver() throws {
+    @Test func fixedSchemeCannotBeTakenOver() throws {
         let system = manifest("org.openurl.system.mail", schemes: ["mailto"], isFixed: true)
         try root.write(try system.encoded(), to: "two/org.openurl.system.mail.plist")
         try root.write(
@@ -248,7 +248,7 @@ struct LoadingTests {
         #expect(registry.conflicts.isEmpty)
     }
 
-    @Test func aFixedHandlerCannotBeReplacedByItsID() throws {
+    @Test func fixedHandlerCannotBeReplacedByItsID() throws {
         let system = manifest("org.openurl.system.mail", schemes: ["mailto"], isFixed: true)
         try root.write(try system.encoded(), to: "two/org.openurl.system.mail.plist")
         let thief = manifest("org.openurl.system.mail", schemes: ["acme"])

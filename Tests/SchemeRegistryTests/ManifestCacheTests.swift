@@ -6,12 +6,12 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-/// Loading again, in one process and from one to the next.
+/// Repeated loading, within one process and from one process to the next.
 @Suite struct ManifestCacheTests {
     private let root: TemporaryDirectory
     private let directories: RegistryDirectories
     private let cache: ManifestCache
-    /// A time at which no file of the test has just been changed.
+    /// A time long after all writes of the test.
     private let later = currentTime() + 3_600_000_000_000
 
     init() throws {
@@ -28,7 +28,7 @@ import UserFiles
 
     private func update(_ loader: inout RegistryLoader, now: Int64) -> Bool { loader.update(now: now) }
 
-    /// What a start of the program reads, and what it makes of it.
+    /// Loads the registry as a start of the program does.
     private func start(_ cache: ManifestCache) throws -> RegistryLoader {
         var loader = RegistryLoader(directories)
         try loader.restore(from: cache)
@@ -39,7 +39,7 @@ import UserFiles
 
     // MARK: Within a process
 
-    @Test func onlyWhatChangedIsReadAgain() throws {
+    @Test func onlyChangedFilesAreReadAgain() throws {
         for name in ["a", "b", "c"] { try write("com.acme.\(name)", schemes: [name]) }
         try root.write([], to: "user/com.acme.bad.plist")
         var loader = RegistryLoader(directories)
@@ -62,7 +62,7 @@ import UserFiles
         #expect(loader.registry.diagnostics.isEmpty)
     }
 
-    @Test func whatMayStillChangeUnnoticedIsNotRelied() throws {
+    @Test func recentlyChangedFilesAreReadAgain() throws {
         try write("com.acme.app", schemes: ["a"])
         var loader = RegistryLoader(directories)
         #expect(update(&loader, now: currentTime() - 3_600_000_000_000))
@@ -70,7 +70,7 @@ import UserFiles
         #expect(loader.readCount == 2)
     }
 
-    @Test func aRegistrationIsTakenUpWithoutALookAtTheRest() throws {
+    @Test func registrationUpdatesOnlyItsHandler() throws {
         try write("com.acme.present", schemes: ["present"])
         try root.write(try manifest("com.acme.app", schemes: ["one"]).encoded(), to: "opt/one.plist")
         try root.write(try manifest("com.acme.app", schemes: ["two"]).encoded(), to: "opt/Two.app/Info.plist")
@@ -79,7 +79,7 @@ import UserFiles
         _ = update(&loader, now: later)
         let id = try BundleIdentifier("com.acme.app")
 
-        /// What the loader makes of a change is what a look at everything makes of it.
+        /// Expects that an update for one change gives the same registry as a complete reload.
         func expectTakenUp(_ isAnother: Bool, _ schemes: [String], _ registered: Registration? = nil) {
             let changed =
                 if let registered { loader.update(registrationOf: registered.handler) } else {
@@ -103,7 +103,7 @@ import UserFiles
         expectTakenUp(true, ["other", "present", "two"], two)
         try directories.unregister(id, from: loader.registry)
         expectTakenUp(true, ["other", "present"])
-        // Under a name of its own, and gone again.
+        // The link has another name than the handler, and is removed again.
         try root.link("user/A.app", to: "../opt/Two.app")
         let link = try directories.register("\(root.path)/user/A.app", in: loader.registry)
         expectTakenUp(true, ["other", "present", "two"], link)
@@ -112,7 +112,7 @@ import UserFiles
         try root.link("user/com.acme.app.plist", to: "../opt/nothing.plist")
         expectTakenUp(true, ["other", "present"])
 
-        // What else has changed is left for the next look at everything.
+        // An update for one handler leaves other changes to the next complete update.
         try write("com.acme.present", schemes: ["more"])
         let changed = loader.update(unregistrationOf: id)
         #expect(!changed)
@@ -121,7 +121,7 @@ import UserFiles
         #expect(schemes(loader) == ["more", "other"])
     }
 
-    @Test func whatTheRegistryDependsOnIsListed() throws {
+    @Test func pathsListEveryDependency() throws {
         try write("com.acme.plain", schemes: ["plain"])
         try root.write(try manifest("com.acme.app").encoded(), to: "opt/Acme.app/Info.plist")
         try root.link("user/com.acme.app.app", to: "../opt/Acme.app")
@@ -140,7 +140,7 @@ import UserFiles
 
     // MARK: From one process to the next
 
-    @Test func anotherProcessReadsNothing() throws {
+    @Test func nextProcessReadsOnlyTheCache() throws {
         try write("com.acme.a", schemes: ["a"])
         try root.write(try manifest("com.acme.app", schemes: ["b"]).encoded(), to: "opt/Acme.app/Info.plist")
         try root.link("user/com.acme.app.app", to: "../opt/Acme.app")
@@ -154,11 +154,11 @@ import UserFiles
         #expect(second.registry.diagnostics == first.registry.diagnostics)
     }
 
-    @Test func whatChangedMeanwhileIsRead() throws {
+    @Test func filesThatChangedMeanwhileAreRead() throws {
         try write("com.acme.a", schemes: ["a"])
         try write("com.acme.b", schemes: ["b"])
         _ = try start(cache)
-        // Of the same size and, as far as a program can tell it, of the same time.
+        // The new file has the same size and the same time stamps.
         let file = "user/com.acme.a.plist"
         let status = try status("\(root.path)/\(file)")
         try write("com.acme.a", schemes: ["x"])
@@ -170,7 +170,7 @@ import UserFiles
         #expect(try cache.read().keys.sorted() == ["\(root.path)/\(file)"])
     }
 
-    @Test func anotherBuildReadsItself() throws {
+    @Test func cacheOfAnotherBuildIsIgnored() throws {
         try write("com.acme.a", schemes: ["a"])
         _ = try start(cache)
         #expect(try start(ManifestCache(path: path, writer: "another")).readCount == 1)
@@ -185,9 +185,9 @@ import UserFiles
         return status
     }
 
-    // MARK: Files that are no cache
+    // MARK: Invalid cache files
 
-    /// Why a start goes without the cache.
+    /// Returns the reason why a start ignores the cache.
     private func reason(of body: () throws -> Void) throws -> String {
         do {
             try body()
@@ -198,7 +198,7 @@ import UserFiles
         return try #require(nil)
     }
 
-    @Test func aDamagedCacheIsMadeAnew() throws {
+    @Test func damagedCacheIsRebuilt() throws {
         try write("com.acme.a", schemes: ["a"])
         for damage in ["text", "truncated", "overwritten", "table"] {
             _ = try start(cache)
@@ -220,7 +220,7 @@ import UserFiles
         }
     }
 
-    @Test func aDamagedRowIsReadAgain() throws {
+    @Test func damagedRowIsReadAgain() throws {
         for name in ["a", "b"] { try write("com.acme.\(name)", schemes: [name]) }
         _ = try start(cache)
         try Database(path: path, .existing).execute(
@@ -240,7 +240,7 @@ import UserFiles
         ),
         ("PRAGMA application_id = 0x6F55524C; PRAGMA user_version = 2", "it belongs to a later version"),
     ])
-    func whatIsNotOursIsLeftAlone(_ sql: String, _ expected: String) throws {
+    func foreignDatabaseIsKept(_ sql: String, _ expected: String) throws {
         try root.makeDirectory("cache/openurl")
         try Database(path: path, .created).execute(sql)
         let before = try Data(contentsOf: URL(filePath: path))
@@ -253,7 +253,7 @@ import UserFiles
         #expect(schemes(loader) == ["a"])
     }
 
-    @Test func aLockedCacheIsNotWaitedFor() throws {
+    @Test func lockedCacheFailsAtOnce() throws {
         try write("com.acme.a", schemes: ["a"])
         _ = try start(cache)
         let other = try Database(path: path, .existing)
@@ -263,12 +263,12 @@ import UserFiles
         _ = loader.update(now: later)
         #expect(try reason { try loader.save(to: cache) } == "database is locked")
         try other.execute("COMMIT")
-        // What could not be kept is kept the next time.
+        // A later save succeeds.
         try loader.save(to: cache)
         #expect(try start(cache).readCount == 0)
     }
 
-    @Test func whatIsNoFileIsLeftAlone() throws {
+    @Test func cachePathThatIsNotAFileIsKept() throws {
         try write("com.acme.a", schemes: ["a"])
         var loader = RegistryLoader(directories)
         _ = loader.update(now: later)
@@ -279,7 +279,7 @@ import UserFiles
         #expect(throws: ManifestCache.Failure.self) { try loader.save(to: nowhere) }
     }
 
-    @Test func theCacheIsWhereTheEnvironmentSays() throws {
+    @Test func environmentDeterminesThePathOfTheCache() throws {
         func path(_ environment: [String: String]) -> String? { ManifestCache(environment: environment)?.path }
         #expect(path(["XDG_CACHE_HOME": "/c", "HOME": "/h"]) == "/c/openurl/registry.sqlite")
         #expect(path(["XDG_CACHE_HOME": "relative", "HOME": "/h"]) == "/h/.cache/openurl/registry.sqlite")

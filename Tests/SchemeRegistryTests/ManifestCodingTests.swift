@@ -95,7 +95,7 @@ struct SeededGenerator: RandomNumberGenerator {
         bytes.withUnsafeBytes { CachedManifest(bytes: $0, path: path, writer: writer) }
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func roundTripKeepsReadings() throws {
         var generator = SeededGenerator(state: 1)
         for _ in 0..<500 {
             let manifest = try generator.cached()
@@ -103,7 +103,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test func whatIsAlteredIsRefused() throws {
+    @Test func alteredBytesAreRefused() throws {
         var generator = SeededGenerator(state: 2)
         for _ in 0..<20 {
             let bytes = try generator.cached().encoded(path: "/p", writer: "w")
@@ -119,8 +119,8 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    /// Behind the checksum nothing is trusted to have a length or a form either.
-    @Test func noBytesAreTooStrangeToRead() throws {
+    /// The reader checks every length and form, even after a correct checksum.
+    @Test func randomBytesAreReadOrRefused() throws {
         var generator = SeededGenerator(state: 3)
         for _ in 0..<500 {
             var writer = ByteWriter()
@@ -137,7 +137,7 @@ struct SeededGenerator: RandomNumberGenerator {
                     try ManifestReading(from: &reader).write(to: &again)
                     #expect(!again.bytes.isEmpty)
                 } catch {
-                    // As it should mostly be.
+                    // Most of the damaged inputs end here, as they should.
                 }
             }
         }

@@ -4,7 +4,7 @@ import Testing
 
 struct BundleIdentifierTests {
     @Test(arguments: ["com.acme", "com.acme.todolist", "_a.b-c", "a.-", "Com.ACME"])
-    func accepts(_ text: String) throws {
+    func validIdentifiersAreAccepted(_ text: String) throws {
         #expect(try BundleIdentifier(text).rawValue == text)
     }
 
@@ -18,17 +18,17 @@ struct BundleIdentifierTests {
             ("org.freedesktop.DBus", .reserved), ("org.openurl.Router1", .reserved),
         ] as [(String, BundleIdentifier.ParseError)]
     )
-    func refuses(_ text: String, _ error: BundleIdentifier.ParseError) {
+    func invalidIdentifiersAreRefused(_ text: String, _ error: BundleIdentifier.ParseError) {
         #expect(throws: error) { try BundleIdentifier(text) }
     }
 
-    @Test func lengthLimit() throws {
+    @Test func identifiersHaveALengthLimit() throws {
         let longest = "com." + String(repeating: "a", count: 251)
         #expect(try BundleIdentifier(longest).rawValue == longest)
         #expect(throws: BundleIdentifier.ParseError.tooLong(256)) { try BundleIdentifier(longest + "a") }
     }
 
-    @Test func messagesShowNoControlCharacters() {
+    @Test func errorMessagesEscapeControlCharacters() {
         #expect("\(BundleIdentifier.ParseError.forbiddenCharacter("\u{202E}"))".contains("U+202E"))
         #expect("\(BundleIdentifier.ParseError.forbiddenCharacter("\u{1B}"))".contains("U+001B"))
         #expect("\(BundleIdentifier.ParseError.forbiddenCharacter("/"))".contains("'/'"))
@@ -42,19 +42,19 @@ struct SourcePatternTests {
         ("com.acme.todolist", "com.acme.todolist", true), ("com.acme.todolist", "com.acme.todolist2", false),
         ("com.acme.todolist", "com.acme.Todolist", false),
     ])
-    func matches(_ pattern: String, _ source: String, _ expected: Bool) throws {
+    func patternsMatchSources(_ pattern: String, _ source: String, _ expected: Bool) throws {
         #expect(try SourcePattern(pattern).matches(BundleIdentifier(source)) == expected)
     }
 
     @Test(arguments: ["", "com", "**", "*.acme", "com.*.app", "com.acme*", "com.acme.**"])
-    func refuses(_ text: String) {
+    func invalidPatternsAreRefused(_ text: String) {
         #expect(throws: BundleIdentifier.ParseError.self) { try SourcePattern(text) }
     }
 }
 
 struct SchemeTests {
     @Test(arguments: [("todolist", "todolist"), ("HTTP", "http"), ("x-app+v1.2", "x-app+v1.2"), ("a", "a")])
-    func accepts(_ text: String, _ stored: String) throws {
+    func validSchemesAreAccepted(_ text: String, _ stored: String) throws {
         #expect(try Scheme(text).rawValue == stored)
     }
 
@@ -65,11 +65,11 @@ struct SchemeTests {
             ("a\\b", .forbiddenCharacter("\\")), ("\u{212A}elvin", .forbiddenCharacter("\u{212A}")),
         ] as [(String, Scheme.ParseError)]
     )
-    func refuses(_ text: String, _ error: Scheme.ParseError) {
+    func invalidSchemesAreRefused(_ text: String, _ error: Scheme.ParseError) {
         #expect(throws: error) { try Scheme(text) }
     }
 
-    @Test func lengthLimit() throws {
+    @Test func schemesHaveALengthLimit() throws {
         #expect(try Scheme(String(repeating: "a", count: 64)).rawValue.count == 64)
         #expect(throws: Scheme.ParseError.tooLong(65)) { try Scheme(String(repeating: "a", count: 65)) }
     }
@@ -83,7 +83,7 @@ struct HostPatternTests {
         ("acme.com", "ACME.com", true), ("Acme.Com", "acme.com", true), ("acme.com", "www.acme.com", false),
         ("acme.com", "", false), ("*.kelvin", "a.\u{212A}elvin", false), ("127.0.0.1", "127.0.0.1", true),
     ])
-    func matches(_ pattern: String, _ host: String, _ expected: Bool) throws {
+    func patternsMatchHosts(_ pattern: String, _ host: String, _ expected: Bool) throws {
         #expect(try HostPattern(pattern).matches(host) == expected)
     }
 
@@ -95,11 +95,11 @@ struct HostPatternTests {
             ("acme.com/x", .forbiddenCharacter("/")), ("a b", .forbiddenCharacter(" ")),
         ] as [(String, HostPattern.ParseError)]
     )
-    func refuses(_ text: String, _ error: HostPattern.ParseError) {
+    func invalidPatternsAreRefused(_ text: String, _ error: HostPattern.ParseError) {
         #expect(throws: error) { try HostPattern(text) }
     }
 
-    @Test func lengthLimit() throws {
+    @Test func patternsHaveALengthLimit() throws {
         let longest = "*." + String(repeating: "a.", count: 125) + "a"
         #expect(try HostPattern(longest).matches("x" + longest.dropFirst()))
         #expect(throws: HostPattern.ParseError.tooLong(254)) { try HostPattern(longest + "b") }

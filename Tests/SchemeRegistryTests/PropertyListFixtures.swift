@@ -50,7 +50,7 @@ extension PropertyListValue: Encodable {
     }
 }
 
-/// The keys of a manifest that is right.
+/// Returns the keys of a valid manifest.
 func manifest(
     _ id: String,
     schemes: [String] = ["todolist"],

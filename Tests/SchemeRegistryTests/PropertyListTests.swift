@@ -5,7 +5,7 @@ import Testing
 
 struct PropertyListTests {
     @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
-    func readsEveryType(_ format: PropertyListDecoder.PropertyListFormat) throws {
+    func everyTypeIsRead(_ format: PropertyListDecoder.PropertyListFormat) throws {
         let list: PropertyListValue = [
             "string": "é", "true": true, "false": false, "one": 1, "real": 1.5, "date": .date, "data": .data,
             "array": ["a", ["key": "value"], []], "dictionary": [:],
@@ -13,12 +13,12 @@ struct PropertyListTests {
         #expect(try PropertyListValue(bytes: list.encoded(format)) == list)
     }
 
-    @Test func numbersAreNoBooleansAndBooleansNoNumbers() throws {
+    @Test func numbersAndBooleansAreDistinct() throws {
         let list: PropertyListValue = [0, 1, true, false]
         #expect(try PropertyListValue(bytes: list.encoded(.binary)) == list)
     }
 
-    @Test func readsXMLAfterAByteOrderMark() throws {
+    @Test func byteOrderMarkBeforeXMLIsAccepted() throws {
         #expect(try PropertyListValue(bytes: [0xEF, 0xBB, 0xBF] + xml("<string>a</string>")) == "a")
     }
 
@@ -29,11 +29,11 @@ struct PropertyListTests {
             ("<string>a\0</string>", .containsNUL),
         ] as [(String, PropertyListError)]
     )
-    func refusesOtherFormats(_ text: String, _ error: PropertyListError) {
+    func otherFormatsAreRefused(_ text: String, _ error: PropertyListError) {
         #expect(throws: error) { try PropertyListValue(bytes: Array(text.utf8)) }
     }
 
-    @Test func refusesXMLThatIsNotUTF8() {
+    @Test func xmlThatIsNotUTF8IsRefused() {
         #expect(throws: PropertyListError.notUTF8) { try PropertyListValue(bytes: xml("<string>") + [0xFF]) }
         let utf16 = Array("<string>a</string>".utf16).flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
         #expect(throws: PropertyListError.unknownFormat) { try PropertyListValue(bytes: [0xFF, 0xFE] + utf16) }
@@ -42,7 +42,7 @@ struct PropertyListTests {
     @Test(arguments: [
         "<string>a", "<dict><key>a</key></dict>", "<dict><string>a</string></dict>", "<foo/>", "<integer>x</integer",
     ])
-    func refusesBrokenXML(_ body: String) {
+    func brokenXMLIsRefused(_ body: String) {
         #expect {
             try PropertyListValue(bytes: xml(body))
         } throws: { error in
@@ -51,7 +51,7 @@ struct PropertyListTests {
         }
     }
 
-    @Test func expandsNoEntities() {
+    @Test func entitiesAreNotExpanded() {
         let names = "abcdefghij".map(String.init)
         let entities = zip(names, names.dropFirst()).map { inner, outer in
             "<!ENTITY \(outer) \"" + String(repeating: "&\(inner);", count: 10) + "\">"
@@ -63,19 +63,19 @@ struct PropertyListTests {
     }
 
     @Test(arguments: ["array", "dict", "plist"])
-    func refusesDeepXML(_ tag: String) {
+    func deepXMLIsRefused(_ tag: String) {
         let depth = 10_000
         let key = tag == "dict" ? "<key>a</key>" : ""
         let open = String(repeating: "<\(tag)>\(key)", count: depth)
         let close = String(repeating: "</\(tag)>", count: depth)
         #expect(throws: PropertyListError.tooManyContainers) { try PropertyListValue(bytes: xml(open + close)) }
-        // A comment that only some readers would take for one hides nothing.
+        // Only some readers recognise this comment, so it must not hide anything.
         #expect(throws: PropertyListError.tooManyContainers) {
             try PropertyListValue(bytes: xml("<!-->" + open + "<!-- \(close) -->" + close))
         }
     }
 
-    @Test func readsXMLUpToTheLimits() throws {
+    @Test func xmlWithinTheLimitsIsRead() throws {
         let depth = PropertyListLimits.containers
         let nested = String(repeating: "<array>", count: depth) + String(repeating: "</array>", count: depth)
         #expect(throws: Never.self) { try PropertyListValue(bytes: xml(nested)) }
@@ -89,7 +89,7 @@ struct PropertyListTests {
 }
 
 struct BinaryPropertyListTests {
-    @Test func readsAHandMadeFile() throws {
+    @Test func handMadeFileIsRead() throws {
         #expect(try PropertyListValue(bytes: binary([[0xA1, 1], [0x51, 0x61]])) == ["a"])
     }
 
@@ -99,18 +99,18 @@ struct BinaryPropertyListTests {
             (0..<60).map { [0xA2, $0 + 1, $0 + 1] } + [[0x51, 0x61]],
         ] as [[[UInt8]]]
     )
-    func refusesCyclesAndExplosions(_ objects: [[UInt8]]) {
+    func cyclesAndExplosionsAreRefused(_ objects: [[UInt8]]) {
         #expect(throws: PropertyListError.tooManyContainers) { try PropertyListValue(bytes: binary(objects)) }
     }
 
-    @Test func refusesAStringThatIsSharedTooOften() {
-        // 128 references to 64 KiB are 8 MiB for the decoder.
+    @Test func stringThatIsSharedTooOftenIsRefused() {
+        // The decoder expands 128 references to 64 KiB into 8 MiB.
         let string: [UInt8] = [0x5F, 0x12, 0, 1, 0, 0] + [UInt8](repeating: 0x61, count: 65_536)
         let array: [UInt8] = [0xAF, 0x10, 128] + [UInt8](repeating: 1, count: 128)
         #expect(throws: PropertyListError.tooLarge) { try PropertyListValue(bytes: binary([array, string])) }
     }
 
-    @Test func refusesTooManyValues() {
+    @Test func tooManyValuesAreRefused() {
         let array: [UInt8] = [0xAF, 0x11, 2, 0] + [UInt8](repeating: 1, count: 512)
         let inner: [UInt8] = [0xAF, 0x11, 2, 0] + [UInt8](repeating: 2, count: 512)
         #expect(throws: PropertyListError.tooLarge) { try PropertyListValue(bytes: binary([array, inner, [0x09]])) }
@@ -132,7 +132,7 @@ struct BinaryPropertyListTests {
             ([[0x13, 0]], "an object ends after the objects' end"),
         ] as [([[UInt8]], String)]
     )
-    func refusesBrokenObjects(_ objects: [[UInt8]], _ reason: String) {
+    func brokenObjectsAreRefused(_ objects: [[UInt8]], _ reason: String) {
         #expect(throws: PropertyListError.corrupt(reason)) { try PropertyListValue(bytes: binary(objects)) }
     }
 
@@ -151,7 +151,7 @@ struct BinaryPropertyListTests {
             ),
         ] as [(UInt8, UInt8, UInt64, UInt64, String)]
     )
-    func refusesABrokenTrailer(
+    func brokenTrailerIsRefused(
         _ offsetSize: UInt8,
         _ referenceSize: UInt8,
         _ count: UInt64,
@@ -163,7 +163,7 @@ struct BinaryPropertyListTests {
         #expect(throws: PropertyListError.corrupt(reason)) { try PropertyListValue(bytes: bytes) }
     }
 
-    @Test func refusesAnOffsetOutsideTheFile() {
+    @Test func offsetOutsideTheFileIsRefused() {
         for offset: UInt8 in [0, 7, 10, 255] {
             let bytes: [UInt8] = Array("bplist00".utf8) + [0x51, 0x61, offset] + [0, 0, 0, 0, 0, 0, 1, 1]
             let all = bytes + bigEndian(1) + bigEndian(0) + bigEndian(10)
@@ -171,14 +171,14 @@ struct BinaryPropertyListTests {
         }
     }
 
-    @Test func refusesEveryShorterFile() throws {
+    @Test func truncatedFilesAreRefused() throws {
         let whole = try manifest("com.acme.todolist").encoded(.binary)
         for length in 0..<whole.count {
             #expect(throws: PropertyListError.self) { try PropertyListValue(bytes: Array(whole[..<length])) }
         }
     }
 
-    @Test func survivesEveryChangedByte() throws {
+    @Test func changedBytesAreReadOrRefused() throws {
         let whole = try manifest("com.acme.todolist", hosts: ["acme.com"]).encoded(.binary)
         for index in whole.indices {
             for value: UInt8 in [0x00, 0x0F, 0x5F, 0x6F, 0x80, 0xA1, 0xDF, 0xFF] {
@@ -193,19 +193,20 @@ struct BinaryPropertyListTests {
         }
     }
 
-    /// A lone surrogate, a byte outside ASCII, a UID, a set.
+    /// The objects are a lone surrogate, a byte outside ASCII, a UID and a set.
     @Test(arguments: [[0x61, 0xD8, 0x00], [0x51, 0xFF], [0x80, 5], [0xC0]] as [[UInt8]])
-    func marksValuesThatCannotBeRead(_ object: [UInt8]) throws {
+    func unreadableValuesAreMarked(_ object: [UInt8]) throws {
         #expect(try PropertyListValue(bytes: binary([[0xA1, 1], object])) == [.unreadable])
     }
 }
 
-/// A property list of one value as XML.
+/// Returns an XML property list of one value.
 func xml(_ body: String) -> [UInt8] {
     Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?><plist version=\"1.0\">\(body)</plist>".utf8)
 }
 
-/// A binary property list of objects as they are given, the first on top, with references of one byte.
+/// Encodes the given objects as a binary property list. The first object is the top object, and references have one
+/// byte.
 private func binary(_ objects: [[UInt8]]) -> [UInt8] {
     var bytes = Array("bplist00".utf8)
     var offsets: [UInt64] = []

@@ -29,12 +29,12 @@ struct RegistrationTests {
         try directories.unregister(BundleIdentifier(id), from: load())
     }
 
-    /// A bare manifest in `opt/NAME.plist`.
+    /// Writes a bare manifest to `opt/NAME.plist`.
     private func install(_ name: String, _ list: PropertyListValue) throws {
         try root.write(try list.encoded(), to: "opt/\(name).plist")
     }
 
-    @Test func linksAManifestUnderItsID() throws {
+    @Test func manifestIsLinkedUnderItsID() throws {
         try install("todo", manifest("com.acme.todolist"))
         let registration = try register("opt/todo.plist")
         #expect(registration.change == .added)
@@ -47,7 +47,7 @@ struct RegistrationTests {
         #expect(registry.handlers == [registration.handler])
     }
 
-    @Test func linksABundle() throws {
+    @Test func bundleIsLinked() throws {
         try root.write(try manifest("com.acme.todolist").encoded(.binary), to: "opt/Todo.app/Info.plist")
         let registration = try register("opt/Todo.app/")
         #expect(registration.handler.path == "\(root.path)/opt/Todo.app")
@@ -55,7 +55,7 @@ struct RegistrationTests {
         #expect(load().handlers == [registration.handler])
     }
 
-    @Test func makesTheDirectoryForTheUserAlone() throws {
+    @Test func directoryIsCreatedForTheUserOnly() throws {
         try install("todo", manifest("com.acme.todolist"))
         _ = try register("opt/todo.plist")
         for directory in ["home", "home/share", "home/share/openurl", handlers] {
@@ -64,7 +64,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test func theSameAgainChangesNothing() throws {
+    @Test func repeatedRegistrationChangesNothing() throws {
         try install("todo", manifest("com.acme.todolist"))
         _ = try register("opt/todo.plist")
         try root.setDate("\(handlers)/com.acme.todolist.plist", seconds: 7)
@@ -73,7 +73,7 @@ struct RegistrationTests {
         #expect(again.handler.registrationDate.nanoseconds == 7_000_000_000)
     }
 
-    @Test func anotherPathReplaces() throws {
+    @Test func newPathReplacesTheLink() throws {
         try install("old", manifest("com.acme.todolist", schemes: ["old"]))
         try install("new", manifest("com.acme.todolist", schemes: ["new"]))
         _ = try register("opt/old.plist")
@@ -82,7 +82,7 @@ struct RegistrationTests {
         #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])
     }
 
-    @Test func aBundleReplacesAManifest() throws {
+    @Test func bundleReplacesAManifest() throws {
         try install("old", manifest("com.acme.todolist"))
         try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/Todo.app/Info.plist")
         _ = try register("opt/old.plist")
@@ -91,7 +91,7 @@ struct RegistrationTests {
         #expect(load().diagnostics.isEmpty)
     }
 
-    @Test func aLinkMadeByHandIsReplaced() throws {
+    @Test func handMadeLinkIsReplaced() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/Old.app/Info.plist")
         try install("new", manifest("com.acme.todolist"))
         try root.link("\(handlers)/Mine.app", to: "\(root.path)/opt/Old.app")
@@ -99,14 +99,14 @@ struct RegistrationTests {
         #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])
     }
 
-    @Test func aLinkThatLeadsNowhereIsReplaced() throws {
+    @Test func danglingLinkIsReplaced() throws {
         try install("new", manifest("com.acme.todolist"))
         try root.link("\(handlers)/com.acme.todolist.plist", to: "/no/such/file")
         #expect(try register("opt/new.plist").change == .replaced(path: "/no/such/file"))
         #expect(load().diagnostics.isEmpty)
     }
 
-    @Test func aSystemHandlerIsShadowed() throws {
+    @Test func systemHandlerIsShadowed() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "system/com.acme.todolist.plist")
         try install("new", manifest("com.acme.todolist", schemes: ["new"]))
         #expect(try register("opt/new.plist").change == .replaced(path: "\(root.path)/system/com.acme.todolist.plist"))
@@ -116,7 +116,7 @@ struct RegistrationTests {
     }
 
     @Test(arguments: ["com.acme.todolist.plist", "Mine.app/Info.plist"])
-    func whatIsNoLinkStays(_ file: String) throws {
+    func realFileIsKept(_ file: String) throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/\(file)")
         try install("new", manifest("com.acme.todolist"))
         let entry = "\(root.path)/\(handlers)/\(file.split(separator: "/")[0])"
@@ -125,15 +125,15 @@ struct RegistrationTests {
         #expect(load().handlers.count == 1)
     }
 
-    /// Hidden names are not looked at, so what is called so is not registered by standing there.
-    @Test func linksWhatIsHiddenInTheDirectory() throws {
+    /// The loader ignores hidden names, so a bundle with a hidden name in the directory is not registered yet.
+    @Test func hiddenBundleInTheDirectoryIsLinked() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/.Mine.app/Info.plist")
         #expect(load().handlers == [])
         #expect(try register("\(handlers)/.Mine.app").change == .added)
         #expect(load().handlers.map(\.id.rawValue) == ["com.acme.todolist"])
     }
 
-    @Test func whatStandsInTheDirectoryIsRegistered() throws {
+    @Test func bundleInTheDirectoryIsAlreadyRegistered() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/Mine.app/Info.plist")
         try root.link("alias", to: handlers)
         #expect(try register("\(handlers)/Mine.app").change == .unchanged)
@@ -144,14 +144,14 @@ struct RegistrationTests {
         #expect(throws: RegistrationError.self) { try register("\(handlers)/misnamed.plist") }
     }
 
-    @Test func registeringALinkByItsOwnPathKeepsIt() throws {
+    @Test func registrationOfALinkByItsOwnPathKeepsTheLink() throws {
         try install("todo", manifest("com.acme.todolist"))
         _ = try register("opt/todo.plist")
         #expect(try register("\(handlers)/com.acme.todolist.plist").change == .unchanged)
         #expect(root.target(of: "\(handlers)/com.acme.todolist.plist") == "\(root.path)/opt/todo.plist")
     }
 
-    @Test func aSecondClaimIsReported() throws {
+    @Test func secondClaimIsReported() throws {
         try install("first", manifest("com.acme.first", schemes: ["a", "b"]))
         try install("second", manifest("com.acme.second", schemes: ["b", "c"]))
         _ = try register("opt/first.plist")
@@ -162,7 +162,7 @@ struct RegistrationTests {
         #expect(try load().handler(for: Scheme("b"), host: nil)?.id.rawValue == "com.acme.first")
     }
 
-    @Test func aFixedSchemeIsAWarning() throws {
+    @Test func fixedSchemeIsAWarning() throws {
         let system = manifest("org.openurl.system.mail", schemes: ["mailto"], isFixed: true)
         try root.write(try system.encoded(), to: "system/org.openurl.system.mail.plist")
         try install("mail", manifest("com.acme.mail", schemes: ["mailto", "acme"], isFixed: true))
@@ -176,7 +176,7 @@ struct RegistrationTests {
         #expect(throws: RegistrationError.fixedHandler(id)) { try register("opt/thief.plist") }
     }
 
-    @Test func refusesPathsThatAreNoHandlers() throws {
+    @Test func pathsWithoutAHandlerAreRefused() throws {
         let registry = load()
         #expect(throws: RegistrationError.relativePath("a.plist")) { try directories.register("a.plist", in: registry) }
         #expect(throws: RegistrationError.pathHoldsNUL) { try directories.register("/a\0.plist", in: registry) }
@@ -191,7 +191,7 @@ struct RegistrationTests {
         #expect(throws: RegistrationError.noUserDirectory) { try homeless.register("/a.plist", in: registry) }
     }
 
-    @Test func aWrongManifestChangesNothing() throws {
+    @Test func invalidManifestChangesNothing() throws {
         try install("bad", ["CFBundleIdentifier": "com.acme.bad", "CFBundleExecutable": 3])
         #expect {
             try register("opt/bad.plist")
@@ -201,14 +201,14 @@ struct RegistrationTests {
         #expect(throws: FileError(code: ENOENT)) { try status(of: "\(root.path)/home", followingLinks: false) }
     }
 
-    @Test func reportsADirectoryThatCannotBeMade() throws {
+    @Test func failedDirectoryCreationIsReported() throws {
         try install("todo", manifest("com.acme.todolist"))
         try root.write([], to: "home")
         let error = #expect(throws: RegistrationError.self) { try register("opt/todo.plist") }
         #expect(error == .fileSystem(path: directories.user ?? "", reason: "Not a directory"))
     }
 
-    @Test func anIDThatIsTooLongForAFileIsReported() throws {
+    @Test func tooLongIDForAFileNameIsReported() throws {
         let id = "com." + String(repeating: "a", count: 250)
         try install("long", manifest(id))
         let error = #expect(throws: RegistrationError.self) { try register("opt/long.plist") }
@@ -216,7 +216,7 @@ struct RegistrationTests {
         #expect(try root.names(in: handlers) == [])
     }
 
-    @Test func manyAtOnceLeaveOneLink() async throws {
+    @Test func simultaneousRegistrationsLeaveOneLink() async throws {
         let paths = try (0..<8).map { number in
             try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/\(number).plist")
         }
@@ -229,7 +229,7 @@ struct RegistrationTests {
         #expect(load().handlers.count == 1)
     }
 
-    @Test func unregistersExactlyTheLink() throws {
+    @Test func unregistrationRemovesOnlyTheLink() throws {
         try install("a", manifest("com.acme.a"))
         try install("b", manifest("com.acme.b"))
         _ = try register("opt/a.plist")
@@ -239,20 +239,20 @@ struct RegistrationTests {
         #expect(try root.names(in: "opt") == ["a.plist", "b.plist"])
     }
 
-    @Test func unregistersALinkThatLeadsNowhere() throws {
+    @Test func danglingLinkIsUnregistered() throws {
         try root.link("\(handlers)/com.acme.gone.app", to: "/no/such/bundle.app")
         try unregister("com.acme.gone")
         #expect(try root.names(in: handlers) == [])
     }
 
-    @Test func unregistersALinkMadeByHand() throws {
+    @Test func handMadeLinkIsUnregistered() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/Todo.app/Info.plist")
         try root.link("\(handlers)/Mine.app", to: "\(root.path)/opt/Todo.app")
         try unregister("com.acme.todolist")
         #expect(try root.names(in: handlers) == [])
     }
 
-    @Test func unregistersOnlyWhatIsTheUsers() throws {
+    @Test func unregistrationAffectsOnlyHandlersOfTheUser() throws {
         let id = try BundleIdentifier("com.acme.todolist")
         #expect(throws: UnregistrationError.unknown(id)) { try unregister("com.acme.todolist") }
         try root.write(try manifest("com.acme.todolist").encoded(), to: "system/com.acme.todolist.plist")

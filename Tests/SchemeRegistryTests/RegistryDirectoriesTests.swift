@@ -3,13 +3,13 @@ import Testing
 @testable import SchemeRegistry
 
 struct RegistryDirectoriesTests {
-    @Test func defaults() {
+    @Test func defaultsFollowTheBaseDirectorySpecification() {
         let directories = RegistryDirectories(environment: ["HOME": "/home/ann"])
         #expect(directories.user == "/home/ann/.local/share/openurl/handlers")
         #expect(directories.system == ["/usr/local/share/openurl/handlers", "/usr/share/openurl/handlers"])
     }
 
-    @Test func takesTheEnvironment() {
+    @Test func environmentOverridesTheDefaults() {
         let directories = RegistryDirectories(
             environment: ["HOME": "/home/ann", "XDG_DATA_HOME": "/data", "XDG_DATA_DIRS": "/b:/a"],
             additional: "/opt/openurl/share/openurl/handlers"
@@ -22,7 +22,7 @@ struct RegistryDirectoriesTests {
         )
     }
 
-    @Test func emptyIsUnset() {
+    @Test func emptyVariablesCountAsUnset() {
         let directories = RegistryDirectories(environment: ["HOME": "/h", "XDG_DATA_HOME": "", "XDG_DATA_DIRS": ""])
         #expect(directories.user == "/h/.local/share/openurl/handlers")
         #expect(directories.system.count == 2)
@@ -47,7 +47,7 @@ struct RegistryDirectoriesTests {
     }
 
     @Test(arguments: [[:], ["HOME": ""], ["HOME": "home"]] as [[String: String]])
-    func withoutAHomeThereIsNoUsersDirectory(_ environment: [String: String]) {
+    func missingHomeLeavesNoUserDirectory(_ environment: [String: String]) {
         #expect(RegistryDirectories(environment: environment).user == nil)
     }
 }

@@ -31,7 +31,7 @@ struct RegistryTests {
         )
     }
 
-    /// The ids in order, and each one's outcome as `=`, `+rule` or `-rule`.
+    /// Returns the ids in order, each with its outcome as `=`, `+rule` or `-rule`.
     private func order(_ handlers: [Handler], host: String? = nil) -> [String] {
         let registry = Registry(handlers: handlers)
         let candidates = registry.candidates(for: scheme, host: host)
@@ -46,17 +46,17 @@ struct RegistryTests {
         }
     }
 
-    @Test func nobodyClaims() throws {
+    @Test func unclaimedSchemeHasNoHandler() throws {
         let registry = Registry(handlers: [try handler("a.a")])
         #expect(try registry.handler(for: Scheme("other"), host: nil) == nil)
         #expect(try registry.candidates(for: Scheme("other"), host: nil).isEmpty)
     }
 
-    @Test func oneClaims() throws {
+    @Test func onlyClaimantIsTheHandler() throws {
         #expect(order([try handler("a.a")]) == ["a.a="])
     }
 
-    @Test func fixedBeforeAll() throws {
+    @Test func fixedHandlerComesFirst() throws {
         let fixed = try handler("z.z", hosts: ["*.acme.com"], isFixed: true, precedence: 9, date: 9)
         let other = try handler("a.a", hosts: ["www.acme.com"])
         #expect(
@@ -66,7 +66,7 @@ struct RegistryTests {
         )
     }
 
-    @Test func fixedWithHostsHasOnlyThose() throws {
+    @Test func fixedHandlerWithHostsTakesOnlyItsHosts() throws {
         let fixed = try handler("z.z", hosts: ["maps.acme.com"], isFixed: true, precedence: 9)
         let other = try handler("a.a")
         #expect(order([other, fixed], host: "www.acme.com") == ["a.a="])
@@ -74,7 +74,7 @@ struct RegistryTests {
         #expect(order([other, fixed], host: "MAPS.acme.com").first == "z.z+\(WinningRule.fixedScheme)")
     }
 
-    @Test func fixedAmongThemselvesByHost() throws {
+    @Test func fixedHandlersAreOrderedByHost() throws {
         let browser = try handler("a.browser", isFixed: true)
         let maps = try handler("b.maps", hosts: ["maps.acme.com"], isFixed: true, precedence: 1)
         #expect(order([browser, maps], host: "www.acme.com") == ["a.browser="])
@@ -86,7 +86,7 @@ struct RegistryTests {
         #expect(Registry(handlers: [browser, maps]).conflicts.isEmpty)
     }
 
-    @Test func longestHostFirst() throws {
+    @Test func longestHostComesFirst() throws {
         let handlers = [
             try handler("a.any"), try handler("b.wide", hosts: ["*.com"]), try handler("c.acme", hosts: ["*.acme.com"]),
             try handler("d.exact", hosts: ["www.acme.com"], precedence: 5, date: 5),
@@ -104,12 +104,12 @@ struct RegistryTests {
         #expect(order(handlers) == ["a.any="])
     }
 
-    @Test func hostsThatDoNotMatchAreNoCandidates() throws {
+    @Test func handlersOfOtherHostsAreNotCandidates() throws {
         #expect(order([try handler("a.a", hosts: ["acme.com"])], host: "other.org") == [])
         #expect(order([try handler("a.a", hosts: ["acme.com"])]) == [])
     }
 
-    @Test func directoryThenDateThenID() throws {
+    @Test func handlersAreOrderedByDirectoryThenDateThenID() throws {
         let handlers = [
             try handler("a.a", precedence: 1, date: 1), try handler("b.b", date: 3), try handler("d.d", date: 2),
             try handler("c.c", date: 2),
@@ -123,7 +123,7 @@ struct RegistryTests {
         #expect(order(handlers) == order(handlers.reversed()))
     }
 
-    @Test func aHandlerIsOneCandidate() throws {
+    @Test func handlerIsOneCandidate() throws {
         let twice = [
             URLType(schemes: [scheme, scheme]), URLType(schemes: [scheme], hosts: [try HostPattern("*.acme.com")]),
             URLType(schemes: [scheme]),
@@ -136,7 +136,7 @@ struct RegistryTests {
         #expect(handlers[0].schemes == [scheme])
     }
 
-    @Test func listsTheHandlersOfAScheme() throws {
+    @Test func handlersOfASchemeAreListed() throws {
         let registry = Registry(handlers: [
             try handler("a.hosted", hosts: ["acme.com"]), try handler("b.late", date: 2),
             try handler("c.early", date: 1),
@@ -154,14 +154,14 @@ struct RegistryTests {
             ([["acme.com"], ["acme.org"], ["*.org"]], ["b.b", "c.c"]),
         ] as [([[String]?], [String])]
     )
-    func reportsConflicts(_ hosts: [[String]?], _ expected: [String]) throws {
+    func conflictsAreReported(_ hosts: [[String]?], _ expected: [String]) throws {
         let handlers = try zip(["a.a", "b.b", "c.c"], hosts).map { try handler($0, hosts: $1) }
         let conflicts = Registry(handlers: handlers).conflicts
         #expect(conflicts.map { $0.handlers.map(\.rawValue) } == (expected.isEmpty ? [] : [expected]))
         #expect(conflicts.allSatisfy { $0.scheme == scheme })
     }
 
-    @Test func candidatesExplainThemselves() throws {
+    @Test func candidatesExplainTheirRank() throws {
         let handlers = [try handler("a.any"), try handler("b.hosted", hosts: ["*.acme.com"])]
         #expect(
             Registry(handlers: handlers).candidates(for: scheme, host: "www.acme.com").map(\.description) == [
@@ -176,7 +176,7 @@ struct RegistryTests {
         )
     }
 
-    @Test func namesFallBack() throws {
+    @Test func missingNamesHaveFallbacks() throws {
         var manifest = HandlerManifest(identifier: try BundleIdentifier("a.a"), executable: nil)
         func name() -> String {
             Handler(
@@ -198,7 +198,7 @@ struct RegistryTests {
         #expect(name() == "Short")
     }
 
-    @Test func servesManySchemes() throws {
+    @Test func registryServesManySchemes() throws {
         let handlers = try (0..<1000).map { number in
             let schemes = try (0..<100).map { try Scheme("s\(number)-\($0)") }
             return try handler("com.acme.h\(number)", types: [URLType(schemes: schemes)])

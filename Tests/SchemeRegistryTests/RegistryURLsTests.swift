@@ -30,13 +30,13 @@ struct RegistryURLsTests {
         ("acme://www.%61cme.com/", false), ("acme:www.acme.com", false), ("acme://acme.com", false),
         ("other://www.acme.com", false), ("//www.acme.com/", false), ("todolist", false),
     ])
-    func findsTheHandlerOfAURL(_ text: String, _ isClaimed: Bool) throws {
+    func handlerOfAURLIsFound(_ text: String, _ isClaimed: Bool) throws {
         let url = try GenericURL(text)
         #expect((registry.handler(for: url) != nil) == isClaimed)
         #expect(registry.candidates(for: url).count == (isClaimed ? 1 : 0))
     }
 
-    @Test func aSchemeThatIsTooLongIsNobodys() throws {
+    @Test func tooLongSchemeHasNoHandler() throws {
         let url = try GenericURL(String(repeating: "a", count: 65) + ":x")
         #expect(Scheme(of: url) == nil)
         #expect(registry.handler(for: url) == nil)

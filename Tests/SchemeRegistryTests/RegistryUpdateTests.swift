@@ -2,7 +2,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// A registry that takes other handlers is the one that is made of them, whatever it was before.
+/// A registry that is updated with other handlers equals a new registry with these handlers.
 @Suite struct RegistryUpdateTests {
     private static let ids = (0..<12).map { "com.acme.h\($0)" }
     private static let schemes = ["a", "b", "c", "d", "e"]
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<20 as Range<UInt64>) func incrementalEqualsFromScratch(_ seed: UInt64) throws {
+    @Test(arguments: 0..<20 as Range<UInt64>) func updatedRegistryEqualsANewRegistry(_ seed: UInt64) throws {
         var generator = SeededGenerator(state: seed)
         var handlers: [Handler] = []
         var registry = Registry(handlers: [])
@@ -73,16 +73,17 @@ import Testing
             let changed = registry.update(handlers: handlers.shuffled(using: &generator), diagnostics: [])
             let made = Registry(handlers: handlers)
             try expectEqual(registry, made)
-            // What was there before is left as it was, and what goes elsewhere is among what changed.
+            // The registry from before the update keeps its contents. The changes include every scheme whose first
+            // handler is another one.
             let schemes = try Self.schemes.map { try Scheme($0) }
             let elsewhere = schemes.filter {
                 before.handlers(claiming: $0).first?.id != made.handlers(claiming: $0).first?.id
             }
-            #expect(registry.schemes(Set(changed.flatMap(\.schemes)), thatGoElsewhereThanIn: before) == elsewhere)
+            #expect(registry.schemes(Set(changed.flatMap(\.schemes)), withWinnersOtherThanIn: before) == elsewhere)
         }
     }
 
-    @Test func theSameHandlersAreNoChange() throws {
+    @Test func unchangedHandlersCauseNoChange() throws {
         var generator = SeededGenerator(state: 99)
         let handlers = try (0..<30).map { _ in try Self.handler(&generator) }
         var registry = Registry(handlers: handlers)

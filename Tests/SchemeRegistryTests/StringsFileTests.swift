@@ -3,11 +3,11 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// Files of localised strings in each of their forms.
+/// Files of localised strings, in each of their formats.
 struct StringsFileTests {
     private func strings(_ text: String) throws -> [String: String] { try StringsFile(Array(text.utf8)).strings }
 
-    /// What is wrong with a file; `nil` if nothing is.
+    /// Returns the problem of a file, or `nil` if the file is valid.
     private func problem(_ bytes: [UInt8]) throws -> String? {
         do {
             _ = try StringsFile(bytes)
@@ -39,7 +39,7 @@ struct StringsFileTests {
             (#""// a" = "/* b */";"#, ["// a": "/* b */"]), ("// no end of the line", [:]), ("/* * / */", [:]),
         ] as [(String, [String: String])]
     )
-    func readsKeysAndValues(_ text: String, _ expected: [String: String]) throws {
+    func keysAndValuesAreRead(_ text: String, _ expected: [String: String]) throws {
         #expect(try strings(text) == expected)
     }
 
@@ -50,7 +50,7 @@ struct StringsFileTests {
             (#"\\n"#, #"\n"#), ("\\\n", "\n"),
         ]
     )
-    func readsEscapes(_ escape: String, _ expected: String?) throws {
+    func escapesAreRead(_ escape: String, _ expected: String?) throws {
         let text = #""a\#(escape)" = "\#(escape)b";"#
         guard let expected else {
             #expect(try problem(Array(text.utf8)) == "line 1: expected four digits")
@@ -59,7 +59,7 @@ struct StringsFileTests {
         #expect(try strings(text) == ["a\(expected)": "\(expected)b"])
     }
 
-    @Test(arguments: [true, false]) func readsUTF16(isBigEndian: Bool) throws {
+    @Test(arguments: [true, false]) func utf16IsRead(isBigEndian: Bool) throws {
         let text = "/* ü */ \"a\" = \"🙂 ü\";\n"
         #expect(try StringsFile(utf16(text, isBigEndian: isBigEndian)).strings == ["a": "🙂 ü"])
         #expect(try StringsFile(utf16("", isBigEndian: isBigEndian)).strings == [:])
@@ -87,16 +87,16 @@ struct StringsFileTests {
             ("\"a\" = \"b\";\n\0", "line 2: expected a string"),
         ]
     )
-    func reportsDamage(_ text: String, _ message: String) throws {
+    func damageIsReported(_ text: String, _ message: String) throws {
         #expect(try problem(Array(text.utf8)) == message)
     }
 
     @Test(arguments: [[0xFF], [0x22, 0xC3, 0x22], [0xEF, 0xBB, 0xBF, 0x80], [0xC0, 0x80]] as [[UInt8]])
-    func refusesWhatIsNoText(_ bytes: [UInt8]) throws {
+    func bytesThatAreNotTextAreRefused(_ bytes: [UInt8]) throws {
         #expect(try problem(bytes) == "line 1: expected UTF-8 or UTF-16")
     }
 
-    @Test func readsPropertyLists() throws {
+    @Test func propertyListsAreRead() throws {
         let list: PropertyListValue = ["a": "b", "c": 1, "d": ["e"]]
         #expect(try StringsFile(list.encoded(.xml)).strings == ["a": "b"])
         #expect(try StringsFile(list.encoded(.binary)).strings == ["a": "b"])
@@ -106,7 +106,7 @@ struct StringsFileTests {
     }
 
     /// Whatever bytes there are, they are read or refused, in time that grows with their number.
-    @Test func survivesAnything() throws {
+    @Test func randomBytesDoNotCrashTheReader() throws {
         var generator = SeededGenerator(state: 7)
         let pieces = ["\"", "\\", "/*", "*/", "//", "=", ";", "\n", "U", "12ab", "a", " ", "ü"].map { Array($0.utf8) }
         var (read, refused) = (0, 0)

@@ -5,7 +5,7 @@ import UserFiles
 
 @testable import SchemeRegistry
 
-/// The manifests that are shipped in `Schemes/`.
+/// The manifests that the project ships in `Schemes/`.
 struct SystemSchemesTests {
     private let registry: Registry
 
@@ -14,7 +14,7 @@ struct SystemSchemesTests {
         registry = Registry(loading: RegistryDirectories(user: nil, system: ["/\(repository)/Schemes"]))
     }
 
-    @Test func allLoad() {
+    @Test func everyManifestLoads() {
         #expect(registry.diagnostics.map(\.description) == [])
         #expect(
             registry.handlers.map(\.id.rawValue).sorted() == [
@@ -25,7 +25,7 @@ struct SystemSchemesTests {
         #expect(registry.conflicts.isEmpty)
     }
 
-    @Test func fixedOnesAreTheDesktops() {
+    @Test func fixedSchemesUseTheDesktopsApplications() {
         for handler in registry.handlers where handler.id.rawValue.hasPrefix("org.openurl.system.") {
             #expect(handler.isFixed)
             #expect(handler.kind == .freedesktop)
@@ -40,11 +40,11 @@ struct SystemSchemesTests {
             ("tel", nil, "telephone"), ("sms", nil, "messages"),
         ] as [(String, String?, String)]
     )
-    func fixedSchemesGoToTheSystem(_ scheme: String, _ host: String?, _ expected: String) throws {
+    func fixedSchemesBelongToTheSystem(_ scheme: String, _ host: String?, _ expected: String) throws {
         #expect(try registry.handler(for: Scheme(scheme), host: host)?.id.rawValue == "org.openurl.system.\(expected)")
     }
 
-    @Test func theExampleIsFoundOnPATH() throws {
+    @Test func programOfTheExampleIsFoundOnPATH() throws {
         let handler = try #require(registry.handler(for: Scheme("todolist"), host: "www.acme.com"))
         #expect(handler.id.rawValue == "com.acme.todolist")
         #expect(handler.name == "To-Do List")

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// A directory that lasts as long as the test that made it.
+/// A directory that exists as long as its test.
 final class TemporaryDirectory {
-    /// Its path, with all links resolved.
+    /// The path, with all links resolved.
     let path: String
 
     init() throws {
@@ -23,7 +23,7 @@ final class TemporaryDirectory {
         }
     }
 
-    /// Writes a file, making the directories above it.
+    /// Writes a file and creates the directories above it.
     @discardableResult
     func write(_ bytes: [UInt8], to name: String) throws -> String {
         let file = try makeParents(of: name)
@@ -53,7 +53,7 @@ final class TemporaryDirectory {
         return fifo
     }
 
-    /// Makes a file of a size without anything in it.
+    /// Creates an empty file of a size without allocating blocks.
     @discardableResult
     func makeSparseFile(_ name: String, size: Int) throws -> String {
         let file = try write([], to: name)
@@ -61,13 +61,13 @@ final class TemporaryDirectory {
         return file
     }
 
-    /// Sets the time of an entry itself, not of what it leads to.
+    /// Sets the time of an entry itself. A link is not followed.
     func setDate(_ name: String, seconds: Int, nanoseconds: Int = 0) throws {
         let time = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
         try #require(utimensat(AT_FDCWD, "\(path)/\(name)", [time, time], AT_SYMLINK_NOFOLLOW) == 0)
     }
 
-    /// The names in a subdirectory, sorted, hidden ones included.
+    /// Returns the sorted names in a subdirectory, including hidden names.
     func names(in name: String) throws -> [String] {
         let stream = try #require(opendir("\(path)/\(name)"))
         defer { closedir(stream) }
@@ -81,7 +81,7 @@ final class TemporaryDirectory {
         return names.sorted()
     }
 
-    /// What a link holds.
+    /// Returns the target of a link.
     func target(of name: String) -> String? {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = readlink("\(path)/\(name)", &buffer, buffer.count)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// The order of those that claim a URL does not depend on the order in which they were found.
+/// The order of the candidates does not depend on the order in which the registry found them.
 struct WinnerPropertyTests {
     private static let hosts = [nil, "acme.com", "www.acme.com", "other.org"]
     private static let patterns = ["acme.com", "www.acme.com", "*.acme.com", "*.com"]
@@ -14,7 +14,8 @@ struct WinnerPropertyTests {
         let associations: MimeAssociations
     }
 
-    /// Handlers and applications of one scheme, with everything that the rules ask about drawn by lot.
+    /// Returns a desktop with random handlers and applications of one scheme. Every property that the rules compare is
+    /// random.
     private func desktop(_ generator: inout SeededGenerator) throws -> Desktop {
         let root = try TemporaryDirectory()
         var handlers: [Handler] = []
@@ -47,7 +48,7 @@ struct WinnerPropertyTests {
         }
         for file in ["config/mimeapps.list", "etc/mimeapps.list", "data1/applications/mimeapps.list"] {
             let (defaults, added, removed) = (some(&generator), some(&generator), some(&generator))
-            // A default would leave the other rules little to decide.
+            // A default in every case would leave little for the other rules to decide.
             let text = associations(
                 defaults: generator.count(3) == 0 ? ["web": defaults] : [:],
                 added: ["web": added],
@@ -69,14 +70,14 @@ struct WinnerPropertyTests {
         )
     }
 
-    @Test(arguments: 0..<150 as Range<UInt64>) func theOrderIsTotal(_ seed: UInt64) throws {
+    @Test(arguments: 0..<150 as Range<UInt64>) func orderIsTotal(_ seed: UInt64) throws {
         let scheme = try Scheme("web")
         var generator = SeededGenerator(state: seed)
         let desktop = try desktop(&generator)
         let first = registry(desktop.handlers, desktop)
         let orders = Self.hosts.map { first.candidates(for: scheme, host: $0) }
         for candidates in orders {
-            // Each once, one winner at the head, and every other one lost to it.
+            // Each candidate appears once. The winner comes first, and all others lose to the winner.
             #expect(Set(candidates.map(\.claimant)).count == candidates.count)
             #expect(candidates.map(\.outcome.wins) == candidates.indices.map { $0 == 0 })
             for candidate in candidates.dropFirst() {
@@ -95,7 +96,7 @@ struct WinnerPropertyTests {
         }
     }
 
-    /// The reason that is given for each loss is true of the two.
+    /// Expects that the rule of each loss is true for the winner and the loser.
     private func expectRules(_ candidates: [Candidate], _ registry: Registry, _ scheme: Scheme) throws {
         guard let winner = candidates.first else { return }
         let defaults = registry.applications.defaults(for: scheme)
@@ -122,8 +123,8 @@ struct WinnerPropertyTests {
         }
     }
 
-    /// Without applications the winner is the first of the handlers by the rules, asked for each pair.
-    @Test(arguments: 0..<40 as Range<UInt64>) func theHandlersOrderIsThatOfEachPair(_ seed: UInt64) throws {
+    /// Without applications the rules for each pair of handlers determine the winner.
+    @Test(arguments: 0..<40 as Range<UInt64>) func orderOfHandlersAgreesWithEachPair(_ seed: UInt64) throws {
         let scheme = try Scheme("web")
         var generator = SeededGenerator(state: seed)
         let handlers = try desktop(&generator).handlers

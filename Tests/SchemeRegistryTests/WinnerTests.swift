@@ -3,7 +3,7 @@ import Testing
 
 @testable import SchemeRegistry
 
-/// Who gets a URL where the desktop's applications have a say, and why.
+/// The choice between handlers and the desktop's applications, and the rule behind it.
 struct WinnerTests {
     private let root: TemporaryDirectory
     private let scheme: Scheme
@@ -44,7 +44,7 @@ struct WinnerTests {
         try root.write(associations(defaults: ["web": ids]), to: "config/mimeapps.list")
     }
 
-    /// The ids in order, without `.desktop`, and each one's outcome as `=`, `+rule` or `-rule`.
+    /// Returns the ids in order without `.desktop`, each with its outcome as `=`, `+rule` or `-rule`.
     private func order(_ registry: Registry, host: String? = nil) -> [String] {
         let candidates = registry.candidates(for: scheme, host: host)
         #expect(registry.winner(for: scheme, host: host) == candidates.first?.claimant)
@@ -60,7 +60,7 @@ struct WinnerTests {
         }
     }
 
-    /// The case and not the sentence.
+    /// Returns the name of the case instead of its sentence.
     private func name(_ rule: WinningRule) -> String {
         switch rule {
         case .request: "request"
@@ -77,7 +77,7 @@ struct WinnerTests {
 
     // MARK: Rules
 
-    @Test func nothingClaims() throws {
+    @Test func unclaimedSchemeHasNoWinner() throws {
         #expect(order(registry()) == [])
         try writeEntry("a")
         let other = try Scheme("other")
@@ -86,7 +86,7 @@ struct WinnerTests {
         #expect(registry().claimants(of: other) == [])
     }
 
-    @Test func anApplicationAloneIsUnopposed() throws {
+    @Test func onlyApplicationWins() throws {
         try writeEntry("a")
         #expect(order(registry()) == ["a="])
         #expect(order(registry(), host: "acme.com") == ["a="])
@@ -95,7 +95,7 @@ struct WinnerTests {
         #expect(Set(registry().candidates(for: scheme, host: nil).map(\.claimant.kind)) == [.exec, .freedesktop])
     }
 
-    @Test func applicationsGoByTheDesktopsOrder() throws {
+    @Test func applicationsFollowTheDesktopsOrder() throws {
         try writeEntry("b", in: "data1")
         try writeEntry("a", in: "data1")
         try writeEntry("c", in: "home")
@@ -104,18 +104,18 @@ struct WinnerTests {
         #expect(order(registry()) == ["b+association", "c-association", "a-association"])
     }
 
-    @Test func aHandlerComesBeforeAnApplicationOfTheSameDirectory() throws {
+    @Test func handlerComesBeforeAnApplicationOfTheSameDirectory() throws {
         try writeEntry("a", in: "data1")
         #expect(order(registry(try handler("h.h", precedence: 1))) == ["h.h+kind", "a-kind"])
     }
 
-    @Test func theDirectoryOfTheHigherPrecedenceComesFirst() throws {
+    @Test func directoryWithHigherPrecedenceComesFirst() throws {
         try writeEntry("a", in: "data1")
         #expect(order(registry(try handler("h.h", precedence: 0))) == ["h.h+directory", "a-directory"])
         #expect(order(registry(try handler("h.h", precedence: 2))) == ["a+directory", "h.h-directory"])
     }
 
-    @Test func aHostThatMatchesComesBeforeAnyApplication() throws {
+    @Test func matchingHostComesBeforeAnyApplication() throws {
         try writeEntry("a")
         let handler = try handler("h.h", hosts: ["*.acme.com"], precedence: 9)
         #expect(order(registry(handler), host: "www.acme.com") == ["h.h+host", "a-host"])
@@ -123,7 +123,7 @@ struct WinnerTests {
         #expect(order(registry(handler)) == ["a="])
     }
 
-    @Test func theUsersDefaultComesBeforeHostsAndDirectories() throws {
+    @Test func userDefaultComesBeforeHostsAndDirectories() throws {
         try writeEntry("a", in: "data2")
         try writeEntry("b")
         let handler = try handler("h.h", hosts: ["acme.com"])
@@ -131,14 +131,14 @@ struct WinnerTests {
         #expect(
             order(registry(handler), host: "acme.com") == ["a+userDefault", "h.h-userDefault", "b-userDefault"]
         )
-        // The system's choice is one as well, and the user's comes before it.
+        // The system's choice also counts as a default. The user's choice comes before it.
         try root.write(associations(defaults: ["web": "b.desktop"]), to: "etc/mimeapps.list")
         #expect(order(registry(handler)) == ["a+userDefault", "b-userDefault"])
         try choose("")
         #expect(order(registry(handler)) == ["b+userDefault", "a-userDefault"])
     }
 
-    @Test func aHandlerIsTheDefaultByItsEntry() throws {
+    @Test func handlerIsTheDefaultByItsEntry() throws {
         try writeEntry("h.late", "X-OpenURL-Handler=h.late")
         try writeEntry("h.hosted", "X-OpenURL-Handler=h.hosted")
         try writeEntry("a")
@@ -151,7 +151,7 @@ struct WinnerTests {
         try choose("h.late.desktop")
         let chosen = ["h.late+userDefault", "h.early-userDefault", "a-userDefault"]
         #expect(order(registry(handlers[0], handlers[1], handlers[2])) == chosen)
-        // The default of a handler that does not take the URL's host is the next of the list.
+        // A default that does not take the URL's host is skipped, and the next one of the list counts.
         try choose("h.hosted.desktop;a.desktop;")
         #expect(order(registry(handlers[0], handlers[2])) == ["a+userDefault", "h.early-userDefault"])
         #expect(
@@ -161,30 +161,30 @@ struct WinnerTests {
         )
     }
 
-    /// Its entry is written when it is registered, and read a moment later.
-    @Test func aHandlerIsTheDefaultBeforeItsEntryIsRead() throws {
+    /// The registry writes the entry of a handler at its registration, and reads the entry a moment later.
+    @Test func handlerIsTheDefaultBeforeItsEntryIsRead() throws {
         try choose("h.late.desktop")
         let handlers = [try handler("h.early"), try handler("h.late", precedence: 3, date: 9)]
         let chosen = ["h.late+userDefault", "h.early-userDefault"]
         #expect(order(registry(handlers[0], handlers[1])) == chosen)
         try writeEntry("h.late", "X-OpenURL-Handler=h.late")
         #expect(order(registry(handlers[0], handlers[1])) == chosen)
-        // A file that is somebody else's, and of no use, is not the handler's.
+        // An unusable file of another program does not stand for the handler.
         try writeEntry("h.late", "Hidden=true")
         #expect(order(registry(handlers[0], handlers[1])) == ["h.early+directory", "h.late-directory"])
     }
 
-    @Test func aDefaultThatIsNotThereDecidesNothing() throws {
+    @Test func missingDefaultDecidesNothing() throws {
         try writeEntry("a")
-        // Of a handler that is gone, and of none.
+        // The defaults name a handler that is gone and a file that does not exist.
         try writeEntry("h.gone", "X-OpenURL-Handler=h.gone")
         try choose("h.gone.desktop;missing.desktop;")
         #expect(order(registry(try handler("h.h"))) == ["h.h+kind", "a-kind"])
         #expect(order(registry()) == ["a="])
     }
 
-    /// What is called alike is not meant: a file that is not there and an application, an application and a handler.
-    @Test func aDefaultIsOneOrTheOther() throws {
+    /// Similar names do not match: a missing file and an application, or an application and a handler.
+    @Test func defaultNamesEitherAHandlerOrAnApplication() throws {
         try writeEntry("a")
         try writeEntry("h.h")
         try choose("h.h.desktop.desktop")
@@ -196,7 +196,7 @@ struct WinnerTests {
         )
     }
 
-    @Test func aFixedHandlerComesBeforeTheUsersDefault() throws {
+    @Test func fixedHandlerComesBeforeTheUserDefault() throws {
         try writeEntry("a")
         try choose("a.desktop")
         let fixed = try handler("z.fixed", isFixed: true, precedence: 9)
@@ -205,11 +205,11 @@ struct WinnerTests {
         #expect(
             order(registry(fixed, maps), host: "maps.acme.com") == ["z.maps+host", "z.fixed-host", "a-fixedScheme"]
         )
-        // One with hosts has only those.
+        // A handler with hosts takes only URLs of these hosts.
         #expect(order(registry(maps), host: "acme.com") == ["a="])
     }
 
-    @Test func handlersAmongThemselvesGoByDateAndIdentifier() throws {
+    @Test func handlersAreOrderedByDateThenIdentifier() throws {
         try writeEntry("a", in: "data1")
         let handlers = [try handler("h.c", date: 1), try handler("h.b", date: 2), try handler("h.a", date: 2)]
         #expect(
@@ -220,8 +220,8 @@ struct WinnerTests {
         #expect(order(registry(handlers[1], handlers[2])) == ["h.a+identifier", "h.b-identifier", "a-directory"])
     }
 
-    /// An application of the user's own that the desktop has after one of the system's, which loses to the handler.
-    @Test func anApplicationThatTheDesktopPutsBehindLosesByThat() throws {
+    /// The desktop puts an application of the user after an application of the system, which loses to the handler.
+    @Test func applicationLosesByTheDesktopsOrder() throws {
         try writeEntry("mine", in: "home")
         try writeEntry("theirs", in: "data2")
         try root.write(associations(added: ["web": "theirs.desktop"]), to: "config/mimeapps.list")
@@ -232,9 +232,9 @@ struct WinnerTests {
         )
     }
 
-    // MARK: Claimants, applications behind handlers
+    // MARK: Claimants and applications behind handlers
 
-    @Test func claimantsAreThoseOfAnyHostThenTheOthers() throws {
+    @Test func claimantsOfAnyHostComeBeforeHandlersWithHosts() throws {
         try writeEntry("a", in: "data1")
         try writeEntry("b", in: "data1")
         try choose("b.desktop")
@@ -249,7 +249,7 @@ struct WinnerTests {
         )
     }
 
-    @Test func theApplicationOfASystemSchemeIsTheDesktopsOwnChoice() throws {
+    @Test func applicationOfASystemSchemeIsTheDesktopsChoice() throws {
         let fixed = try handler("z.fixed", program: nil, isFixed: true)
         #expect(fixed.kind == .freedesktop)
         #expect(throws: NoApplication.none(scheme)) { try registry(fixed).application(for: scheme) }
@@ -258,7 +258,7 @@ struct WinnerTests {
         #expect(try registry(fixed).application(for: scheme).id.rawValue == "a.desktop")
         try choose("b.desktop")
         #expect(try registry(fixed).application(for: scheme).id.rawValue == "b.desktop")
-        // It would come back to the router.
+        // This application would lead back to the router.
         try writeEntry("own", "X-OpenURL-Handler=z.other")
         try choose("own.desktop")
         let own = NoApplication.own(scheme, try desktopFile("own.desktop"))
@@ -267,7 +267,7 @@ struct WinnerTests {
         #expect(NoApplication.none(scheme).description.contains("'openurl default web ID'"))
     }
 
-    @Test func everyRuleSaysWhy() {
+    @Test func everyRuleHasADescription() {
         let rules: [WinningRule] = [
             .request, .fixedScheme, .userDefault, .host, .directory, .kind, .association, .registrationDate,
             .identifier,

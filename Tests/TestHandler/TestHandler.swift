@@ -5,13 +5,22 @@ import OpenURLBus
 import RFC1808
 import URLHandler
 
-/// A handler that behaves as its arguments say; each line of its log is one thing that happened to it.
+/// A handler that behaves as its arguments say. Each event adds a line to the handler's log.
 ///
-/// Arguments: the bundle identifier, the log's path, then any of `exit=STATUS` (at once), `startDelay=MS`, `will=no`,
-/// `did=no`, `hang=PHASE`, `decline=REASON`, `crash=HOST` (when a URL has that host), `throw=TEXT`, `forward=URL` (opens
-/// that one and answers with what became of it), `stall=open` (waits for ever and leaves the main actor free), `task=NAME`
-/// (begins a background task on the way to the background, and ends it when it is told `endTask`), `endTask` (ends it at once),
-/// `state=TEXT` (what is saved).
+/// The first two arguments are the bundle identifier and the path of the log. Any of these arguments follow:
+///
+/// - `exit=STATUS`: exit at once.
+/// - `startDelay=MS`: sleep before the handler takes its name.
+/// - `will=no`, `did=no`: return false from the launch methods.
+/// - `hang=PHASE`: block in a phase.
+/// - `decline=REASON`: decline every URL.
+/// - `crash=HOST`: crash on a URL with that host.
+/// - `throw=TEXT`: throw an error.
+/// - `forward=URL`: open another URL and answer with its outcome.
+/// - `stall=open`: wait without end and leave the main actor free.
+/// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
+/// - `endTask`: end the background task at once.
+/// - `state=TEXT`: the state to save.
 @main
 struct TestHandler {
     static func main() async {
@@ -25,7 +34,7 @@ struct TestHandler {
         let delegate = TestDelegate(log: arguments[2], behaviour: behaviour)
         delegate.record("start \(getpid())")
         if let status = behaviour["exit"].flatMap(CInt.init) { exit(status) }
-        // A program that is slow to start is what is being tested.
+        // The delay simulates a program that is slow to start.
         if let delay = behaviour["startDelay"].flatMap(UInt32.init) { usleep(delay * 1000) }
         await Application.main(id, delegate: delegate)
     }

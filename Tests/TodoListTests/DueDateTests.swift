@@ -3,10 +3,9 @@ import Testing
 
 @testable import TodoList
 
-@Suite("Due dates")
-struct DueDateTests {
+/// Due dates.
+@Suite struct DueDateTests {
     @Test(
-        "Twelve digits are a time on the local clock",
         arguments: [
             ("200806231300", "2008-06-23 13:00"),
             ("200802291200", "2008-02-29 12:00"),
@@ -16,23 +15,21 @@ struct DueDateTests {
             ("999912311200", "9999-12-31 12:00"),
         ]
     )
-    func localClock(text: String, shown: String) throws {
+    func twelveDigitsAreATimeOfTheLocalClock(text: String, shown: String) throws {
         try #expect(DueDate(text).description == shown)
     }
 
     @Test(
-        "Text of another form is refused",
         arguments: [
             "", "today", "20080623", "2008062313000", "20080623130a", "+00806231300", " 20080623130", "２００８",
             "20080623１",
         ]
     )
-    func otherForm(text: String) {
+    func textOfAnotherFormIsRefused(text: String) {
         #expect(throws: InvalidDate(text: text, reason: .format("yyyymmddhhmm, twelve digits"))) { try DueDate(text) }
     }
 
     @Test(
-        "A date that the calendar does not have is refused with its reason",
         arguments: [
             ("000001011200", .year),
             ("202500011200", .month(0)),
@@ -47,21 +44,19 @@ struct DueDateTests {
             ("202501011260", .minute(60)),
         ] as [(String, InvalidDate.Reason)]
     )
-    func noSuchDate(text: String, reason: InvalidDate.Reason) {
+    func impossibleDateIsRefusedWithItsReason(text: String, reason: InvalidDate.Reason) {
         #expect(throws: InvalidDate(text: text, reason: reason)) { try DueDate(text) }
     }
 
-    @Test("The reason is a sentence for a person")
-    func sentence() {
+    @Test func reasonIsASentence() {
         let error = #expect(throws: InvalidDate.self) { try DueDate("202502301200") }
         #expect(error?.description == "“202502301200” is not a date: the month has 28 days, not a day 30")
     }
 
-    // The time zone belongs to the whole process, so each of these tests has a process of its own. The zones are spelled
-    // out: they need no time zone database.
+    // The time zone belongs to the whole process, so each of these tests runs in a child process. The tests spell the
+    // zones out and need no time zone database.
 
-    @Test("A time that daylight saving skips is refused, its neighbours are not")
-    func skippedTime() async {
+    @Test func timeSkippedByDaylightSavingIsRefused() async {
         await #expect(processExitsWith: .success) {
             setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1)
             try #expect(DueDate("200803300159").iso8601 == "2008-03-30T01:59:00+01:00")
@@ -72,20 +67,18 @@ struct DueDateTests {
         }
     }
 
-    @Test("A time that the clock shows twice is the first of the two")
-    func repeatedTime() async {
+    @Test func repeatedTimeMeansItsFirstInstant() async {
         await #expect(processExitsWith: .success) {
             setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1)
             try #expect(DueDate("200810260230").iso8601 == "2008-10-26T02:30:00+02:00")
             try #expect(DueDate("200810260300").iso8601 == "2008-10-26T03:00:00+01:00")
-            // Whichever date was asked for before.
+            // The result does not depend on the date of an earlier conversion.
             try #expect(DueDate("200812240230").iso8601 == "2008-12-24T02:30:00+01:00")
             try #expect(DueDate("200810260230").iso8601 == "2008-10-26T02:30:00+02:00")
         }
     }
 
-    @Test("Offsets west of UTC, of half an hour and of seconds keep the instant")
-    func offsets() async {
+    @Test func unusualOffsetsKeepTheInstant() async {
         await #expect(processExitsWith: .success) {
             setenv("TZ", "NST3:30", 1)
             let west = try DueDate("200806231300")
@@ -100,8 +93,7 @@ struct DueDateTests {
         }
     }
 
-    @Test("A date shows on the clock of the place where it is read")
-    func elsewhere() async {
+    @Test func dateIsShownInTheReadersTimeZone() async {
         await #expect(processExitsWith: .success) {
             setenv("TZ", "UTC0", 1)
             let date = try DueDate(iso8601: "2008-06-23T13:00:00+02:00")
@@ -111,7 +103,6 @@ struct DueDateTests {
     }
 
     @Test(
-        "ISO 8601 is an instant",
         arguments: [
             ("1970-01-01T00:00:00+00:00", 0),
             ("1970-01-01T00:00:59-00:00", 59),
@@ -120,12 +111,11 @@ struct DueDateTests {
             ("2008-06-23T07:30:00-03:30", 1_214_218_800),
         ]
     )
-    func instant(text: String, seconds: Int) throws {
+    func iso8601DenotesAnInstant(text: String, seconds: Int) throws {
         try #expect(DueDate(iso8601: text).secondsSince1970 == seconds)
     }
 
     @Test(
-        "Other ISO 8601 forms and bad dates are refused",
         arguments: [
             "", "2008-06-23", "2008-06-23T13:00:00", "2008-06-23T13:00:00Z", "2008-06-23 13:00:00+02:00",
             "2008-06-23T13:00:60+02:00", "2008-06-23T13:00:00+0200",
@@ -133,12 +123,11 @@ struct DueDateTests {
             "2008-06-23T24:00:00+02:00", "2008-06-23T13:00:00~02:00", "2OO8-06-23T13:00:00+02:00",
         ]
     )
-    func badISO8601(text: String) {
+    func otherISO8601FormsAreRefused(text: String) {
         #expect(throws: InvalidDate.self) { try DueDate(iso8601: text) }
     }
 
-    @Test("The earlier instant comes first, whatever the offset says")
-    func order() throws {
+    @Test func earlierInstantComesFirstForEveryOffset() throws {
         let texts = ["2008-06-23T23:00:00+12:00", "2008-06-23T13:00:00+01:00", "2008-06-23T10:00:00-05:00"]
         let dates = try texts.map { try DueDate(iso8601: $0) }
         #expect(dates.reversed().sorted() == dates)

@@ -4,17 +4,15 @@ import Testing
 
 @testable import TodoList
 
-@Suite("To-do items")
-struct ToDoItemTests {
-    @Test("The guide's URL is its task and date")
-    func guide() throws {
+/// To-do items.
+@Suite struct ToDoItemTests {
+    @Test func guideURLHasATaskAndADate() throws {
         let item = try ToDoItem(GenericURL("todolist://www.acme.com?Quarterly%20Report#200806231300"))
         #expect(item.task == "Quarterly Report")
         try #expect(item.due == DueDate("200806231300"))
     }
 
     @Test(
-        "The task is decoded once, as UTF-8",
         arguments: [
             ("todolist:?Caf%C3%A9", "Café"),
             ("todolist:?a+b", "a+b"),
@@ -23,15 +21,14 @@ struct ToDoItemTests {
             ("todolist://www.acme.com/a/b?milk=2&eggs", "milk=2&eggs"),
         ]
     )
-    func task(url: String, task: String) throws {
+    func taskIsDecodedOnceAsUTF8(url: String, task: String) throws {
         try #expect(ToDoItem(GenericURL(url)).task == task)
     }
 
     @Test(
-        "“today” and no date are this moment",
         arguments: ["todolist:?milk", "todolist:?milk#today", "todolist:?milk#tod%61y"]
     )
-    func today(url: String) throws {
+    func todayAndNoDateMeanNow(url: String) throws {
         let before = DueDate.now
         let item = try ToDoItem(GenericURL(url))
         #expect(before <= item.due)
@@ -39,7 +36,6 @@ struct ToDoItemTests {
     }
 
     @Test(
-        "What is no to-do is refused with its reason",
         arguments: [
             ("mailto:?milk", .otherScheme("mailto")),
             ("//www.acme.com?milk", .otherScheme(nil)),
@@ -60,13 +56,12 @@ struct ToDoItemTests {
             ),
         ] as [(String, ToDoError)]
     )
-    func refused(url: String, reason: ToDoError) throws {
+    func urlWithoutAToDoIsRefusedWithItsReason(url: String, reason: ToDoError) throws {
         let url = try GenericURL(url)
         #expect(throws: reason) { try ToDoItem(url) }
     }
 
     @Test(
-        "Bytes that are no text are refused",
         arguments: [
             ("todolist:?%FF", .query, .invalidUTF8, 10),
             ("todolist:?%ED%A0%80", .query, .invalidUTF8, 10),
@@ -77,7 +72,7 @@ struct ToDoItemTests {
             ("todolist:?milk#today%00", .fragment, .controlCharacter, 20),
         ] as [(String, GenericURL.Component, GenericURL.PercentDecodingError.Reason, Int)]
     )
-    func undecodable(
+    func bytesThatAreNotTextAreRefused(
         url: String,
         component: GenericURL.Component,
         reason: GenericURL.PercentDecodingError.Reason,
@@ -93,20 +88,17 @@ struct ToDoItemTests {
         #expect(cause.offset == offset)
     }
 
-    @Test("A task that a program gives is held to the same rules")
-    func program() {
+    @Test func taskFromAProgramFollowsTheSameRules() {
         #expect(throws: ToDoError.blankTask) { try ToDoItem(task: "\t", due: .now) }
         #expect(throws: ToDoError.controlCharacter("\u{1B}")) { try ToDoItem(task: "\u{1B}[31mred", due: .now) }
     }
 
-    @Test("Sentences say what is wrong")
-    func sentences() {
+    @Test func errorDescriptionsAreSentences() {
         #expect(ToDoError.otherScheme("mailto").description == "a to-do has the scheme todolist, not mailto")
         #expect(ToDoError.controlCharacter("\u{1B}").description == "the task holds the control character U+1B")
     }
 
-    @Test("Items sort by due date, then by task")
-    func order() throws {
+    @Test func itemsSortByDueDateThenTask() throws {
         let early = try DueDate(iso8601: "2008-06-23T13:00:00+02:00")
         let late = try DueDate(iso8601: "2009-01-01T00:00:00+01:00")
         let items = try [
@@ -116,7 +108,6 @@ struct ToDoItemTests {
     }
 
     @Test(
-        "An item that breaks a rule is not read from JSON",
         arguments: [
             #"{"task": "milk"}"#,
             #"{"task": "", "due": "2008-06-23T13:00:00+02:00"}"#,
@@ -125,7 +116,7 @@ struct ToDoItemTests {
             #"{"task": "milk", "due": 1214218800}"#,
         ]
     )
-    func badJSON(json: String) {
+    func jsonThatBreaksARuleIsRefused(json: String) {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(ToDoItem.self, from: Data(json.utf8)) }
     }
 }

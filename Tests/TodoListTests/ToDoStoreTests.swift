@@ -4,26 +4,23 @@ import Synchronization
 import Testing
 import TodoList
 
-@Suite("The to-do list's file")
-struct ToDoStoreTests {
+/// The to-do list's file.
+@Suite struct ToDoStoreTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
 
-    @Test("A list that nobody wrote is empty")
-    func empty() throws {
+    @Test func missingListIsEmpty() throws {
         try #expect(store().items() == [])
     }
 
-    @Test("Items are there after a restart, in the order in which they came")
-    func restart() throws {
+    @Test func itemsSurviveARestartInOrder() throws {
         let items = try ["b", "a", "b"].map { try ToDoItem(task: $0, due: .now) }
         for item in items { try store().add(item) }
         try #expect(store().items() == items)
     }
 
-    @Test("The file is an array of tasks and dates")
-    func format() throws {
+    @Test func fileIsAnArrayOfTasksAndDates() throws {
         let due = try DueDate(iso8601: "2008-06-23T13:00:00+02:00")
         try store().add(ToDoItem(task: "Café / “x”", due: due))
         let expected = """
@@ -38,20 +35,18 @@ struct ToDoStoreTests {
         try #expect(String(contentsOfFile: list, encoding: .utf8) == expected)
     }
 
-    @Test("Directory and file belong to the user alone")
-    func permissions() throws {
+    @Test func directoryAndFileBelongToTheUserOnly() throws {
         try store().add(ToDoItem(task: "milk", due: .now))
         try #expect(mode(of: data) == 0o700)
         try #expect(mode(of: list) == 0o600)
     }
 
     @Test(
-        "A damaged file is kept under another name",
         arguments: [
             "", "[", "{}", #"[{"task": "milk"}]"#, #"[{"task": "", "due": "2008-06-23T13:00:00+02:00"}]"#, "not JSON",
         ]
     )
-    func damaged(contents: String) throws {
+    func damagedFileIsKeptUnderAnotherName(contents: String) throws {
         let warnings = Warnings()
         try write("first", to: list)
         try #expect(store(warnings).items() == [])
@@ -66,8 +61,7 @@ struct ToDoStoreTests {
         #expect(warnings.sentences.last?.contains("items.json.damaged-2") == true)
     }
 
-    @Test("A draft that a crash left behind does no harm")
-    func draft() throws {
+    @Test func leftOverDraftDoesNoHarm() throws {
         let item = try ToDoItem(task: "milk", due: .now)
         try store().add(item)
         try write(String(repeating: "x", count: 10_000), to: list + ".new")
@@ -76,8 +70,7 @@ struct ToDoStoreTests {
         try #expect(store().items() == [item, item])
     }
 
-    @Test("A list that cannot be read or written is an error that names the file")
-    func unusable() throws {
+    @Test func errorOfAnUnusableListNamesTheFile() throws {
         try FileManager.default.createDirectory(atPath: list, withIntermediateDirectories: true)
         #expect(throws: StoreError.system(operation: "read", path: list, code: EISDIR)) { try store().items() }
 
@@ -89,8 +82,7 @@ struct ToDoStoreTests {
         #expect(error?.description == "cannot make \(file)/todolist: Not a directory")
     }
 
-    @Test("Processes that write at once lose nothing")
-    func processes() async throws {
+    @Test func simultaneousProcessesLoseNoItems() async throws {
         async let other = #expect(processExitsWith: .success) { [data = data as String] in
             for number in 0..<20 {
                 try ToDoStore(directory: data, warn: { _ in }).add(ToDoItem(task: "b\(number)", due: .now))
@@ -99,13 +91,12 @@ struct ToDoStoreTests {
         for number in 0..<20 { try store().add(ToDoItem(task: "a\(number)", due: .now)) }
         _ = await other
         let tasks = try store().items().map(\.task)
-        // Each process's own order is kept.
+        // The list keeps the order of each process.
         #expect(tasks.filter { $0.hasPrefix("a") } == (0..<20).map { "a\($0)" })
         #expect(tasks.filter { $0.hasPrefix("b") } == (0..<20).map { "b\($0)" })
     }
 
     @Test(
-        "The user's directory follows the base directory specification",
         arguments: [
             ("/data", "/home/u", "/data/todolist"),
             (nil, "/home/u", "/home/u/.local/share/todolist"),
@@ -113,16 +104,16 @@ struct ToDoStoreTests {
             ("relative", "/home/u", "/home/u/.local/share/todolist"),
         ] as [(String?, String?, String)]
     )
-    func userDirectory(dataHome: String?, home: String?, expected: String) throws {
+    func userDirectoryFollowsTheBaseDirectorySpecification(dataHome: String?, home: String?, expected: String) throws {
         try #expect(ToDoStore.directory(dataHome: dataHome, home: home) == expected)
     }
 
-    @Test("Without a home there is no directory", arguments: [nil, "", "relative"])
-    func homeless(home: String?) {
+    @Test(arguments: [nil, "", "relative"])
+    func missingHomeIsAnError(home: String?) {
         #expect(throws: StoreError.noHome) { try ToDoStore.directory(dataHome: nil, home: home) }
     }
 
-    // MARK: - A store in a directory of this test's own
+    // MARK: - A store in a temporary directory
 
     private var data: String { directory.path + "/share/todolist" }
     private var list: String { data + "/items.json" }
@@ -144,7 +135,7 @@ struct ToDoStoreTests {
     }
 }
 
-/// A directory that is removed at the end of the test that made it.
+/// A directory that is removed at the end of its test.
 final class TemporaryDirectory: Sendable {
     let path: String
 

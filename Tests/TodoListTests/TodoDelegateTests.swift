@@ -5,8 +5,8 @@ import TodoList
 import URLHandler
 import URLHandlerTesting
 
-@Suite("The to-do list as a handler") @MainActor
-struct TodoDelegateTests {
+/// The to-do list as a handler.
+@MainActor @Suite struct TodoDelegateTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
@@ -17,8 +17,7 @@ struct TodoDelegateTests {
         TodoDelegate { [store] () throws(StoreError) in store }
     }
 
-    @Test("A URL becomes an item, and no background task is left")
-    func add() async throws {
+    @Test func urlBecomesAnItemAndTheBackgroundTaskEnds() async throws {
         let delegate = delegate()
         let handler = HandlerDriver(delegate: delegate)
         let result = try await handler.open("todolist://x?Milk#202001011200")
@@ -30,8 +29,7 @@ struct TodoDelegateTests {
         #expect(handler.openBackgroundTasks == 0)
     }
 
-    @Test("A URL that is no item is declined with the reason")
-    func refusal() async throws {
+    @Test func urlWithoutAnItemIsDeclinedWithTheReason() async throws {
         let delegate = delegate()
         let handler = HandlerDriver(delegate: delegate)
         let result = try await handler.open("todolist:nothing")
@@ -40,8 +38,7 @@ struct TodoDelegateTests {
         #expect(handler.openBackgroundTasks == 0)
     }
 
-    @Test("The next process shows the item that the one before showed")
-    func restoration() async throws {
+    @Test func nextProcessRestoresTheSelectedItem() async throws {
         let first = HandlerDriver(delegate: delegate())
         try await first.open("todolist:?Milk", inBackground: true)
         let second = delegate()
@@ -49,8 +46,7 @@ struct TodoDelegateTests {
         #expect(second.selection?.task == "Milk")
     }
 
-    @Test("An item that has left the list is not shown again")
-    func goneMeanwhile() async throws {
+    @Test func removedItemIsNotRestored() async throws {
         let first = HandlerDriver(delegate: delegate())
         try await first.open("todolist:?Milk", inBackground: true)
         let other = try TemporaryDirectory()
@@ -60,8 +56,7 @@ struct TodoDelegateTests {
         #expect(second.selection == nil)
     }
 
-    @Test("An empty handler saves nothing")
-    func nothingToSave() async {
+    @Test func emptyHandlerSavesNothing() async {
         let handler = HandlerDriver(delegate: delegate())
         await handler.enterBackground()
         #expect(!handler.hasSavedState)

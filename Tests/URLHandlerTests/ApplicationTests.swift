@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLHandler
 
-/// The sequences of the delegate's methods, each with the state in which they are called.
+/// The sequences of the delegate's methods, and the application's state during each method.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct ApplicationTests {
     private let delegate = RecordingDelegate()
     private let url: GenericURL
@@ -42,7 +42,7 @@ import Testing
 
     // MARK: Launching
 
-    @Test func aLaunchForAURLAsksTwiceThenOpensThenBecomesActive() async throws {
+    @Test func launchForAURLCallsBothLaunchMethodsThenOpenThenActivation() async throws {
         let application = delegate.application
         #expect(application.state == .notRunning)
         let answer = try await application.open(url, context)
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: [(false, true), (true, false), (false, false)])
-    func aLaunchMethodThatSaysNoKeepsItsURLFromOpenAndNothingElse(will: Bool, did: Bool) async throws {
+    func refusingLaunchMethodSkipsOnlyOpen(will: Bool, did: Bool) async throws {
         delegate.willAgrees = will
         delegate.didAgrees = did
         let application = delegate.application
@@ -90,8 +90,8 @@ import Testing
         #expect(delegate.names.count == 4)
     }
 
-    @Test func aLaunchWithoutAURLHasEmptyOptionsAndHappensOnce() async throws {
-        // There is no URL to refuse.
+    @Test func launchWithoutAURLHasEmptyOptionsAndHappensOnce() async throws {
+        // The launch has no URL, so `willAgrees` cannot refuse a URL.
         delegate.willAgrees = false
         let application = delegate.application
         await application.handle(.activate)
@@ -107,7 +107,7 @@ import Testing
         #expect(application.state == .active)
     }
 
-    @Test func aURLForARunningHandlerIsOpenedAndNothingElse() async throws {
+    @Test func urlForARunningHandlerOnlyCallsOpen() async throws {
         let application = delegate.application
         await application.handle(.activate)
         let answer = try await application.open(url, context)
@@ -130,7 +130,7 @@ import Testing
         return context
     }
 
-    @Test func aLaunchIntoTheBackgroundNeverBecomesActive() async throws {
+    @Test func launchIntoTheBackgroundDoesNotBecomeActive() async throws {
         let answer = try await delegate.application.open(url, inBackground)
         let names = ["willFinishLaunching", "didFinishLaunching", "open", "didEnterBackground"]
         #expect(answer.trace.map(\.name) == names)
@@ -138,7 +138,7 @@ import Testing
         #expect(delegate.application.state == .background)
     }
 
-    @Test func aURLThatIsRefusedInTheBackgroundLeavesTheHandlerThere() async {
+    @Test func refusedURLInTheBackgroundKeepsTheHandlerInTheBackground() async {
         delegate.didAgrees = false
         let application = delegate.application
         do throws(OpenURLError) {
@@ -151,7 +151,7 @@ import Testing
         #expect(application.state == .background)
     }
 
-    @Test func theWayToTheBackgroundAndBackHappensOnce() async {
+    @Test func transitionToTheBackgroundAndBackHappensOnce() async {
         let application = delegate.application
         await application.handle(.activate)
         for event: LifecycleEvent in [.enterBackground, .enterBackground, .activate, .activate] {
@@ -165,7 +165,7 @@ import Testing
         )
     }
 
-    @Test func aURLInTheBackgroundComesAfterWhatHasChangedMeanwhile() async throws {
+    @Test func urlInTheBackgroundComesAfterMissedNotifications() async throws {
         let application = delegate.application
         await application.handle(.enterBackground)
         #expect(delegate.names == ["willFinishLaunching", "didFinishLaunching", "didEnterBackground"])
@@ -183,7 +183,7 @@ import Testing
         #expect(delegate.notifications == ["clock 12:00", "locale fi"])
     }
 
-    @Test func aURLForTheBackgroundChangesNothingElse() async throws {
+    @Test func urlForTheBackgroundKeepsTheState() async throws {
         let application = delegate.application
         await application.handle(.enterBackground)
         let answer = try await application.open(url, inBackground)
@@ -194,7 +194,7 @@ import Testing
         #expect(application.state == .active)
     }
 
-    @Test func aRunningHandlerIsTold() async {
+    @Test func runningHandlerReceivesNotifications() async {
         let application = delegate.application
         await application.handle(.receiveMemoryWarning)
         await application.handle(.notify, notifications: ["clock": "12:00"])
@@ -209,12 +209,12 @@ import Testing
 
     // MARK: Answers
 
-    @Test func theAnswerHoldsTheReply() async throws {
+    @Test func answerHoldsTheReply() async throws {
         delegate.open = { .handled(reply: ["id": "7"]) }
         #expect(try await delegate.application.open(url, context).reply == ["id": "7"])
     }
 
-    @Test func aNoIsDeclinedWithItsReasonAndTheLaunchGoesOn() async throws {
+    @Test func refusalIsADeclineWithItsReasonAndTheLaunchContinues() async throws {
         delegate.open = { .declined(reason: "not today") }
         #expect(await failure(delegate.application) == OpenURLError(.declined, "not today"))
         #expect(delegate.names.suffix(2) == ["open", "didBecomeActive"])
@@ -223,7 +223,7 @@ import Testing
         #expect(delegate.application.source == nil)
     }
 
-    @Test func aThrownErrorIsDeclinedWithItsDescription() async throws {
+    @Test func thrownErrorIsADeclineWithItsDescription() async throws {
         delegate.open = { throw RemoteError("com.example.Error.Full", "the list is full") }
         let error = OpenURLError(.declined, "com.example.Error.Full: the list is full")
         #expect(await failure(delegate.application) == error)
@@ -232,28 +232,28 @@ import Testing
         #expect(delegate.application.state == .active)
     }
 
-    @Test func yesAndNoAreWrittenAsBooleansToo() {
+    @Test func openResponseConvertsFromABoolean() {
         #expect(OpenResponse(true) == .handled(reply: [:]))
         #expect(OpenResponse(false) == .declined(reason: nil))
         #expect(OpenResponse(booleanLiteral: true) == true)
         #expect(OpenResponse(booleanLiteral: false) == false)
     }
 
-    // MARK: The trace and what others see
+    // MARK: The trace and the observed state
 
-    @Test func theTraceCountsFromTheRoutersAcceptance() async throws {
+    @Test func traceCountsFromTheRoutersAcceptance() async throws {
         var context = context
-        // The machine has run for longer than this.
+        // This machine has been running for more than a second.
         context.accepted = TracePhase.now - 1_000_000
         let trace = try await delegate.application.open(url, context).trace
         #expect(trace.map(\.microseconds) == trace.map(\.microseconds).sorted())
         #expect(try #require(trace.first).microseconds >= 1_000_000)
-        // A clock of another kind gives no negative numbers.
+        // A time from another clock does not produce negative numbers.
         context.accepted = .max
         #expect(try await delegate.application.open(url, context).trace.map(\.microseconds) == [0])
     }
 
-    @Test func whoAsksMeanwhileSeesTheStateAndTheMethodThatRuns() async throws {
+    @Test func observerSeesTheStateAndTheRunningMethod() async throws {
         #expect(delegate.progress.state == .notRunning)
         _ = try await delegate.application.open(url, context)
         await delegate.application.handle(.terminate)
@@ -276,7 +276,7 @@ import Testing
 
     // MARK: Optional methods
 
-    @Test func handleOpenIsCalledWhereTheLongerMethodIsMissing() async throws {
+    @Test func handleOpenIsCalledWithoutTheLongerMethod() async throws {
         final class Short: ApplicationDelegate {
             var urls: [GenericURL] = []
             func application(_ application: Application, handleOpen url: GenericURL) async throws -> OpenResponse {
@@ -294,15 +294,15 @@ import Testing
         )
     }
 
-    @Test func theLongerMethodIsCalledAloneWhereBothAreThere() async throws {
+    @Test func longerOpenMethodReplacesHandleOpen() async throws {
         _ = try await delegate.application.open(url, context)
         #expect(!delegate.names.contains("handleOpen"))
     }
 
-    @Test func aDelegateThatImplementsNothingLaunchesAndDeclines() async throws {
+    @Test func emptyDelegateLaunchesAndDeclines() async throws {
         final class Empty: ApplicationDelegate {}
         let application = Application("com.example.empty", delegate: Empty(), progress: Progress())
-        // Declined, not vetoed.
+        // The result is a decline, not a veto.
         #expect(await failure(application) == OpenURLError(.declined, "com.example.empty opens no URLs"))
         #expect(application.state == .active)
         await application.handle(.terminate)
@@ -323,7 +323,7 @@ import Testing
         #expect(application.state == .notRunning)
     }
 
-    @Test func endWhenIdleIsHandedOn() {
+    @Test func endWhenIdleCallsTheTerminationHandler() {
         var ends = 0
         delegate.application.onTerminate { ends += 1 }
         delegate.application.endWhenIdle()

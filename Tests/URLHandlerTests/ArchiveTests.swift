@@ -3,7 +3,7 @@ import Testing
 
 @testable import URLHandler
 
-/// Values on their way into the file of a handler's state and back.
+/// The coding of values in the file of a handler's state.
 struct ArchiveTests {
     private struct Everything: Codable, Equatable {
         var flag = true
@@ -91,7 +91,7 @@ struct ArchiveTests {
         return try result.get()
     }
 
-    @Test func everyKindOfValueComesBack() throws {
+    @Test func roundTripKeepsEveryKindOfValue() throws {
         let everything = Everything()
         #expect(try copied(everything) == everything)
         #expect(try copied(Choice.none) == .none)
@@ -105,7 +105,7 @@ struct ArchiveTests {
     }
 
     /// An array that is copied for each element gets a new buffer for each, and takes quadratic time.
-    @Test func anArrayGrowsInPlace() {
+    @Test func arrayGrowsInPlace() {
         let node = ArchiveNode()
         node.makeArray()
         var buffers = 0
@@ -121,19 +121,19 @@ struct ArchiveTests {
     }
 
     /// The file of an earlier version of the program, byte by byte.
-    @Test func theFormatStaysTheSame() throws {
+    @Test func formatStaysTheSame() throws {
         let state = SavedState(version: 3, values: ["row": .integer(-2), "list": .array([.boolean(true), .null])])
         let content: [UInt8] = [3, 6, 8, 2, 4] + Array("list".utf8) + [7, 2, 2, 0, 3] + Array("row".utf8) + [3, 3]
         #expect(state.bytes.starts(with: Array("openurl-state 1\n".utf8)))
         #expect(state.bytes.suffix(content.count) == content[...])
     }
 
-    @Test func anIntegerOfMoreThan64BitsIsRefused() {
+    @Test func integerOfMoreThan64BitsIsRefused() {
         #expect(throws: EncodingError.self) { try ArchivedValue(encoding: Int128.max) }
         #expect(throws: EncodingError.self) { try ArchivedValue(encoding: [Int128.min]) }
     }
 
-    @Test func whatIsNestedTooDeeplyIsRefusedOnBothSides() throws {
+    @Test func tooDeepValuesAreRefusedByWriterAndReader() throws {
         indirect enum Nest: Codable {
             case end
             case more(Nest)
@@ -149,7 +149,7 @@ struct ArchiveTests {
         #expect(throws: ByteReader.Mismatch.self) { try archived(nested(limit)) }
     }
 
-    @Test func anotherTypeIsAnErrorWithThePlace() throws {
+    @Test func valueOfAnotherTypeIsAnErrorWithItsPath() throws {
         let archived = try ArchivedValue(encoding: ["list": [300]])
         #expect {
             try archived.decoded(as: [String: [UInt8]].self)
@@ -167,7 +167,7 @@ struct ArchiveTests {
         #expect(throws: DecodingError.self) { try ArchivedValue.integer(-1).decoded(as: UInt.self) }
     }
 
-    @Test func anArrayThatEndsTooSoonIsAnError() throws {
+    @Test func arrayThatEndsTooSoonIsAnError() throws {
         struct Pair: Decodable {
             init(from decoder: any Decoder) throws {
                 var container = try decoder.unkeyedContainer()
@@ -180,7 +180,7 @@ struct ArchiveTests {
 
     // MARK: The contents of a file
 
-    @Test func aStateComesBackAndNothingElseDoes() throws {
+    @Test func roundTripKeepsTheStateAndDamageIsRefused() throws {
         let state = SavedState(version: -7, values: ["filter": .string("today"), "row": .integer(300)])
         let bytes = state.bytes
         #expect(try SavedState(bytes: bytes) == state)
@@ -193,7 +193,7 @@ struct ArchiveTests {
             for bit in 0..<8 {
                 var damaged = bytes
                 damaged[index] ^= 1 << bit
-                // A number has more than one spelling: the checksum may be spelled otherwise and stay the same.
+                // Numbers have more than one encoding, so a changed bit can encode the same checksum.
                 do throws(DamagedArchive) {
                     #expect(try SavedState(bytes: damaged) == state, "byte \(index), bit \(bit)")
                 } catch {}
@@ -201,18 +201,18 @@ struct ArchiveTests {
         }
     }
 
-    @Test func noBytesMakeTheReaderCrash() {
+    @Test func randomBytesDoNotCrashTheReader() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<20_000 {
             let count = Int.random(in: 0...40, using: &generator)
-            // Mostly tags and short lengths.
+            // Small bytes are mostly tags and short lengths.
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...(Bool.random() ? 10 : 255), using: &generator) }
             do throws(ByteReader.Mismatch) {
                 let value = try archived(bytes)
                 var writer = ByteWriter()
                 writer.write(value)
                 let copy = try archived(writer.bytes)
-                // No number equals itself that is none.
+                // NaN does not equal itself.
                 if !String(describing: value).contains("nan") { #expect(copy == value) }
             } catch {}
         }

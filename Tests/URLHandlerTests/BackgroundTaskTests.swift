@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLHandler
 
-/// Background tasks, with a router and without.
+/// Background tasks with a router and without a router.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct BackgroundTaskTests {
     private let progress = Progress()
     private let router = StandInTimekeeper()
@@ -14,7 +14,7 @@ import Testing
         Application("com.example.app", delegate: RecordingDelegate(), progress: progress, timekeeper: timekeeper)
     }
 
-    @Test func aTaskIsOpenFromItsBeginToItsEnd() async {
+    @Test func taskIsOpenFromItsBeginningToItsEnd() async {
         let application = application()
         #expect(progress.openTasks == 0)
         let first = await application.beginBackgroundTask(named: "first")
@@ -28,11 +28,11 @@ import Testing
         #expect(progress.openTasks == 0)
     }
 
-    @Test func withoutARouterThereIsNoLimit() async {
+    @Test func timeIsUnlimitedWithoutARouter() async {
         #expect(await application().backgroundTimeRemaining == nil)
     }
 
-    @Test func theRouterIsToldOfBeginAndEndByItsOwnNumber() async {
+    @Test func routerGetsTheBeginningAndTheEndByItsOwnNumber() async {
         let application = application(router)
         let task = await application.beginBackgroundTask(named: "upload")
         #expect(router.log == ["begin upload"])
@@ -42,7 +42,7 @@ import Testing
         #expect(await application.backgroundTimeRemaining == .seconds(180))
     }
 
-    @Test func aTaskThatTheRouterRefusesIsOpenAllTheSame() async {
+    @Test func taskThatTheRouterRefusesIsStillOpen() async {
         router.number = nil
         let application = application(router)
         let task = await application.beginBackgroundTask(named: "upload")
@@ -52,7 +52,7 @@ import Testing
         #expect(progress.openTasks == 0)
     }
 
-    @Test func theTimeEndsOnceForEachOpenTaskInTheirOrder() async {
+    @Test func expirationHandlersRunOnceAndInOrder() async {
         let application = application()
         var expired: [String] = []
         for name in ["first", "ended", "second"] {
@@ -63,11 +63,11 @@ import Testing
         application.backgroundTasks.expire()
         application.backgroundTasks.expire()
         #expect(expired == ["first", "second"])
-        // Whoever does not end its tasks keeps them open: the router ends the process for that.
+        // A task that the handler does not end stays open. The router ends the process for that reason.
         #expect(progress.openTasks == 3)
     }
 
-    @Test func anExpirationHandlerMayEndItsTaskAndOthers() async {
+    @Test func expirationHandlerMayEndItsTaskAndOthers() async {
         let application = application()
         let begun = Begun()
         for _ in 0..<2 {
@@ -83,13 +83,13 @@ import Testing
     }
 }
 
-/// The tasks of a test.
+/// The tasks that a test has begun.
 @MainActor private final class Begun {
     var tasks: [BackgroundTaskIdentifier] = []
     var expirations = 0
 }
 
-/// Writes down what it is told.
+/// A timekeeper that records its calls.
 private final class StandInTimekeeper: BackgroundTimekeeper {
     private struct Content {
         var log: [String] = []

@@ -4,24 +4,24 @@ import Testing
 
 @testable import URLHandler
 
-/// One event at a time, in the order of arrival, until the last.
+/// The queue runs one event at a time, in the order of arrival, up to the last event.
 ///
-/// The tests are on the main actor, so no event runs before a test waits for one.
+/// The tests run on the main actor, so an event runs only while a test waits for an event.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct EventQueueTests {
     private let queue = EventQueue()
 
-    /// Adds an event without waiting for its turn; it is in the queue when this returns.
+    /// Adds an event without waiting for its turn. The event is in the queue when this method returns.
     private func add<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) -> Task<T, any Error> {
-        // It runs at once, up to the point where it waits for its turn.
+        // The task runs at once, up to the point where the event waits for its turn.
         Task.immediate { try await queue.run(body) }
     }
 
-    /// Adds the last event and returns when it has run.
+    /// Adds the last event and returns after that event.
     private func finish() async {
         await withCheckedContinuation { ended in queue.finish { ended.resume() } }
     }
 
-    @Test func eventsRunInTheOrderOfTheirArrivalAndTheLastOneLast() async throws {
+    @Test func eventsRunInOrderOfArrival() async throws {
         let log = Log()
         let tasks = (0..<100).map { number in
             add { () -> Int in
@@ -35,13 +35,13 @@ import Testing
         for (number, task) in tasks.enumerated() { #expect(try await task.value == number) }
     }
 
-    @Test func anIdleQueueStartsAgain() async throws {
+    @Test func idleQueueStartsAgain() async throws {
         for number in 0..<100 {
             #expect(try await queue.run { number } == number)
         }
     }
 
-    @Test func anEventThatWaitsLetsNoOtherIn() async throws {
+    @Test func suspendedEventBlocksLaterEvents() async throws {
         let log = Log()
         let (gate, opens) = AsyncStream<Void>.makeStream()
         let (reached, reaches) = AsyncStream<Void>.makeStream()
@@ -53,7 +53,7 @@ import Testing
         }
         let second = add { log.lines.append("second") }
         for await _ in reached { break }
-        // Whatever else wants the main actor has had it by then.
+        // All other work of the main actor has run after this loop.
         for _ in 0..<100 { await Task { @MainActor in }.value }
         #expect(log.lines == ["begin"])
         opens.yield()
@@ -62,7 +62,7 @@ import Testing
         try await first.value
     }
 
-    @Test func theQueueIsIdleAsSoonAsTheLastSenderHasItsAnswer() async throws {
+    @Test func queueIsIdleAfterTheLastAnswer() async throws {
         #expect(queue.isIdle)
         let event = add { #expect(!queue.isIdle) }
         #expect(!queue.isIdle)
@@ -72,23 +72,23 @@ import Testing
         await #expect(throws: CancellationError.self) { try await failing.value }
         #expect(queue.isIdle)
         await finish()
-        // It is ending, which is something to do.
+        // The last event is still pending, so the queue is not idle.
         #expect(!queue.isIdle)
     }
 
-    @Test func whatAnEventThrowsIsWhatItsSenderGets() async throws {
+    @Test func errorOfAnEventReachesItsSender() async throws {
         let failing = add { throw OpenURLError(.declined, "no") }
         let next = add { "next" }
         await #expect(throws: OpenURLError(.declined, "no")) { try await failing.value }
         #expect(try await next.value == "next")
     }
 
-    @Test func nothingIsTakenAfterTheLastEvent() async throws {
+    @Test func eventsAfterTheLastOneAreRefused() async throws {
         let log = Log()
         let before = add { log.lines.append("before") }
         queue.finish { log.lines.append("last") }
         let after = add { log.lines.append("after") }
-        // A second end is none.
+        // A second call of `finish` has no effect.
         queue.finish { log.lines.append("again") }
         await #expect(throws: RemoteError(HandlerInterface.ending, "the handler is ending")) { try await after.value }
         try await before.value
@@ -96,12 +96,12 @@ import Testing
         #expect(log.lines == ["before", "last"])
     }
 
-    @Test func onlySoManyEventsWaitAndTheRestIsRefusedAtOnce() async throws {
+    @Test func waitingEventsAreLimitedAndTheRestIsRefusedAtOnce() async throws {
         #expect(EventQueue.limit == 16_384)
         let log = Log()
         let tasks = (0..<EventQueue.limit).map { _ in add { log.count += 1 } }
         let refused = add { log.count += 1 }
-        // There is always room for the end.
+        // The last event does not count towards the limit.
         await finish()
         await #expect(throws: OpenURLError(.limitsExceeded, "16384 events are waiting already")) {
             try await refused.value
@@ -111,7 +111,7 @@ import Testing
     }
 }
 
-/// What has happened.
+/// A log of events.
 @MainActor private final class Log {
     var lines: [String] = []
     var count = 0

@@ -6,7 +6,7 @@ import URLHandlerTesting
 
 @testable import URLHandler
 
-/// The driver takes a delegate through every sequence as the bus would.
+/// The driver takes a delegate through every sequence, as calls over the bus would.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct HandlerDriverTests {
     private let delegate = RecordingDelegate()
 
@@ -28,7 +28,7 @@ import URLHandlerTesting
         #expect(end.state == .notRunning)
     }
 
-    @Test func aURLArrivesWithEverythingThatBelongsToIt() async throws {
+    @Test func urlArrivesWithItsContext() async throws {
         let driver = HandlerDriver(delegate: delegate)
         await driver.enterBackground()
         let result = try await driver.open(
@@ -46,7 +46,7 @@ import URLHandlerTesting
         #expect(delegate.annotations == ["note"])
     }
 
-    @Test func aVetoIsTheOutcomeAndTheTraceIsThereAllTheSame() async throws {
+    @Test func vetoIsTheOutcomeAndKeepsTheTrace() async throws {
         delegate.didAgrees = false
         let result = try await HandlerDriver("com.example.app", delegate: delegate).open("app:x")
         let error = OpenURLError(.launchVetoed, "didFinishLaunching of com.example.app refused the URL")
@@ -54,14 +54,14 @@ import URLHandlerTesting
         #expect(result.trace.map(\.answer) == [true, false, true])
     }
 
-    @Test func whatIsNoURLIsTheTestsMistake() async {
+    @Test func malformedURLIsAnErrorOfTheTest() async {
         await #expect(throws: GenericURL.ParseError.self) {
             try await HandlerDriver(delegate: delegate).open("no url\n")
         }
         #expect(delegate.names == [])
     }
 
-    @Test func backgroundTasksExpireWhenTheTestSaysSo() async {
+    @Test func testDecidesTheExpirationOfBackgroundTasks() async {
         let driver = HandlerDriver(delegate: delegate)
         var expirations = 0
         _ = await driver.application.beginBackgroundTask(named: "work") { expirations += 1 }

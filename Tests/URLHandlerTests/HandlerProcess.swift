@@ -4,20 +4,20 @@ import OpenURLBus
 import PrivateBus
 import Reactor
 
-/// The test handler as a process of its own, and a stand-in for the router that started it.
+/// The test handler in a process of its own, and a stand-in for the router that started the handler.
 final class HandlerProcess: Sendable {
     static let id: BusName = "com.example.app"
 
     let bus: PrivateBus
     /// The connection that owns the router's name.
     let router: Connection
-    /// The handler's number.
+    /// The process ID of the handler.
     let pid: pid_t
-    /// The handler's connection.
+    /// The unique name of the handler's connection.
     let owner: BusName
-    /// Each owner that the handler's name gets; nil where it has none.
+    /// The owners of the handler's name, in order. The value is nil when the name has no owner.
     let owners: AsyncStream<BusName?>
-    /// The shell that has started the handler: what counts for the kernel is the thread that starts a process, and the
+    /// The shell that started the handler. The kernel treats the thread that starts a process as the parent, and the
     /// threads of a test come and go.
     private let parent: Process
     private let output: Pipe
@@ -38,7 +38,7 @@ final class HandlerProcess: Sendable {
 
         parent = Process()
         parent.executableURL = URL(filePath: "/bin/sh")
-        // It goes on when the handler has ended, to tell its status. The inner shell becomes the handler.
+        // The outer shell outlives the handler and reports its exit status. The inner shell becomes the handler.
         parent.arguments =
             [
                 "-c", #"sh -c 'echo $$; exec "$0" "$@" 2>"$LOG.stderr"' "$0" "$@"; echo $?"#,
@@ -61,12 +61,12 @@ final class HandlerProcess: Sendable {
         owner = first
     }
 
-    /// The test handler, beside the program that runs the tests.
+    /// The path of the test handler, which is in the same directory as the test program.
     private static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         .appending(path: "testhandler")
 
     private static func number(_ output: Pipe) async throws -> Int32 {
-        // Not on a thread that others need.
+        // Reading blocks, so it must not use a thread of the concurrency pool.
         let text = await withCheckedContinuation { line in
             Thread.detachNewThread {
                 var text = ""
@@ -82,24 +82,25 @@ final class HandlerProcess: Sendable {
         return number
     }
 
-    /// The next owner of the handler's name.
+    /// Returns the next owner of the handler's name.
     func nextOwner() async -> BusName? {
         for await owner in owners { return owner }
         return nil
     }
 
-    /// The handler's exit status, when it has ended.
+    /// Waits for the handler's end and returns its exit status.
     func status() async throws -> Int32 { try await Self.number(output) }
 
     func endParent() {
-        // Waiting for its end would wait for the handler too, which holds a descriptor of Foundation's.
+        // Waiting for the shell's end would also wait for the handler, which holds a descriptor of Foundation's
+        // `Process`.
         kill(parent.processIdentifier, SIGKILL)
     }
 
-    /// What has happened to the handler so far.
+    /// Returns the handler's events so far.
     func log() throws -> [String] { try lines("log") }
 
-    /// What the handler has written to its standard error.
+    /// Returns the lines that the handler has written to standard error.
     func complaints() throws -> [String] { try lines("log.stderr") }
 
     private func lines(_ name: String) throws -> [String] {
@@ -107,12 +108,12 @@ final class HandlerProcess: Sendable {
             .map(String.init)
     }
 
-    /// The handler as whoever knows its name calls it.
+    /// The handler, addressed by its name.
     var byName: RemoteObject {
         RemoteObject(Self.id, HandlerInterface.object(of: Self.id), startsService: false)
     }
 
-    /// The handler as the router calls it.
+    /// The handler, addressed by its unique name as the router does.
     var byConnection: RemoteObject { RemoteObject(owner, HandlerInterface.object(of: Self.id)) }
 
     func call<Input: MessageBody, Output: MessageBody>(
@@ -126,12 +127,12 @@ final class HandlerProcess: Sendable {
         try await call(HandlerInterface.open, Arguments(url, context))
     }
 
-    /// Asks the handler whether it may be stopped.
+    /// Asks the handler whether the router may stop the process.
     func suspend() async throws(CallError) -> Bool { try await call(HandlerInterface.suspend, Empty()) }
 
     func enterBackground() async throws(CallError) { _ = try await call(HandlerInterface.enterBackground, Empty()) }
 
-    /// Ends the bus, and with it the handler.
+    /// Ends the bus, which also ends the handler.
     func stop() {
         kill(pid, SIGCONT)
         bus.stop()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import URLHandler
 
-/// The table of the sequences, row by row: 5 states, 7 events.
+/// The table of sequences, row by row, for 5 states and 7 events.
 struct LifecycleTests {
     private static let launch: [LifecycleStep] = [
         .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState, .didFinishLaunching,
@@ -59,16 +59,16 @@ struct LifecycleTests {
     }
 
     @Test(arguments: table.keys, LifecycleEvent.allCases)
-    func aSequenceEndsInAStateInWhichAHandlerMayRest(state: HandlerState, event: LifecycleEvent) {
+    func sequencesEndInAStableState(state: HandlerState, event: LifecycleEvent) {
         let changes: [LifecycleStep] = [.becomeNotRunning, .becomeInactive, .becomeActive, .becomeBackground]
         let last = Lifecycle.steps(for: event, in: state).last { changes.contains($0) }
         #expect(last != .becomeInactive)
-        // Only an end leads to no state, and an end to no other.
+        // Only the terminate event ends the handler, and no other event may do so.
         let ends = event == .terminate && state != .notRunning
         #expect((last == .becomeNotRunning) == ends)
     }
 
-    @Test func theNamesThatTheRouterWaitsForAreTheStepsOfTheSequences() {
+    @Test func stepsHaveTheNamesThatTheRouterExpects() {
         func names(_ event: LifecycleEvent, in state: HandlerState) -> Set<String> {
             let steps = Lifecycle.steps(for: event, in: state)
             return Set(steps.map(\.rawValue).filter { !$0.hasPrefix("become") })

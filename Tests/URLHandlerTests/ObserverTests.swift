@@ -4,12 +4,12 @@ import Testing
 
 @testable import URLHandler
 
-/// Who besides the delegate is told, and when.
+/// Observers besides the delegate, and the times of their calls.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct ObserverTests {
     private let delegate = RecordingDelegate()
     private var application: Application { delegate.application }
 
-    @Test func everyStepIsToldAfterTheDelegatesMethod() async {
+    @Test func observersSeeEveryStepAfterTheDelegatesMethod() async {
         var seen: [LifecycleNotification] = []
         var delegateWasFirst = true
         for notification in LifecycleNotification.allCases {
@@ -30,7 +30,7 @@ import Testing
         #expect(delegateWasFirst)
     }
 
-    @Test func aKindIsToldWithItsValue() async {
+    @Test func observersGetTheKindAndTheValue() async {
         var values: [Value] = []
         application.addObserver(forKind: "clock") { values.append($0) }
         await application.handle(.activate)
@@ -39,7 +39,7 @@ import Testing
         #expect(delegate.notifications == ["clock 12:00", "locale fi"])
     }
 
-    @Test func anObserverIsCalledInItsTurnUntilItIsCancelled() async {
+    @Test func observersAreCalledInOrderUntilTheirCancellation() async {
         var log: [String] = []
         let first = application.addObserver(for: .didReceiveMemoryWarning) { log.append("first") }
         application.addObserver(for: .didReceiveMemoryWarning) {
@@ -52,7 +52,7 @@ import Testing
         #expect(log == ["first", "second", "second"])
     }
 
-    @Test func anObserverThatAnotherOneCancelsInItsTurnIsNotCalled() async {
+    @Test func observerCancelledByAnotherIsNotCalled() async {
         var log: [String] = []
         var second: Observation?
         application.addObserver(for: .didReceiveMemoryWarning) { second?.cancel() }

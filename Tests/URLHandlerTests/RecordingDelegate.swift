@@ -4,9 +4,9 @@ import RFC1808
 
 @testable import URLHandler
 
-/// A delegate that implements every method, answers as it is told and keeps what it saw.
+/// A delegate that implements every method, returns configurable answers and records its calls.
 final class RecordingDelegate: ApplicationDelegate {
-    /// One call of a delegate method and what held while it ran.
+    /// One call of a delegate method, and the application's state during the call.
     struct Call: Hashable {
         let name: String
         let state: HandlerState
@@ -20,7 +20,7 @@ final class RecordingDelegate: ApplicationDelegate {
     private(set) var senders: [String?] = []
     private(set) var annotations: [Value?] = []
     private(set) var notifications: [String] = []
-    /// The phase and the state that others saw during each call.
+    /// The phase and the state that observers saw during each call.
     private(set) var seen: [String] = []
     var willAgrees = true
     var didAgrees = true

@@ -7,7 +7,7 @@ import UserFiles
 
 @testable import URLHandler
 
-/// State that one process of a handler saves and the next one restores.
+/// State that one process of a handler saves and the next process restores.
 @MainActor @Suite(.timeLimit(.minutes(10))) final class RestorationTests {
     private let directory: String
     private let path: String
@@ -24,7 +24,7 @@ import UserFiles
         for name in ["/a/b", "/a", ""] { rmdir(directory + name) }
     }
 
-    /// The file as a process that has just started sees it.
+    /// Returns the file in the view of a process that has just started.
     private func file() -> StateFile { StateFile(RestorationFile(path: path)) { [self] in warnings.append($0) } }
 
     private func application(_ delegate: any ApplicationDelegate) -> Application {
@@ -45,7 +45,7 @@ import UserFiles
 
     // MARK: The file
 
-    @Test func whatIsSavedIsHandedOutOnce() {
+    @Test func savedStateIsReturnedOnce() {
         file().save(state)
         #expect(exists() && !exists(".new"))
         var status = stat()
@@ -60,14 +60,14 @@ import UserFiles
         #expect(warnings == [])
     }
 
-    @Test func aLaterStateTakesTheEarliersPlace() {
+    @Test func laterStateReplacesTheEarlierState() {
         file().save(state)
         let later = SavedState(version: 2, values: [:])
         file().save(later)
         #expect(file().beginRestoring() == later)
     }
 
-    @Test func savingNothingLeavesNothing() {
+    @Test func savingNothingRemovesTheFile() {
         file().save(state)
         file().save(nil)
         #expect(!exists())
@@ -75,7 +75,7 @@ import UserFiles
         #expect(warnings == [])
     }
 
-    @Test func aLaunchThatDoesNotSurviveTheStateIsTheLastWithIt() {
+    @Test func stateThatCrashesTheLaunchIsNotUsedAgain() {
         file().save(state)
         #expect(file().beginRestoring() == state)
         #expect(file().beginRestoring() == nil)
@@ -86,15 +86,15 @@ import UserFiles
     }
 
     @Test(arguments: [[], Array("something else".utf8), Array("openurl-state 2\n".utf8)])
-    func aFileThatIsNoStateIsDeletedWithAWarning(bytes: [UInt8]) {
+    func invalidFileIsDeletedWithAWarning(bytes: [UInt8]) {
         write(bytes)
         #expect(file().beginRestoring() == nil)
         #expect(warnings == ["its state is damaged and was deleted: \(path)"])
         #expect(!exists() && !exists(".restoring"))
     }
 
-    @Test func aPlaceThatCannotBeWrittenToIsAWarning() {
-        // A file where a directory should be.
+    @Test func unwritablePathIsAWarning() {
+        // A file stands in place of the directory.
         let blocked = StateFile(RestorationFile(path: "/dev/null/app.state")) { [self] in warnings.append($0) }
         blocked.save(state)
         #expect(warnings.count == 1)
@@ -103,7 +103,7 @@ import UserFiles
 
     // MARK: The sequences
 
-    @Test func whatTheDelegateEncodesItDecodesAtTheNextLaunch() async throws {
+    @Test func encodedStateIsDecodedAtTheNextLaunch() async throws {
         let first = StatefulDelegate()
         first.filter = "today"
         let application = application(first)
@@ -124,18 +124,18 @@ import UserFiles
                 "didBecomeActive",
             ]
         )
-        // It is used up.
+        // The state has been used, so both files are gone.
         #expect(!exists() && !exists(".restoring"))
     }
 
-    @Test func aLaunchForAURLRestoresBeforeTheURL() async throws {
+    @Test func launchForAURLRestoresTheStateBeforeTheURL() async throws {
         file().save(SavedState(version: 1, values: ["filter": .string("today")]))
         let delegate = StatefulDelegate()
         _ = try await application(delegate).open(try GenericURL("app:x"), OpenContext())
         #expect(delegate.names == ["will", "shouldRestore 1", "decode", "did", "open today"])
     }
 
-    @Test func theStateIsSuspectUntilTheLaunchIsDone() async {
+    @Test func stateIsSuspectUntilTheLaunchIsDone() async {
         file().save(SavedState(version: 1, values: ["filter": .string("today")]))
         let delegate = StatefulDelegate()
         delegate.atLaunch = { [self] in #expect(exists(".restoring")) }
@@ -144,7 +144,7 @@ import UserFiles
         #expect(!exists(".restoring"))
     }
 
-    @Test func aStateOfAnotherVersionIsNotRestoredUnlessTheDelegateSaysSo() async {
+    @Test func stateOfAnotherVersionIsRestoredOnlyIfTheDelegateAgrees() async {
         final class Newer: ApplicationDelegate {
             var names: [String] = []
             let restorationVersion = 2
@@ -163,7 +163,7 @@ import UserFiles
         #expect(newer.names == ["decode 2"])
     }
 
-    @Test func aDelegateThatWantsNoneOfItIsAskedOnce() async {
+    @Test func delegateThatRefusesTheStateIsAskedOnce() async {
         file().save(state)
         let delegate = StatefulDelegate()
         delegate.isWanted = false
@@ -173,7 +173,7 @@ import UserFiles
         #expect(!exists())
     }
 
-    @Test func whereNothingIsEncodedNothingIsSaved() async {
+    @Test func emptyStateIsNotSaved() async {
         file().save(state)
         let delegate = StatefulDelegate()
         await application(delegate).handle(.enterBackground)
@@ -181,7 +181,7 @@ import UserFiles
         #expect(!exists())
     }
 
-    @Test func anErrorOfTheDelegateEndsNothing() async throws {
+    @Test func errorOfTheDelegateDoesNotEndTheLaunch() async throws {
         file().save(state)
         let delegate = StatefulDelegate()
         delegate.filter = "today"
@@ -194,7 +194,7 @@ import UserFiles
     }
 }
 
-/// A delegate with a state of one text.
+/// A delegate whose state is one string.
 private final class StatefulDelegate: ApplicationDelegate {
     var filter: String?
     var isWanted = true

@@ -5,9 +5,9 @@ import PrivateBus
 import Reactor
 import Testing
 
-/// What a handler's process does around the time in which it executes nothing.
+/// The behaviour of a handler's process around its suspension.
 @Suite(.timeLimit(.minutes(10))) struct SuspensionTests {
-    @Test func anIdleHandlerInTheBackgroundGivesItsNameUntilItGoesOn() async throws {
+    @Test func idleHandlerInTheBackgroundReleasesItsNameUntilItContinues() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
         try await handler.enterBackground()
@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    @Test func aHandlerThatGoesOnWithoutHavingBeenStoppedTakesItsNameToo() async throws {
+    @Test func handlerThatWasNotStoppedTakesItsNameBackToo() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
         try await handler.enterBackground()
@@ -42,23 +42,23 @@ import Testing
         #expect(try await handler.suspend())
     }
 
-    @Test func aHandlerThatIsNotInTheBackgroundKeepsItsName() async throws {
+    @Test func handlerOutsideTheBackgroundKeepsItsName() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
-        // Not launched yet.
+        // The handler has not launched yet.
         #expect(try await !handler.suspend())
         _ = try await handler.open("app:x")
         #expect(try await !handler.suspend())
         #expect(try await handler.router.owner(of: HandlerProcess.id) == handler.owner)
-        // The signal is nobody's sign as long as it has its name.
+        // While the handler has its name, the signal has no meaning.
         kill(handler.pid, SIGCONT)
         try await handler.enterBackground()
         #expect(try await handler.suspend())
-        // Nothing came before.
+        // No other event came before.
         #expect(await handler.nextOwner() == nil)
     }
 
-    @Test func aHandlerThatIsBusyKeepsItsName() async throws {
+    @Test func busyHandlerKeepsItsName() async throws {
         let handler = try await HandlerProcess("hang=open")
         defer { handler.stop() }
         try await handler.enterBackground()
@@ -66,13 +66,13 @@ import Testing
         context.inBackground = true
         let opening = Task { [context] in try await handler.open("app:x", context) }
         while try !handler.log().contains("open app:x") { await Task.yield() }
-        // Its main actor does not answer; the event loop does.
+        // The main actor of the handler is blocked, but its event loop answers.
         #expect(try await !handler.suspend())
         #expect(try await handler.router.get(HandlerInterface.phase, on: handler.byConnection) == "open")
         opening.cancel()
     }
 
-    @Test func aHandlerWithABackgroundTaskKeepsItsName() async throws {
+    @Test func handlerWithABackgroundTaskKeepsItsName() async throws {
         let handler = try await HandlerProcess("task=upload")
         defer { handler.stop() }
         try await handler.enterBackground()
@@ -81,7 +81,7 @@ import Testing
         #expect(try await handler.suspend())
     }
 
-    @Test func nobodyButTheRouterSuspends() async throws {
+    @Test func onlyTheRouterMaySuspend() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
         try await handler.enterBackground()
@@ -93,7 +93,7 @@ import Testing
         await stranger.close()
     }
 
-    @Test func whatIsSentToTheNameMeanwhileIsAnsweredOrNotTaken() async throws {
+    @Test func callsDuringTheSuspensionAreAnsweredOrNotDelivered() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
         for round in 0..<30 {
@@ -104,7 +104,7 @@ import Testing
                 let input = Arguments("app:\(round)", OpenContext())
                 #expect(try await handler.router.call(HandlerInterface.open, on: handler.byName, input).isHandled)
             } catch .remote(let error) {
-                // There is no file that would let the bus start the service, as there is in real life.
+                // Unlike a real installation, the test has no service file with which the bus could start the handler.
                 #expect(error.name == "org.freedesktop.DBus.Error.ServiceUnknown" || error.name == .nameHasNoOwner)
                 wasTaken = false
             }
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func aHandlerWhoseNameIsTakenMeanwhileEnds() async throws {
+    @Test func handlerWhoseNameIsTakenMeanwhileEnds() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
         try await handler.enterBackground()
@@ -126,7 +126,7 @@ import Testing
         #expect(try handler.complaints() == ["com.example.app: another process has taken that name meanwhile"])
     }
 
-    @Test func aStoppedHandlerGoesOnWhenTheRouterDies() async throws {
+    @Test func stoppedHandlerContinuesWhenTheRouterDies() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
         try await handler.enterBackground()
@@ -140,7 +140,7 @@ import Testing
 
     // MARK: Other messages of the lifecycle
 
-    @Test func expirationDoesNotWaitForWhatIsBeingDone() async throws {
+    @Test func expirationDoesNotWaitForTheRunningEvent() async throws {
         let handler = try await HandlerProcess("task=upload", "stall=open")
         defer { handler.stop() }
         try await handler.enterBackground()
@@ -151,7 +151,7 @@ import Testing
         opening.cancel()
     }
 
-    @Test func aMemoryWarningAndANotificationReachARunningHandler() async throws {
+    @Test func memoryWarningAndNotificationReachARunningHandler() async throws {
         let handler = try await HandlerProcess()
         defer { handler.stop() }
         _ = try await handler.open("app:x")
@@ -165,7 +165,7 @@ import Testing
         #expect(try await handler.router.get(HandlerInterface.state, on: handler.byConnection) == "active")
     }
 
-    @Test func theNextProcessRestoresWhatTheOneBeforeSaved() async throws {
+    @Test func nextProcessRestoresTheSavedState() async throws {
         let first = try await HandlerProcess("state=today")
         defer { first.stop() }
         try await first.enterBackground()
@@ -187,7 +187,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test func aLaunchThatTheStateEndsIsTheLastOneWithIt() async throws {
+    @Test func stateThatCrashesTheLaunchIsNotUsedAgain() async throws {
         let first = try await HandlerProcess("state=poison")
         defer { first.stop() }
         try await first.enterBackground()

@@ -4,7 +4,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// What the sender is told, for each answer of a handler.
+/// The result for the sender, for each answer of a handler.
 @Suite(.timeLimit(.minutes(10))) struct AnswerTests {
     private static let handler: BusName = "com.example.app"
 
@@ -23,7 +23,7 @@ import Testing
         return await request.value
     }
 
-    @Test func aYesIsHandedBackWithReplyAndTrace() async throws {
+    @Test func successHasAReplyAndATrace() async throws {
         let result = try await answer(.success(.yes)).get()
         #expect(
             result
@@ -36,7 +36,7 @@ import Testing
         )
     }
 
-    @Test func aNoWithoutAReasonNamesTheHandler() async throws {
+    @Test func refusalWithoutAReasonNamesTheHandler() async throws {
         let result = try await answer(.success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
         #expect(result == .failure(OpenURLError(.declined, "com.example.app declined the URL")))
     }
@@ -66,7 +66,7 @@ import Testing
                 "the bus does not hand the URL to com.example.app: org.freedesktop.DBus.Error.AccessDenied: told"
             )
         ),
-        // A program may use the bus's names for what it says itself.
+        // A handler may use the bus's error names in its own answers.
         (.named(.noReply, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.disconnected, "of mine"), OpenURLError(.declined, "of mine")),
@@ -97,19 +97,19 @@ import Testing
         ),
         (.disconnected, OpenURLError(.handlerCrashed, "the session bus ended before com.example.app answered")),
     ])
-    func anErrorOfTheCallIsOneOutcome(error: CallError, expected: OpenURLError) async throws {
+    func eachCallErrorHasOneOutcome(error: CallError, expected: OpenURLError) async throws {
         #expect(try await answer(.failure(error)) == .failure(expected))
     }
 
     @Test(arguments: OpenURLError.Code.allCases)
-    func onlyItsOwnErrorsAreBelievedOfAHandler(code: OpenURLError.Code) async throws {
+    func handlerMayAnswerOnlyWithItsOwnErrors(code: OpenURLError.Code) async throws {
         let own: Set<OpenURLError.Code> = [.declined, .launchVetoed, .limitsExceeded, .malformedURL]
         let expected: OpenURLError.Code = own.contains(code) ? code : .declined
         let result = try await answer(.failure(.named(code.errorName, "why")))
         #expect(result == .failure(OpenURLError(expected, "why")))
     }
 
-    @Test func aHandlerThatHasAnsweredOnceIsOneWhateverItSaysLater() async throws {
+    @Test func handlerThatHasAnsweredOnceStaysAHandler() async throws {
         let bus = try FakeHandlers([Self.handler: ":1.1"])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let first = Task { try await router.open("app:1") }

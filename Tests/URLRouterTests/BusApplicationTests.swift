@@ -5,16 +5,16 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Applications that are given URLs by `org.freedesktop.Application.Open`.
+/// Applications that receive URLs through `org.freedesktop.Application.Open`.
 @Suite(.timeLimit(.minutes(10))) struct BusApplicationTests {
     private static let name: BusName = "org.example.App"
     private static let id = "org.example.App.desktop"
 
-    /// A router with one application, which takes URLs over the bus.
+    /// Returns a router with one application, which takes URLs over the bus.
     private func router(
         _ owners: [BusName: BusName] = [:],
         handlers: [Handler] = [],
-        limits: URLRouter.Limits = URLRouter.Limits()
+        limits: RouterLimits = RouterLimits()
     ) throws -> (URLRouter, FakeHandlers) {
         let desktop = try DesktopFixture()
         try desktop.addEntry("org.example.App", "DBusActivatable=true")
@@ -28,7 +28,7 @@ import Testing
 
     // MARK: Running or not
 
-    @Test func oneThatRunsIsGivenTheURLAndNotStarted() async throws {
+    @Test func runningApplicationGetsTheURLAndIsNotStarted() async throws {
         let (router, bus) = try router([Self.name: ":1.1"])
         let request = Task { try await router.open("app:x", OpenOptions(), caller: nil) }
         await bus.wait(for: .opened("app:x", at: ":1.1"))
@@ -39,13 +39,13 @@ import Testing
         #expect(result.reply == [:])
         #expect(result.trace.map(\.name) == ["open"])
         #expect(bus.count(of: .started(Self.name)) == 0)
-        // By `Open` of the desktop's interface, and by nothing else.
+        // The router calls only `Open` of the desktop's interface.
         #expect(bus.platformData(of: "app:x") == [:])
         #expect(bus.context(of: "app:x") == nil)
         #expect(bus.count(of: .activated(Self.name, at: ":1.1")) == 0)
     }
 
-    @Test func oneThatDoesNotRunIsStartedFirst() async throws {
+    @Test func stoppedApplicationIsStartedFirst() async throws {
         let (router, bus) = try router()
         bus.setService(Self.name, .success(":1.2"))
         let request = Task { try await router.open("app:x", OpenOptions(), caller: nil) }
@@ -55,7 +55,7 @@ import Testing
         #expect(result.path == .launched)
         #expect(result.trace.map(\.name) == ["ready", "open"])
         #expect(bus.count(of: .started(Self.name)) == 1)
-        #expect(bus.patience(for: Self.name) == URLRouter.Limits().launchTimeout)
+        #expect(bus.patience(for: Self.name) == RouterLimits().launchTimeout)
     }
 
     @Test func onlyHandlersAreActivated() async throws {
@@ -74,15 +74,15 @@ import Testing
         #expect(bus.count(of: .activated(Self.name, at: ":1.1")) == 0)
     }
 
-    // MARK: What it is told
+    // MARK: Contents of the call
 
     @Test(arguments: [nil, "token"], [nil, "startup"])
-    func theTokensOfTheDesktopAreThePlatformData(token: String?, startup: String?) async throws {
+    func desktopTokensAreThePlatformData(token: String?, startup: String?) async throws {
         let (router, bus) = try router([Self.name: ":1.1"])
         var options = OpenOptions()
         options.activationToken = token
         options.desktopStartupID = startup
-        // What is meant for handlers is not for applications.
+        // These options are for handlers only.
         options.annotation = "note"
         let request = Task { [options] in try await router.open("app:x", options, caller: nil) }
         await bus.wait(for: .opened("app:x", at: ":1.1"))
@@ -99,8 +99,8 @@ import Testing
 
     // MARK: Starting
 
-    @Test func oneThatNeverTakesItsNameIsGivenUpByTheLaunchWatchdog() async throws {
-        var limits = URLRouter.Limits()
+    @Test func launchWatchdogGivesUpAnApplicationWithoutItsName() async throws {
+        var limits = RouterLimits()
         limits.launchTimeout = .milliseconds(50)
         let (router, bus) = try router(limits: limits)
         bus.setService(Self.name, .failure(.timedOut))
@@ -113,7 +113,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    @Test func theSendersTimeIsTheLimitWhereItIsShorter() async throws {
+    @Test func shorterTimeLimitOfTheSenderApplies() async throws {
         let (router, bus) = try router()
         bus.setService(Self.name, .failure(.timedOut))
         var options = OpenOptions()
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: [[:], [name: ":1.1"]] as [[BusName: BusName]])
-    func whenTheTimeIsOverNothingIsStartedOrSent(owners: [BusName: BusName]) async throws {
+    func expiredTimeLimitStartsAndSendsNothing(owners: [BusName: BusName]) async throws {
         let (router, bus) = try router(owners)
         bus.setService(Self.name, .success(":1.2"))
         var options = OpenOptions()
@@ -146,14 +146,14 @@ import Testing
         (.disconnected, "\(id) cannot be started: the connection to the bus has ended"),
         (.cancelled, "\(id) cannot be started: the call was cancelled"),
     ])
-    func oneThatCannotBeStartedSaysWhy(error: CallError, message: String) async throws {
+    func failedStartHasAReason(error: CallError, message: String) async throws {
         let (router, bus) = try router()
         bus.setService(Self.name, .failure(error))
         #expect(await open(on: router) == OpenURLError(.launchFailed, message))
         #expect(bus.opened == [])
     }
 
-    @Test func oneThatGivesItsNameBackAtOnceHasNotHadTheURL() async throws {
+    @Test func applicationThatReleasesItsNameAtOnceHasNotReceivedTheURL() async throws {
         let (router, bus) = try router()
         bus.setService(Self.name, .success(nil))
         let error = OpenURLError(.launchFailed, "\(Self.id) gave its name back before it had the URL")
@@ -161,7 +161,7 @@ import Testing
         #expect(bus.count(of: .started(Self.name)) == 1)
     }
 
-    @Test func aBusThatDoesNotSayWhoRunsIsTold() async throws {
+    @Test func failedOwnerLookupIsReported() async throws {
         let (router, bus) = try router()
         bus.setLookup(Self.name, failsWith: .disconnected)
         let message = "the bus does not say whether \(Self.id) is running: the connection to the bus has ended"
@@ -201,11 +201,11 @@ import Testing
             )
         ),
         (.named(.notSupported), OpenURLError(.declined, "\(id) takes no URLs: told")),
-        // A program may use the bus's names for what it says itself.
+        // An application may use the bus's error names in its own answers.
         (.named(.noReply, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.serviceUnknown, "of mine"), OpenURLError(.declined, "of mine")),
         (.named(.limitsExceeded, "of mine"), OpenURLError(.declined, "of mine")),
-        // And the router's errors are not an application's to say.
+        // An application may not answer with the router's own errors.
         (.named("org.openurl.Error.NotAllowed", "of mine"), OpenURLError(.declined, "of mine")),
         (.named("com.example.Error.Full", ""), OpenURLError(.declined, "com.example.Error.Full")),
         (.timedOut, OpenURLError(.timedOut, "\(id) did not answer within 20.0 seconds")),
@@ -219,7 +219,7 @@ import Testing
         (.cancelled, OpenURLError(.timedOut, "the open of \(id) was cancelled")),
         (.disconnected, OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")),
     ])
-    func anErrorOfTheCallIsOneOutcome(error: CallError, expected: OpenURLError) async throws {
+    func eachCallErrorHasOneOutcome(error: CallError, expected: OpenURLError) async throws {
         let (router, bus) = try router([Self.name: ":1.1"])
         let request = Task { await open(on: router) }
         await bus.wait(for: .opened("app:x", at: ":1.1"))
@@ -227,7 +227,7 @@ import Testing
         #expect(await request.value == expected)
     }
 
-    @Test func whatItReturnsHasNoMeaning() async throws {
+    @Test func returnedValueIsIgnored() async throws {
         let (router, bus) = try router([Self.name: ":1.1"])
         let request = Task { try await router.open("app:x", OpenOptions(), caller: nil) }
         await bus.wait(for: .opened("app:x", at: ":1.1"))
@@ -235,9 +235,9 @@ import Testing
         #expect(try await request.value.path == .active)
     }
 
-    // MARK: Which application
+    // MARK: Choice of the application
 
-    @Test func aSchemeOfTheSystemsGoesToTheDesktopsApplication() async throws {
+    @Test func systemSchemeGoesToTheDesktopsApplication() async throws {
         let desktop = try DesktopFixture()
         try desktop.addEntry("org.example.Web", "DBusActivatable=true")
         let bus = try FakeHandlers(["org.example.Web": ":1.1"])

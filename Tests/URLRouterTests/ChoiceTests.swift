@@ -5,11 +5,11 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Which handler gets a URL, and what the sender is told where none does.
+/// The choice of the handler for a URL, and the error for a URL without a handler.
 @Suite(.timeLimit(.minutes(10))) struct ChoiceTests {
     private let owner: BusName = ":1.1"
 
-    /// Opens a URL, with a handler that says yes to everything.
+    /// Opens a URL with a handler that accepts every URL.
     private func open(
         _ url: String,
         _ options: OpenOptions = OpenOptions(),
@@ -23,7 +23,7 @@ import Testing
         return try await request.value
     }
 
-    @Test func aURLWithoutAUsableSchemeIsMalformed() async throws {
+    @Test func urlWithoutAUsableSchemeIsMalformed() async throws {
         let router = URLRouter([], on: try FakeHandlers([:]))
         for (url, message) in [
             ("//host/path", "at byte offset 0: the URL has no scheme; it has to start with one, as in todolist:"),
@@ -39,7 +39,7 @@ import Testing
         #expect(await failure { () throws(OpenURLError) in try await router.open(long) }?.code == .limitsExceeded)
     }
 
-    @Test func theMessageSaysWhyThereIsNoHandler() async throws {
+    @Test func errorSaysWhyThereIsNoHandler() async throws {
         let handlers: [Handler] = [
             try .test("com.example.hosts") {
                 $0.urlTypes = [URLType(schemes: [try Scheme("hosts")], hosts: [try HostPattern("example.com")])]
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func aHandlerThatIsAskedForGetsTheURLIfItClaimsIt() async throws {
+    @Test func requestedHandlerGetsTheURLIfItClaimsTheURL() async throws {
         let bus = try FakeHandlers(["com.example.first": owner, "com.example.second": owner])
         let handlers: [Handler] = [
             try .test("com.example.first", scheme: "both"),
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func fallbacksAreTriedInOrderWhereThereIsNoHandlerAndOnlyThen() async throws {
+    @Test func fallbacksAreTriedInOrderOnlyWithoutAHandler() async throws {
         let bus = try FakeHandlers(["com.example.app": owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         var options = OpenOptions()
@@ -93,7 +93,7 @@ import Testing
         let result = try await open("one:x", options, as: "app:x", on: router, bus)
         #expect(result.path == .fallback)
         #expect(bus.opened == [])
-        // What has a handler needs no fallback.
+        // A URL with a handler needs no fallback.
         #expect(try await open("app:z", options, as: "app:z", on: router, bus).path == .active)
 
         options.fallback = ["two:x", "three:x"]
@@ -109,7 +109,7 @@ import Testing
         #expect(malformed?.code == .malformedURL)
     }
 
-    @Test func aFallbackThatIsDeclinedIsTheAnswer() async throws {
+    @Test func declinedFallbackIsTheOutcome() async throws {
         let bus = try FakeHandlers(["com.example.app": owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         var options = OpenOptions()
@@ -121,7 +121,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    @Test func anotherRegistryHoldsFromThenOn() async throws {
+    @Test func newRegistryAppliesToLaterURLs() async throws {
         let bus = try FakeHandlers(["com.example.app": owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         let running = Task { try await router.open("app:1") }
@@ -133,7 +133,8 @@ import Testing
         bus.answer("app:1")
         #expect(try await running.value.handler == "com.example.app")
 
-        // One that was read before the one in use does not take its place, though it is to be announced.
+        // A snapshot that was read before the current snapshot does not replace it. The router still announces the
+        // changes of the older snapshot.
         let handlers: [Handler] = [try .test("com.example.app")]
         let old = RegistrySnapshot(number: 1, registry: Registry(handlers: handlers), changed: ["app"])
         #expect(await router.use(old) == ["app"])

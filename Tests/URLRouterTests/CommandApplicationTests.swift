@@ -8,7 +8,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Applications that are commands, with real processes: what becomes of a URL when one is started.
+/// Applications that are commands, with real processes, and the outcome of their URLs.
 @Suite(.timeLimit(.minutes(10))) struct CommandApplicationTests {
     private let desktop: DesktopFixture
 
@@ -16,13 +16,14 @@ import Testing
         desktop = try DesktopFixture()
     }
 
-    /// A router of the desktop as it is now. Commands are watched until they end, unless the limits say otherwise.
+    /// Returns a router with the current state of the desktop. The router watches commands until they end, unless the
+    /// limits differ.
     private func router(
         handlers: [Handler] = [],
         environment: [String: String] = [:],
-        _ change: (inout URLRouter.Limits) -> Void = { _ in }
+        _ change: (inout RouterLimits) -> Void = { _ in }
     ) throws -> (URLRouter, FakeHandlers) {
-        var limits = URLRouter.Limits()
+        var limits = RouterLimits()
         limits.settleTime = .seconds(3600)
         limits.openTimeout = .seconds(3600)
         limits.commandPeriod = .seconds(3600)
@@ -32,9 +33,9 @@ import Testing
         return (URLRouter(handlers, desktop.applications, on: bus, environment: environment, limits: limits), bus)
     }
 
-    // MARK: How it went
+    // MARK: Outcomes
 
-    @Test func anEndWithoutAComplaintIsAYes() async throws {
+    @Test func successfulExitIsASuccess() async throws {
         try desktop.addCommand("good", #"printf '%s\n' "$#" "$@" > "$desktop/told""#)
         let (router, _) = try router()
         let result = try await router.open("good:$(touch%20x);'y'&z")
@@ -62,18 +63,18 @@ import Testing
             OpenURLError(.handlerCrashed, "bad.desktop was ended by signal 15 (Terminated) when it had the URL")
         ),
     ])
-    func anyOtherEndIsANo(body: String, expected: OpenURLError) async throws {
+    func otherExitsAreErrors(body: String, expected: OpenURLError) async throws {
         try desktop.addCommand("bad", body)
         let (router, _) = try router()
         #expect(await failure { () throws(OpenURLError) in try await router.open("bad:x") } == expected)
     }
 
-    /// After the time in which an end says no, and at the latest when the sender's time is over.
+    /// A command has the URL after the settle time, or after the sender's time limit if that is shorter.
     @Test(
         arguments: [(Duration.zero, nil), (.seconds(3600), .milliseconds(1)), (.seconds(3600), .zero)]
             as [(Duration, Duration?)]
     )
-    func oneThatGoesOnHasTheURL(settleTime: Duration, timeout: Duration?) async throws {
+    func runningCommandHasTheURL(settleTime: Duration, timeout: Duration?) async throws {
         try desktop.addPipe("go")
         try desktop.addPipe("gone")
         try desktop.addCommand("busy", #"read line < "$desktop/go"; echo 1<> "$desktop/gone"; exit 7"#)
@@ -87,7 +88,7 @@ import Testing
         try desktop.wait(for: "gone")
     }
 
-    @Test func theFirstThingThatHappensDecides() async {
+    @Test func firstEventDecidesTheOutcome() async {
         func outcome(_ steps: (StartingCommand) -> Void, whileWaiting: Bool) async -> ProcessExit? {
             let command = StartingCommand()
             if !whileWaiting { steps(command) }
@@ -120,13 +121,13 @@ import Testing
         }
     }
 
-    // MARK: What cannot be started
+    // MARK: Failures to start
 
-    @Test func aProgramThatHasGoneSinceIsToldByItsPath() async throws {
+    @Test func errorNamesThePathOfAMissingProgram() async throws {
         let program = "\(desktop.path)/bin/gone"
         try desktop.addLink("gone", to: "/bin/true")
         try desktop.addEntry("gone", "Exec=\(program) %u")
-        // What could not be started takes no room.
+        // A failed start does not count towards the limit of commands.
         let (router, _) = try router { $0.commandsPerApplication = 1 }
         #expect(try await router.open("gone:x").path == .launched)
         #expect(unlink(program) == 0)
@@ -140,11 +141,11 @@ import Testing
         )
     }
 
-    @Test func aNameIsLookedForInTheAbsolutePathsOnly() async throws {
+    @Test func programNameIsLookedUpInAbsolutePathsOnly() async throws {
         try desktop.addLink("named", to: "/bin/true")
         try desktop.addEntry("named", "Exec=named %u")
         let missing = "named.desktop cannot be started: named: No such file or directory"
-        // From wherever the router and the command are, this leads to where the program is.
+        // This path leads to the program from every working directory.
         let relative = String(repeating: "../", count: 64) + desktop.path.dropFirst() + "/bin"
         for path in ["/nonexistent", relative, "", ":::"] {
             let (router, _) = try router(environment: ["PATH": path])
@@ -155,7 +156,7 @@ import Testing
         #expect(try await router.open("named:x").handler == "named.desktop")
     }
 
-    @Test func anApplicationIsInstalledIfItsProgramsAre() async throws {
+    @Test func applicationIsInstalledIfItsProgramsExist() async throws {
         try desktop.addLink("there", to: "/bin/true")
         try desktop.addEntry("both", "Exec=there %u", "TryExec=there")
         try desktop.addEntry("try", "Exec=there %u", "TryExec=missing")
@@ -169,25 +170,25 @@ import Testing
         }
     }
 
-    @Test func onlySoManyCommandsOfAnApplicationAreStartedAtOnce() async throws {
+    @Test func simultaneousCommandsOfAnApplicationAreLimited() async throws {
         try desktop.addPipe("go")
         try desktop.addCommand("slow", #"read line < "$desktop/go"; exit 7"#)
         try desktop.addCommand("other", "exit 0")
         let (router, _) = try router { $0.commandsPerApplication = 1 }
         let first = Task { await failure { () throws(OpenURLError) in try await router.open("slow:1") } }
-        await router.wait { $0.startingCommands.count == 1 }
+        await router.wait { $0.applications.startingCommands.count == 1 }
         let second = await failure { () throws(OpenURLError) in try await router.open("slow:2") }
         #expect(second == OpenURLError(.limitsExceeded, "1 commands of slow.desktop are being started already"))
         #expect(try await router.open("other:x").handler == "other.desktop")
         try desktop.write(to: "go")
         #expect(await first.value?.code == .declined)
-        // One that has ended makes room.
+        // An ended command no longer counts towards the limit.
         #expect(await router.startsNothing)
     }
 
-    // MARK: What it is started with
+    // MARK: Environment and arguments
 
-    @Test func theTokensAreInItsEnvironmentAndTheRoutersOwnAreNot() async throws {
+    @Test func environmentHasTheTokensOfTheURLButNotTheRouters() async throws {
         let tokens = "${XDG_ACTIVATION_TOKEN-none} ${DESKTOP_STARTUP_ID-none} ${OPENURL_LAUNCH-none} $KEPT"
         try desktop.addCommand("env", #"echo "\#(tokens)" >> "$desktop/told""#)
         let (router, _) = try router(environment: [
@@ -206,7 +207,7 @@ import Testing
         )
     }
 
-    @Test func itStartsInTheDirectoryOfItsEntryElseInTheUsers() async throws {
+    @Test func commandStartsInTheDirectoryOfItsEntryOrInTheHomeDirectory() async throws {
         let body = #"pwd > "$desktop/told""#
         try desktop.addCommand("path", body, "Path=\(desktop.path)/data")
         try desktop.addCommand("home", body)
@@ -220,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func oneThatNeedsATerminalIsStartedInTheOneThatIsThere() async throws {
+    @Test func terminalCommandStartsInAnInstalledTerminal() async throws {
         try desktop.addLink("text", to: "/bin/true")
         try desktop.addEntry("text", "Exec=text --now %u", "Terminal=true")
         let environment = ["PATH": "\(desktop.path)/bin"]
@@ -229,7 +230,7 @@ import Testing
         let reason =
             "the application needs a terminal, and neither xdg-terminal-exec nor x-terminal-emulator is installed"
         #expect(none == OpenURLError(.launchFailed, reason))
-        // The shell plays the terminal: to it the command is a script in the directory that it starts in.
+        // The shell plays the terminal and runs the command as a script in its working directory.
         try desktop.addScript(
             "home/text",
             #"/usr/bin/tr '\0' ' ' < /proc/$$/cmdline > "$desktop/told"; echo >> "$desktop/told""#
@@ -244,8 +245,8 @@ import Testing
 
     // MARK: Hops
 
-    /// The commands leave a process in their session that lasts, as a script does that opens a URL in the background.
-    @Test func whatACommandOpensIsOneHopFurther() async throws {
+    /// Each command leaves a process in its session, as a script does that opens a URL in the background.
+    @Test func urlOpenedByACommandHasOneMoreHop() async throws {
         for name in ["first", "second"] {
             try desktop.addCommand(name, #"sleep 600 > "$desktop/null" 2>&1 & echo $! > "$desktop/pid""#)
         }
@@ -257,7 +258,7 @@ import Testing
             return try #require(pid_t(lines[0]))
         }
 
-        /// Opens a URL with a command, and makes the process that it leaves behind a caller.
+        /// Opens a URL with a command, and makes the process that the command leaves behind a caller.
         func start(_ url: String, from caller: BusName, as next: BusName) async throws -> pid_t {
             _ = try await router.open(url, from: caller)
             let pid = try leftProcess()
@@ -280,7 +281,7 @@ import Testing
             let error = await failure { () throws(OpenURLError) in try await router.open(url, from: ":1.62") }
             #expect(error == OpenURLError(.loopDetected, "2 handlers in a row have opened each other"))
         }
-        // Others are not concerned.
+        // Another caller is not affected.
         #expect(try await router.open("first:y", from: ":1.60").path == .launched)
         kill(try leftProcess(), SIGKILL)
     }

@@ -3,14 +3,14 @@ import Testing
 
 @testable import URLRouter
 
-/// Which commands the router's callers descend from.
+/// The commands that the router's callers descend from.
 struct CommandHopsTests {
     private let session = getsid(0)
     private let process = UInt32(getpid())
     private let period = Duration.seconds(3600)
 
-    @Test func whoeverIsInTheCommandsSessionDescendsFromIt() {
-        var hops = CommandHops(for: period)
+    @Test func processInTheCommandsSessionDescendsFromTheCommand() {
+        let hops = CommandHops(for: period)
         #expect(hops[process] == nil)
         hops.add(session, hops: 3)
         #expect(hops[process] == 3)
@@ -18,14 +18,14 @@ struct CommandHopsTests {
         #expect(hops[UInt32(Int32.max)] == nil)
     }
 
-    @Test func aCommandThatWasStartedLongAgoDoesNotCount() {
-        var hops = CommandHops(for: period)
+    @Test func oldCommandDoesNotCount() {
+        let hops = CommandHops(for: period)
         hops.add(session, hops: 3, now: .now - period)
         #expect(hops[process] == nil)
     }
 
-    @Test func aNumberThatIsUsedAgainStandsForTheLastCommand() {
-        var hops = CommandHops(for: period)
+    @Test func reusedSessionStandsForTheLastCommand() {
+        let hops = CommandHops(for: period)
         hops.add(session, hops: 3, now: .now - period)
         hops.add(session, hops: 1)
         #expect(hops[process] == 1)

@@ -9,7 +9,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Deliveries on disk.
+/// The deliveries in a database file.
 @Suite(.timeLimit(.minutes(10))) struct DeliveryStoreTests {
     private let directory = TemporaryState()
     private let log = RecordedLog()
@@ -32,7 +32,7 @@ import Testing
         DeliveryStore.Waiting(id: id, handler: "com.example.app", due: due)
     }
 
-    @Test func whatIsAcceptedIsThereForTheNextStore() async throws {
+    @Test func nextStoreReadsAcceptedDeliveries() async throws {
         let first = try store()
         let id = try await first.accept(delivery("app:1"), at: 5000)
         #expect(try await first.accept(delivery("app:2"), at: 6000) > id)
@@ -54,19 +54,19 @@ import Testing
         let second = try store()
         #expect(try await first.waiting() != nil)
         #expect(try await second.waiting() == nil)
-        // Both accept, as somebody will deliver it.
+        // Both stores accept deliveries. The store with the right to deliver reads the deliveries of both.
         _ = try await second.accept(delivery("app:1"), at: 0)
         await first.giveBack()
         #expect(try await second.waiting()?.count == 1)
     }
 
-    @Test func numbersOfAFileThatIsGoneAreNotGivenAgain() async throws {
+    @Test func numbersOfADeletedFileAreNotReused() async throws {
         let id = try await store().accept(delivery("app:1"), at: 0)
         try directory.remove()
         #expect(try await store().accept(delivery("app:2"), at: 0) > id)
     }
 
-    @Test func oneThatCannotBeStoredKeepsNoOtherAway() async throws {
+    @Test func unstorableDeliveryDoesNotAffectOthers() async throws {
         let store = try store()
         var options = OpenOptions()
         options.annotation = .unixFD(UnixFD(owning: dup(STDERR_FILENO)))
@@ -89,37 +89,37 @@ import Testing
 
     // MARK: Limits
 
-    private func limited(_ change: (inout DeliveryStore.Limits) -> Void) throws -> DeliveryStore {
-        var limits = DeliveryStore.Limits()
+    private func limited(_ change: (inout DeliveryStoreLimits) -> Void) throws -> DeliveryStore {
+        var limits = DeliveryStoreLimits()
         change(&limits)
         return DeliveryStore(path: directory.queue, limits: limits, on: directory.loop, log: log.logger)
     }
 
-    @Test func aFullStoreSaysSoUntilThereIsRoom() async throws {
+    @Test func fullStoreRefusesDeliveriesUntilThereIsRoom() async throws {
         let store = try limited { $0.deliveries = 2 }
         let first = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.accept(delivery("app:2"), at: 0)
-        let full = DeliveryStore.Failure(path: directory.queue, reason: "it is full", isFull: true)
+        let full = DeliveryStoreError(path: directory.queue, reason: "it is full", isFull: true)
         await #expect(throws: full) { try await store.accept(delivery("app:3"), at: 0) }
-        // A dead letter takes its place too.
+        // A dead letter also counts towards the limit.
         _ = try await store.fail(first, OpenURLError(.declined, "no"), due: nil)
         await #expect(throws: full) { try await store.accept(delivery("app:3"), at: 0) }
         #expect(try await store.drop(first))
         _ = try await store.accept(delivery("app:3"), at: 0)
-        // What an earlier process left counts.
+        // Deliveries of an earlier process count towards the limit.
         let next = try limited { $0.deliveries = 2 }
         await #expect(throws: full) { try await next.accept(delivery("app:4"), at: 0) }
     }
 
-    @Test func bytesAreLimitedToo() async throws {
+    @Test func storedBytesAreLimited() async throws {
         let store = try limited { $0.bytes = 4096 }
         _ = try await store.accept(delivery("app:1"), at: 0)
         let long = delivery("app:" + String(repeating: "x", count: 4096))
-        await #expect(throws: DeliveryStore.Failure.self) { try await store.accept(long, at: 0) }
+        await #expect(throws: DeliveryStoreError.self) { try await store.accept(long, at: 0) }
         _ = try await store.accept(delivery("app:2"), at: 0)
     }
 
-    @Test func theOldestDeadLettersGo() async throws {
+    @Test func oldestDeadLettersAreRemoved() async throws {
         let store = try limited { $0.deadLetters = 2 }
         for number in 1...4 {
             let id = try await store.accept(delivery("app:\(number)"), at: 0)
@@ -131,14 +131,14 @@ import Testing
         )
     }
 
-    @Test func aLongErrorIsCut() async throws {
+    @Test func longErrorIsTruncated() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.fail(id, OpenURLError(.declined, String(repeating: "x", count: 100_000)), due: nil)
         #expect(try await store.list(after: 0, limit: 10).first?.error?.message.count == 1024)
     }
 
-    @Test func theListComesInPages() async throws {
+    @Test func listIsReturnedInPages() async throws {
         let store = try store()
         for number in 1...5 { _ = try await store.accept(delivery("app:\(number)"), at: 0) }
         let page = try await store.list(after: 0, limit: 2)
@@ -147,26 +147,26 @@ import Testing
         #expect(try await store.list(after: last, limit: 10).map(\.url) == ["app:3", "app:4", "app:5"])
     }
 
-    @Test func whatIsNoAttemptIsNotCounted() async throws {
+    @Test func postponedDeliveryDoesNotCountAsAnAttempt() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.begin(id)
         #expect(try await store.fail(id, OpenURLError(.launchFailed, "later"), due: 1, counts: false))
         #expect(try await store.begin(id)?.attempt == 1)
         _ = try await store.fail(id, OpenURLError(.declined, "no"), due: nil)
-        // A dead letter is not delivered again by mistake.
+        // A dead letter is not delivered again.
         #expect(try await store.begin(id) == nil)
         #expect(try await !store.fail(id + 1, OpenURLError(.declined, "no"), due: nil))
     }
 
-    @Test func aNumberIsNeverGivenTwice() async throws {
+    @Test func numbersAreNeverReused() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         try await store.succeed(id)
         #expect(try await store.accept(delivery("app:2"), at: 0) > id)
     }
 
-    @Test func manyAtOnceKeepTheirOrder() async throws {
+    @Test func simultaneousDeliveriesGetDistinctNumbers() async throws {
         let store = try store()
         let ids = try await withThrowingTaskGroup(of: (Int, Int64).self) { group in
             for number in 0..<200 {
@@ -179,7 +179,7 @@ import Testing
         for (number, id) in ids { #expect(urls["\(id)"] == "app:\(number)") }
     }
 
-    @Test func aFailureIsListedUntilItIsRetriedOrDropped() async throws {
+    @Test func failureIsListedUntilItIsRetriedOrDropped() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 1000)
         _ = try await store.begin(id)
@@ -207,17 +207,17 @@ import Testing
         #expect(try await store.retry(id, at: 0) == nil)
     }
 
-    @Test func whatEndsEachRouterIsADeadLetterInTheEnd() async throws {
+    @Test func deliveryThatEndsEveryRouterBecomesADeadLetter() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
-        for _ in 1...DeliverySchedule.attempts { #expect(try await store.begin(id) != nil) }
+        for _ in 1...RetryDelay.attempts { #expect(try await store.begin(id) != nil) }
         #expect(try await store.begin(id) == nil)
         let entry = try #require(try await store.list(after: 0, limit: 1).first)
         #expect(entry.state == .dead)
         #expect(entry.error?.message == "the router ended in each of 8 attempts")
     }
 
-    @Test func whatIsDamagedInTheFileIsADeadLetter() async throws {
+    @Test func damagedDeliveryBecomesADeadLetter() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
         try Database(path: directory.queue, .existing).execute("UPDATE deliveries SET request = x'00'")
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: The file
 
-    @Test func askingMakesNoFile() async throws {
+    @Test func queriesCreateNoFile() async throws {
         let store = try store()
         #expect(try await store.list(after: 0, limit: 1000) == [])
         #expect(try await store.waiting() == [])
@@ -237,7 +237,7 @@ import Testing
         #expect(access(directory.queue, F_OK) != 0)
     }
 
-    @Test func theFileIsItsUsersAlone() async throws {
+    @Test func fileBelongsToTheUserOnly() async throws {
         _ = try await store().accept(delivery("app:1"), at: 0)
         let store = try store()
         _ = try await store.accept(delivery("app:2"), at: 0)
@@ -250,10 +250,10 @@ import Testing
         withExtendedLifetime(store) {}
     }
 
-    @Test func aDamagedFileIsKeptAndANewOneTakesItsPlace() async throws {
+    @Test func damagedFileIsKeptAndReplaced() async throws {
         try directory.write("this is no database, and never was one")
         let store = try store()
-        await #expect(throws: DeliveryStore.Failure.self) { try await store.waiting() }
+        await #expect(throws: DeliveryStoreError.self) { try await store.waiting() }
         let kept = try directory.names().filter { $0.hasPrefix("queue.sqlite.damaged-") }
         #expect(kept.filter { !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }.count == 1)
         #expect(log.lines.contains { $0.contains("it is kept as") })
@@ -261,30 +261,30 @@ import Testing
         #expect(try await store.list(after: 0, limit: 1000).map(\.url) == ["app:1"])
     }
 
-    @Test func theFileOfALaterVersionIsLeftAlone() async throws {
+    @Test func fileOfALaterVersionIsKept() async throws {
         _ = try await store().accept(delivery("app:1"), at: 0)
         try Database(path: directory.queue, .existing).execute("PRAGMA user_version = 99")
         let store = try store()
-        let failure = DeliveryStore.Failure(path: directory.queue, reason: "it belongs to a later version")
+        let failure = DeliveryStoreError(path: directory.queue, reason: "it belongs to a later version")
         await #expect(throws: failure) { try await store.list(after: 0, limit: 1000) }
         await #expect(throws: failure) { try await store.accept(delivery("app:2"), at: 0) }
         #expect(failure.description == "the queue \(directory.queue) cannot be used: it belongs to a later version")
     }
 
-    @Test func whatCannotBeWrittenIsNotAccepted() async throws {
-        // A file in the place of the directory.
+    @Test func unwritableDeliveriesAreNotAccepted() async throws {
+        // A file stands in place of the directory.
         try directory.write("x", to: "openurl")
         let store = DeliveryStore(path: directory.path + "/openurl/queue.sqlite", on: directory.loop, log: log.logger)
-        await #expect(throws: DeliveryStore.Failure.self) { try await store.accept(delivery("app:1"), at: 0) }
-        // Nor is what means nothing in a file.
+        await #expect(throws: DeliveryStoreError.self) { try await store.accept(delivery("app:1"), at: 0) }
+        // A descriptor has no meaning in a file, so the store refuses it too.
         var options = OpenOptions()
         options.annotation = .unixFD(UnixFD(owning: dup(STDERR_FILENO)))
         let descriptor = Delivery(url: "app:1", handler: "com.example.app", options: options, context: OpenContext())
         let good = try self.store()
-        await #expect(throws: DeliveryStore.Failure.self) { try await good.accept(descriptor, at: 0) }
+        await #expect(throws: DeliveryStoreError.self) { try await good.accept(descriptor, at: 0) }
     }
 
-    @Test func theEnvironmentSaysWhereItIs() async throws {
+    @Test func environmentDeterminesThePath() async throws {
         let loop = directory.loop
         for variable in ["XDG_STATE_HOME", "HOME"] {
             let place = variable == "HOME" ? "\(directory.path)/.local/state" : directory.path
@@ -298,11 +298,12 @@ import Testing
     }
 }
 
-/// A directory for a queue, that goes away with the test.
+/// A temporary directory for a queue.
 final class TemporaryState: Sendable {
     let path = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)").path
     var queue: String { "\(path)/state/queue.sqlite" }
-    /// Stops with the test: descriptors of more than a thousand loops are more than Foundation's processes can wait for.
+    /// The event loop of the stores. The loop stops with the test, because Foundation's `Process` cannot handle the
+    /// descriptors of more than a thousand loops.
     let loop: EventLoop
 
     init() {

@@ -6,18 +6,18 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// What the router says to programs with `org.freedesktop.Application`, on a real bus.
+/// The router's calls of `org.freedesktop.Application`, on a real bus.
 @Suite(.timeLimit(.minutes(10))) struct DesktopCallTests {
     private static let name: BusName = "org.example.My-App"
 
-    /// What a program was told: the method, the URLs, the platform data.
+    /// A call that a program received: the method, the URLs and the platform data.
     private struct Call: Sendable, Hashable {
         let method: String
         var urls: [String] = []
         var platformData: [String: Value] = [:]
     }
 
-    /// Lets the router's connection talk to a program that exports some of the interface, where the desktop looks for it.
+    /// Connects the router to a program that exports some members of the interface at the desktop's object path.
     private func with(
         _ members: (@escaping @Sendable (Call) throws -> Void) -> [ExportedInterface.Member],
         _ body: (ConnectedHandlers, BusName, AsyncStream<Call>) async throws -> Void
@@ -47,7 +47,7 @@ import Testing
         ]
     }
 
-    @Test func aURLIsOpenedAndAWishToBeSeenIsAnActivation() async throws {
+    @Test func openAndActivateCallTheirMethods() async throws {
         try await with(application) { handlers, owner, calls in
             let data: [String: Value] = ["activation-token": "t", "desktop-startup-id": "s"]
             try await handlers.openApplication("x:1", data, with: Self.name, at: owner, timeout: .seconds(60))
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    /// One that cannot be shown is no error, and one that cannot be given a URL is.
+    /// An application without `Activate` is not an error, but an application without `Open` is.
     @Test func onlyActivateMayBeMissing() async throws {
         try await with({ _ in [] }) { handlers, owner, _ in
             try await handlers.activate(Self.name, at: owner, timeout: .seconds(60))
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func whatTheProgramThrowsIsHandedOn() async throws {
+    @Test func errorOfTheProgramIsPassedOn() async throws {
         let refusal = RemoteError("com.example.Error.Busy", "not now")
         try await with({ _ in application { _ in throw refusal } }) { handlers, owner, _ in
             await #expect(throws: CallError.remote(refusal)) {
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func whatTheBusCannotStartIsUnknownToIt() async throws {
+    @Test func unstartableServiceIsUnknownToTheBus() async throws {
         try await with({ _ in [] }) { handlers, _, _ in
             await #expect {
                 try await handlers.startService(Self.name, timeout: .seconds(60))

@@ -4,11 +4,11 @@ import Glibc
 import SchemeRegistry
 import Testing
 
-/// A desktop of a test's own: a directory with entries and programs, which lasts as long as this object.
+/// A temporary desktop: a directory with entries and programs that exists as long as this object.
 final class DesktopFixture {
     /// The directory, with all links resolved.
     let path: String
-    /// The pipes' descriptors, by name.
+    /// The descriptors of the pipes, by name.
     private var pipes: [String: CInt] = [:]
 
     init() throws {
@@ -30,7 +30,7 @@ final class DesktopFixture {
         }
     }
 
-    /// What is installed now.
+    /// The applications that are installed now.
     var applications: Applications {
         Applications(
             loading: DesktopDirectories(environment: [
@@ -40,36 +40,37 @@ final class DesktopFixture {
         )
     }
 
-    /// The session that commands are started in.
+    /// The environment of commands.
     var environment: [String: String] { ["HOME": "\(path)/home", "PATH": "\(path)/bin:/usr/bin:/bin"] }
 
-    /// Writes the entry of an application that opens the last element of its name, in lower case.
+    /// Writes the entry of an application. The application's scheme is the last element of its name in lower case.
     func addEntry(_ name: String, _ lines: String...) throws {
         let scheme = try #require(name.split(separator: ".").last).lowercased()
         let entry = ["[Desktop Entry]", "Type=Application", "Name=\(name)", "MimeType=x-scheme-handler/\(scheme);"]
         try write((entry + lines).joined(separator: "\n") + "\n", to: "data/applications/\(name).desktop")
     }
 
-    /// Puts a program that exists into the directory of programs, under a name.
+    /// Adds a link to an existing program to the directory of programs.
     ///
-    /// A link and no file of the test's own, which could not be started while another thread starts a process: that one has
-    /// the file open for writing for a moment too (`ETXTBSY`).
+    /// A new file would be unsafe. If another thread starts a process while the file is open for writing, the child
+    /// process also has the file open for a moment, and the file cannot be started (`ETXTBSY`).
     func addLink(_ name: String, to program: String) throws {
         try #require(symlink(program, "\(path)/bin/\(name)") == 0)
     }
 
-    /// Writes a script of the shell's; `$desktop` in it is the desktop's directory.
+    /// Writes a shell script. `$desktop` in the script is the desktop's directory.
     func addScript(_ name: String, _ body: String) throws {
         try write("desktop='\(path)'\n\(body)\n", to: name)
     }
 
-    /// Writes a script, and the entry of an application whose command is the shell with the script and a URL.
+    /// Writes a script and the entry of an application. The application's command is the shell with the script and a
+    /// URL.
     func addCommand(_ name: String, _ body: String, _ lines: String...) throws {
         try addScript("\(name).sh", body)
         try addEntry(name, (["Exec=sh \(path)/\(name).sh %u"] + lines).joined(separator: "\n"))
     }
 
-    /// Makes a pipe, which is open at both ends as long as this object: nobody waits for the other one to come.
+    /// Creates a pipe and keeps both ends open as long as this object exists, so that opening the pipe never blocks.
     func addPipe(_ name: String) throws {
         try #require(mkfifo("\(path)/\(name)", 0o600) == 0)
         let descriptor = open("\(path)/\(name)", O_RDWR | O_CLOEXEC)
@@ -77,7 +78,7 @@ final class DesktopFixture {
         pipes[name] = descriptor
     }
 
-    /// Lets a program go on that reads from a pipe, or will.
+    /// Wakes a program that reads from a pipe now or later.
     func write(to pipe: String) throws {
         let descriptor = try #require(pipes[pipe])
         try #require(Glibc.write(descriptor, "\n", 1) == 1)
@@ -90,7 +91,7 @@ final class DesktopFixture {
         try #require(poll(&polled, 1, 60_000) == 1)
     }
 
-    /// The lines of a file.
+    /// Returns the lines of a file.
     func lines(of name: String) throws -> [String] {
         let text = try String(contentsOf: URL(filePath: "\(path)/\(name)"), encoding: .utf8)
         return text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)

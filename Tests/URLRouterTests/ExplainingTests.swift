@@ -5,7 +5,7 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// What is said of a URL that is not opened.
+/// The explanation of a URL, which does not open the URL.
 @Suite(.timeLimit(.minutes(10))) struct ExplainingTests {
     private let bus: FakeHandlers
     private let router: URLRouter
@@ -35,7 +35,7 @@ import Testing
         OpenURLError.Code.allCases.first { $0.errorName.rawValue == explanation.error?.name }
     }
 
-    @Test func everyPartIsThereButThePassword() async throws {
+    @Test func explanationHasEveryPartExceptThePassword() async throws {
         let explanation = try await explain("app://u:secret@a.example.com:8/p;q?r#f")
         #expect(explanation.url == "app://u:secret@a.example.com:8/p;q?r#f")
         #expect(
@@ -47,7 +47,7 @@ import Testing
         #expect(try await explain("APP:x").parts == ["scheme": "APP", "path": "x"])
     }
 
-    @Test func theCandidatesAreThereWithWhatDecided() async throws {
+    @Test func candidatesHaveTheDecidingRule() async throws {
         let explanation = try await explain("app://a.example.com/")
         #expect(explanation.handler == "com.example.hosts")
         #expect(explanation.transport == "native")
@@ -63,7 +63,7 @@ import Testing
         #expect(explanation.candidates[0].reason == "the longest matching host comes first")
     }
 
-    @Test func anApplicationHasItsTransportAndNoState() async throws {
+    @Test func applicationHasATransportAndNoState() async throws {
         for (url, handler, transport) in [
             ("bus:x", "org.example.Bus.desktop", "freedesktop"), ("command:x", "command.desktop", "exec"),
         ] {
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func theStateIsTheHandlersNow() async throws {
+    @Test func stateIsTheHandlersCurrentState() async throws {
         let request = Task { try await router.open("app:x") }
         await bus.wait(for: .opened("app:x", at: ":1.1"))
         #expect(try await explain("app:y").state == "active")
@@ -83,7 +83,7 @@ import Testing
         _ = try await request.value
     }
 
-    @Test func whyItWouldNotBeOpenedIsPartOfIt() async throws {
+    @Test func explanationHasTheReasonAgainstOpening() async throws {
         let unclaimed = try await explain("nobody:x")
         #expect(errorCode(of: unclaimed) == .noHandler)
         #expect(unclaimed.handler == nil)
@@ -101,7 +101,7 @@ import Testing
         #expect(forbidden.allowedSources == ["com.other.*"])
     }
 
-    @Test func oneHandlerCanBeAskedFor() async throws {
+    @Test func explanationMayNameAHandler() async throws {
         var options = OpenOptions()
         options.handler = "com.example.app"
         let asked = try await explain("app://a.example.com/", options)
@@ -116,7 +116,7 @@ import Testing
         #expect(errorCode(of: other) == .noHandler)
     }
 
-    @Test(arguments: ["a b", "", "//host/"]) func whatIsNoURLHasNoExplanation(_ text: String) async throws {
+    @Test(arguments: ["a b", "", "//host/"]) func malformedURLHasNoExplanation(_ text: String) async throws {
         await #expect {
             _ = try await explain(text)
         } throws: { error in
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func nothingIsStartedOrSent() async throws {
+    @Test func explanationStartsAndSendsNothing() async throws {
         for url in ["app:x", "bus:x", "command:x", "private:x"] { _ = try await explain(url) }
         #expect(bus.opened == [])
         #expect(bus.count(of: .started("org.example.Bus")) == 0)

@@ -8,9 +8,10 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// A bus that the test plays: it says who owns what and answers for the handlers, when the test wants it to.
+/// A bus that the test plays. The fake reports the owners of names and answers for the handlers when the test asks for
+/// an answer.
 final class FakeHandlers: HandlerBus {
-    /// What the router asked for.
+    /// A request of the router.
     enum Event: Hashable {
         case askedForOwner(BusName)
         case askedWhoIs(BusName)
@@ -31,19 +32,20 @@ final class FakeHandlers: HandlerBus {
     private struct Content {
         var owners: [BusName: BusName] = [:]
         var processes: [BusName: UInt32] = [:]
-        /// What comes of starting a service: the connection that then owns the name, if one still does.
+        /// The result of starting each service: the connection that then owns the name, or nil if the name has no
+        /// owner.
         var services: [BusName: Result<BusName?, CallError>] = [:]
-        /// How long the router waits for services to start.
+        /// The time limits with which the router waits for services to start.
         var patience: [BusName: Duration] = [:]
-        /// Names whose owners the bus does not tell.
+        /// The errors of names whose owner the bus does not report.
         var failingLookups: [BusName: CallError] = [:]
         var platformData: [String: [String: Value]] = [:]
-        /// What handlers that were started by others say of themselves.
+        /// The states that handlers report if the router did not start them.
         var states: [BusName: HandlerState] = [:]
         var watches: [BusName: NameOwnerHandler] = [:]
         var answers: [String: Answer] = [:]
         var contexts: [String: OpenContext] = [:]
-        /// Names that are not answered for until the test says so.
+        /// The names whose questions wait for ``release(_:)``.
         var held: Set<BusName> = []
         var waiting: [BusName: [CheckedContinuation<Void, Never>]] = [:]
         var unread: [Event] = []
@@ -53,7 +55,7 @@ final class FakeHandlers: HandlerBus {
     let loop: EventLoop
     private let content = Mutex(Content())
 
-    /// - Parameter owners: the connection that owns each handler's name.
+    /// - Parameter owners: The connection that owns each handler's name.
     init(_ owners: [BusName: BusName], processes: [BusName: UInt32] = [:]) throws {
         loop = try EventLoop()
         content.withLock {
@@ -73,7 +75,7 @@ final class FakeHandlers: HandlerBus {
         content.withLock { _ = $0.held.insert(name) }
     }
 
-    /// Answers the questions about a name, and every later one at once.
+    /// Answers the waiting questions about a name, and answers later questions at once.
     func release(_ name: BusName) {
         let waiting = content.withLock { content in
             content.held.remove(name)
@@ -82,7 +84,7 @@ final class FakeHandlers: HandlerBus {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Gives a name to a connection, or to none, and tells the router.
+    /// Gives a name to a connection, or to no connection, and tells the router.
     func setOwner(of id: BusName, to owner: BusName?) {
         let (watch, old) = content.withLock { content in
             let old = content.owners[id]
@@ -92,42 +94,42 @@ final class FakeHandlers: HandlerBus {
         loop.execute { watch?(old, owner) }
     }
 
-    /// Answers in the handler's place.
+    /// Answers for the handler.
     func answer(_ url: String, _ result: Result<OpenAnswer, CallError> = .success(.yes)) {
         content.withLock { $0.answers.removeValue(forKey: url) }?.resume(returning: result)
     }
 
-    /// What the handler was told besides the URL.
+    /// Returns the context that the handler received with the URL.
     func context(of url: String) -> OpenContext? {
         content.withLock { $0.contexts[url] }
     }
 
-    /// What an application was told besides the URL.
+    /// Returns the platform data that the application received with the URL.
     func platformData(of url: String) -> [String: Value]? {
         content.withLock { $0.platformData[url] }
     }
 
-    /// Decides what comes of starting a service.
+    /// Sets the result of starting a service.
     func setService(_ name: BusName, _ outcome: Result<BusName?, CallError>) {
         content.withLock { $0.services[name] = outcome }
     }
 
-    /// How long the router waited at most for a service to start; nil where it has started none.
+    /// Returns the router's time limit for the start of a service, or nil if the router has not started the service.
     func patience(for name: BusName) -> Duration? {
         content.withLock { $0.patience[name] }
     }
 
-    /// Makes the bus answer the question who owns a name with an error.
+    /// Makes lookups of a name's owner fail with an error.
     func setLookup(_ name: BusName, failsWith error: CallError) {
         content.withLock { $0.failingLookups[name] = error }
     }
 
-    /// Decides which process a connection belongs to.
+    /// Sets the process of a connection.
     func setProcess(of name: BusName, to pid: UInt32) {
         content.withLock { $0.processes[name] = pid }
     }
 
-    /// Returns when the router has asked for this, as often as the test waits for it.
+    /// Waits for an event and takes it from the list of events. A second wait for the same event needs a second event.
     func wait(for event: Event) async {
         await withCheckedContinuation { continuation in
             let isThere = content.withLock { content in
@@ -142,7 +144,7 @@ final class FakeHandlers: HandlerBus {
         }
     }
 
-    /// The URLs that were handed over and not waited for, in order.
+    /// The URLs that the router handed over and that the test has not waited for, in order.
     var opened: [String] {
         content.withLock { content in
             content.unread.compactMap { event in
@@ -151,10 +153,13 @@ final class FakeHandlers: HandlerBus {
         }
     }
 
-    /// How often the router has asked for this since the test last waited for it.
+    /// Returns the number of events that the test has not waited for.
     func count(of event: Event) -> Int {
         content.withLock { content in content.unread.count { $0 == event } }
     }
+
+    /// The names whose owner the router watches.
+    var watchedNames: [BusName] { content.withLock { Array($0.watches.keys) } }
 
     private func record(_ event: Event) {
         let continuation = content.withLock { content -> CheckedContinuation<Void, Never>? in
@@ -181,8 +186,13 @@ final class FakeHandlers: HandlerBus {
 
     // MARK: The router's side
 
-    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) {
+    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
         content.withLock { $0.watches[id] = handler }
+        return NameWatchID(name: id, number: 0)
+    }
+
+    func unwatchOwner(_ watch: NameWatchID) {
+        content.withLock { $0.watches[watch.name] = nil }
     }
 
     func names() async throws(CallError) -> [BusName] {
@@ -307,13 +317,13 @@ extension CallError {
 }
 
 extension URLRouter {
-    /// A router of these handlers and applications on a bus that the test plays.
+    /// Creates a router with these handlers and applications on a bus that the test plays.
     init(
         _ handlers: [Handler],
         _ applications: Applications = Applications(),
         on bus: FakeHandlers,
         environment: [String: String] = [:],
-        limits: Limits = Limits(),
+        limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
@@ -330,24 +340,27 @@ extension URLRouter {
 
     func state(of id: BusName) -> HandlerMachine.State? { sessions[id]?.machine.state }
 
-    func waiting(for id: BusName) -> Int? { sessions[id]?.waiting.count }
+    func waiting(for id: BusName) -> Int? { sessions[id]?.requests.waiting.count }
 
-    /// Whether no command is being started, and no handler has had anything to do.
-    var startsNothing: Bool { startingCommands.isEmpty && sessions.isEmpty }
+    /// Whether no command is starting and no handler has had a request.
+    var startsNothing: Bool { applications.startingCommands.isEmpty && sessions.isEmpty }
 
-    /// Returns when a condition holds that no event tells of.
+    /// Whether no request of any caller is without an answer.
+    var hasAnsweredAll: Bool { senders.unanswered.isEmpty }
+
+    /// Returns when a condition holds that has no event.
     func wait(until condition: @Sendable (isolated URLRouter) -> Bool) async {
         while !condition(self) { await loop.run {} }
     }
 
-    /// Opens without options.
+    /// Opens a URL without options.
     func open(_ url: String, from caller: BusName = ":1.99") async throws(OpenURLError) -> OpenResult {
         try await open(url, OpenOptions(), caller: caller)
     }
 }
 
 extension Handler {
-    /// A handler that claims the scheme that is the last element of its identifier.
+    /// Returns a handler that claims the scheme that is the last element of its identifier.
     static func test(
         _ id: String,
         program: Program? = .path("/nonexistent/handler"),
@@ -372,7 +385,7 @@ extension Handler {
     }
 }
 
-/// The error that a request ends with; nil, and a recorded issue, where it has none.
+/// Returns the error of a request. A request that succeeds records an issue and returns nil.
 func failure(_ body: () async throws(OpenURLError) -> OpenResult) async -> OpenURLError? {
     do throws(OpenURLError) {
         let result = try await body()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import URLRouter
 
-/// Every pair of a state and an event: what becomes of the state, and what is to be done.
+/// The new state and the effects for every pair of a state and an event.
 @Suite struct HandlerMachineTests {
     private typealias Machine = HandlerMachine
 
@@ -14,7 +14,7 @@ import Testing
     private static let exit = ProcessExit.exited(status: 3)
     private static let failure = OpenURLError(.launchFailed, "it cannot be started")
 
-    /// A place in a handler's life: the state, and whether a process is held.
+    /// A situation in a handler's life: the state, and whether the router holds a process.
     struct Place: Hashable, CustomTestStringConvertible {
         let state: HandlerMachine.State
         var hasProcess = false
@@ -23,10 +23,11 @@ import Testing
         var testDescription: String { "\(state)\(hasProcess ? " with a process" : "")" }
     }
 
-    enum Happening: String, CaseIterable {
+    /// The events of the table: each with the first or the second owner, where it names one.
+    enum TableEvent: String, CaseIterable {
         case requested, foundNobody, foundFirst, foundSecond, nameIsFree, nameIsTheFirsts, nameIsTheSeconds
         case launchFailed, exited, launchTimedOut, firstHangs, secondHangs, lookupFailed, refusesMore, endTimedOut
-        case handsOver, handsOverInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive
+        case delivers, deliversInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive
         case losesForeground, firstReachesBackground, secondReachesBackground, firstHangsLeaving, secondHangsLeaving
         case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, timeOver, terminated, purged
 
@@ -47,8 +48,8 @@ import Testing
             case .lookupFailed: .lookupFailed
             case .refusesMore: .refusesMore
             case .endTimedOut: .endTimedOut
-            case .handsOver: .handsOver(inBackground: false)
-            case .handsOverInBackground: .handsOver(inBackground: true)
+            case .delivers: .delivers(inBackground: false)
+            case .deliversInBackground: .delivers(inBackground: true)
             case .firstSaysBackground: .tellsState(owner: first, .background)
             case .secondSaysBackground: .tellsState(owner: second, .background)
             case .firstSaysActive: .tellsState(owner: first, .active)
@@ -76,7 +77,7 @@ import Testing
         background(owner) + [.timeOver, .suspendAnswered(owner: owner, isReady: true), .ownerChanged(nil)]
     }
 
-    /// How each place is reached from the start.
+    /// Returns a machine that went from the start to the given place.
     private static func machine(at place: Place) -> HandlerMachine {
         var machine = HandlerMachine(
             id: "com.example.machine",
@@ -91,7 +92,7 @@ import Testing
         case .starting: history = [.requested, .found(owner: nil)]
         case .lostProcess(let exit): history = [.requested, .found(owner: nil), .exited(exit)]
         case .running(let owner, .inactive): history = [.ownerChanged(owner)]
-        case .running(let owner, .foreground): history = [.ownerChanged(owner), .handsOver(inBackground: false)]
+        case .running(let owner, .foreground): history = [.ownerChanged(owner), .delivers(inBackground: false)]
         case .running(let owner, .leaving): history = [.ownerChanged(owner), .losesForeground]
         case .running(let owner, .background): history = background(owner)
         case .suspending(let owner): history = background(owner) + [.timeOver]
@@ -100,9 +101,8 @@ import Testing
         case .ending(nil): history = [.ownerChanged(first)]
         case .ending(let owner?): history = [.ownerChanged(owner), .refusesMore]
         }
-        for event in history { _ = machine.on(event) }
-        if place.hasProcess { machine.holdsProcess() }
-        if place.state == .ending(owner: nil) { _ = machine.on(.ownerChanged(nil)) }
+        for event in history { _ = machine.on(event, hasProcess: false) }
+        if place.state == .ending(owner: nil) { _ = machine.on(.ownerChanged(nil), hasProcess: true) }
         return machine
     }
 
@@ -129,183 +129,242 @@ import Testing
 
     private struct Outcome {
         let state: HandlerMachine.State
-        var hasProcess: Bool
         var effects: [HandlerMachine.Effect] = []
     }
 
-    /// What the table says; a pair that it does not name changes nothing and asks for nothing.
-    private static func expected(_ place: Place, _ happening: Happening) -> Outcome {
+    private static let id = "com.example.machine"
+
+    /// The expected outcome of each pair. The table has no default, so a new state or event does not compile until its pairs
+    /// are decided here too.
+    private static func expected(_ place: Place, _ event: TableEvent) -> Outcome {
         let (state, held) = (place.state, place.hasProcess)
+        let nothing = Outcome(state: state)
+        let gone = Outcome(state: .notRunning, effects: [.restartIfWaiting])
+        let killedStopped = Outcome(state: .ending(owner: nil), effects: [.kill, .startEndWatchdog])
         func running(_ owner: BusName) -> Outcome {
-            Outcome(
-                state: .running(owner: owner, .inactive),
-                hasProcess: held,
-                effects: [.identify(owner: owner), .deliver]
-            )
+            Outcome(state: .running(owner: owner, .inactive), effects: [.identify(owner: owner), .deliver])
         }
         func running(_ activity: HandlerMachine.Activity, _ effects: [HandlerMachine.Effect]) -> Outcome {
-            Outcome(state: .running(owner: first, activity), hasProcess: held, effects: effects)
+            Outcome(state: .running(owner: first, activity), effects: effects)
         }
-        func killed(_ owner: BusName?, _ reason: String) -> Outcome {
-            let error = OpenURLError(.timedOut, "\(reason); its process was killed")
-            return Outcome(state: .ending(owner: owner), hasProcess: held, effects: [.blame(error), .kill])
+        func ending(_ owner: BusName?, _ effects: [HandlerMachine.Effect]) -> Outcome {
+            Outcome(state: .ending(owner: owner), effects: effects)
         }
-        let purged = Outcome(state: .ending(owner: nil), hasProcess: held, effects: [.kill, .startEndWatchdog])
-        let nothing = Outcome(state: state, hasProcess: held)
-        let gone = Outcome(state: .notRunning, hasProcess: false, effects: [.restartIfWaiting])
-        switch (state, happening) {
-        case (.running(first, _), .nameIsTheFirsts): return nothing
-        case (.suspending, .nameIsTheFirsts): return nothing
-        case (.suspended, .nameIsTheFirsts), (.waking, .nameIsTheFirsts):
-            return running(.background, [.scheduleSuspension, .deliver])
-        case (.suspended, .nameIsTheSeconds):
-            var outcome = running(second)
-            outcome.effects = [.resume] + outcome.effects
-            return outcome
-        case (_, .nameIsTheFirsts): return running(first)
-        case (_, .nameIsTheSeconds): return running(second)
-        case (.lookingForOwner, .foundFirst), (.lostProcess, .foundFirst): return running(first)
-        case (.lookingForOwner, .foundSecond), (.lostProcess, .foundSecond): return running(second)
-
-        case (.notRunning, .requested):
-            return Outcome(state: .lookingForOwner, hasProcess: false, effects: [.lookForOwner])
-        case (.running, .requested): return Outcome(state: state, hasProcess: held, effects: [.deliver])
-
-        case (.lookingForOwner, .foundNobody): return Outcome(state: .starting, hasProcess: false, effects: [.launch])
-        case (.starting, .launchFailed):
-            return Outcome(state: .notRunning, hasProcess: held, effects: [.failWaiting(failure)])
-        case (.starting, .exited):
-            return Outcome(state: .lostProcess(exit), hasProcess: false, effects: [.lookForOwner])
-        case (.lostProcess, .foundNobody):
-            let message = "com.example.machine exited with status 3 before it was ready"
-            let error = OpenURLError(.launchFailed, message)
-            return Outcome(state: .notRunning, hasProcess: false, effects: [.failWaiting(error)])
-        case (.lookingForOwner, .lookupFailed), (.lostProcess, .lookupFailed):
-            let message = "the bus does not say whether com.example.machine is running; try again"
-            let error = OpenURLError(.launchFailed, message)
-            return Outcome(state: .notRunning, hasProcess: false, effects: [.failWaiting(error)])
-        case (.starting, .launchTimedOut):
-            let error = OpenURLError(
-                .timedOut,
-                "com.example.machine did not take its name on the bus within 5.0 seconds of its start; "
-                    + "its process was killed"
-            )
-            return Outcome(state: .ending(owner: nil), hasProcess: held, effects: [.kill, .failWaiting(error)])
-
-        case (.running, .launchTimedOut):
-            return Outcome(state: state, hasProcess: held, effects: [.checkLaunch(owner: first)])
-        case (.running, .firstHangs):
-            let error = OpenURLError(
-                .timedOut,
-                "willFinishLaunching of com.example.machine did not return within 5.0 seconds of the launch; "
-                    + "its process was killed"
-            )
-            return Outcome(state: .ending(owner: first), hasProcess: held, effects: [.blame(error), .kill])
-        case (.running, .nameIsFree) where held:
-            return Outcome(state: .ending(owner: nil), hasProcess: true, effects: [.startEndWatchdog])
-        case (.running, .nameIsFree): return gone
-        case (.running, .refusesMore):
-            return Outcome(state: .ending(owner: first), hasProcess: held, effects: [.startEndWatchdog])
-
-        case (.ending, .nameIsFree) where held: return Outcome(state: .ending(owner: nil), hasProcess: true)
-        case (.ending, .nameIsFree): return gone
-        case (.ending, .endTimedOut) where held:
-            return Outcome(state: state, hasProcess: true, effects: [.kill, .startEndWatchdog])
-        case (.ending, .endTimedOut): return gone
-        case (.suspending, .exited), (.suspended, .exited), (.waking, .exited): return gone
-        // The bus still has to say that the name is free.
-        case (.ending(nil), .exited): return gone
-        case (_, .exited): return Outcome(state: state, hasProcess: false)
-        default: return expectedOfActivity(place, happening) ?? nothing
+        func blamed(_ owner: BusName?, _ reason: String) -> Outcome {
+            ending(owner, [.blame(OpenURLError(.timedOut, "\(reason); its process was killed")), .kill])
+        }
+        func failed(_ state: HandlerMachine.State, _ error: OpenURLError, killing: Bool = false) -> Outcome {
+            Outcome(state: state, effects: (killing ? [.kill] : []) + [.failWaiting(error)])
         }
 
-        /// The rows of the activity: foreground, background, suspended.
-        func expectedOfActivity(_ place: Place, _ happening: Happening) -> Outcome? {
-            switch (state, happening) {
-            case (.running(_, .foreground), .handsOver), (.running(_, .foreground), .handsOverInBackground): nil
-            case (.running, .handsOver): running(.foreground, [.takeForeground])
-            case (.running(_, .inactive), .handsOverInBackground), (.running(_, .inactive), .firstSaysBackground):
-                running(.background, [.scheduleSuspension])
-            case (.running(_, .inactive), .firstSaysActive): running(.foreground, [.takeForeground])
-
-            case (.running(_, .inactive), .losesForeground), (.running(_, .foreground), .losesForeground):
-                place.exitsOnSuspend
-                    ? Outcome(state: .ending(owner: first), hasProcess: held, effects: [.terminate, .startEndWatchdog])
-                    : running(.leaving, [.enterBackground(owner: first), .startTimer])
-            case (.running(_, .leaving), .firstReachesBackground): running(.background, [.scheduleSuspension])
-            case (.running(_, .leaving), .timeOver): running(.leaving, [.checkBackground(owner: first)])
-            case (.running(_, .leaving), .firstHangsLeaving):
-                killed(first, "didEnterBackground of com.example.machine did not return within 4.0 seconds")
-            case (.running(_, .leaving), .backgroundTimeIsOver), (.running(_, .background), .backgroundTimeIsOver):
-                killed(first, "a background task of com.example.machine was still open when its time was over")
-
-            case (.running(_, .background), .timeOver):
-                Outcome(
-                    state: .suspending(owner: first),
-                    hasProcess: held,
-                    effects: [.askToSuspend(owner: first), .startTimer]
-                )
-            case (.suspending, .firstIsReady):
-                Outcome(state: .suspended(owner: first), hasProcess: held, effects: [.stop, .wakeIfWaiting])
-            case (.suspending, .firstIsBusy): running(.background, [.scheduleSuspension, .deliver])
-            case (.suspending, .timeOver):
-                killed(nil, "com.example.machine did not get ready to be suspended within 4.0 seconds")
-            case (.suspended, .requested):
-                Outcome(state: .waking(owner: first), hasProcess: held, effects: [.resume, .startTimer])
-            case (.waking, .timeOver):
-                Outcome(
-                    state: .ending(owner: nil),
-                    hasProcess: held,
-                    effects: [
-                        .kill,
-                        .failWaiting(
-                            OpenURLError(
-                                .timedOut,
-                                "com.example.machine did not take its name on the bus within 4.0 seconds of being woken; "
-                                    + "its process was killed"
-                            )
-                        ),
-                    ]
-                )
-
-            case (.running, .terminated):
-                Outcome(state: .ending(owner: first), hasProcess: held, effects: [.terminate, .startEndWatchdog])
-            case (.starting, .terminated):
-                Outcome(
-                    state: .ending(owner: nil),
-                    hasProcess: held,
-                    effects: [
-                        .kill,
-                        .failWaiting(
-                            OpenURLError(.launchFailed, "com.example.machine was ended before it was ready")
-                        ),
-                    ]
-                )
-            case (.suspending, .terminated), (.suspended, .terminated), (.waking, .terminated), (.suspended, .purged):
-                purged
-            default: nil
+        switch event {
+        case .requested:
+            switch state {
+            case .notRunning: return Outcome(state: .lookingForOwner, effects: [.lookForOwner])
+            case .running: return Outcome(state: state, effects: [.deliver])
+            case .suspended: return Outcome(state: .waking(owner: first), effects: [.resume, .startTimer])
+            case .lookingForOwner, .starting, .lostProcess, .suspending, .waking, .ending: return nothing
             }
+        case .foundNobody:
+            switch state {
+            case .lookingForOwner: return Outcome(state: .starting, effects: [.launch])
+            case .lostProcess:
+                let message = "\(id) exited with status 3 before it was ready"
+                return failed(.notRunning, OpenURLError(.launchFailed, message))
+            case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending: return nothing
+            }
+        case .foundFirst, .foundSecond:
+            switch state {
+            case .lookingForOwner, .lostProcess: return running(event == .foundFirst ? first : second)
+            case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending: return nothing
+            }
+        case .nameIsFree:
+            switch state {
+            case .running: return held ? ending(nil, [.startEndWatchdog]) : gone
+            case .ending: return held ? ending(nil, []) : gone
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking:
+                return nothing
+            }
+        case .nameIsTheFirsts:
+            switch state {
+            case .running, .suspending: return nothing
+            case .suspended, .waking: return running(.background, [.scheduleSuspension, .deliver])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .ending: return running(first)
+            }
+        case .nameIsTheSeconds:
+            switch state {
+            case .suspended:
+                var outcome = running(second)
+                outcome.effects.insert(.resume, at: 0)
+                return outcome
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
+                return running(second)
+            }
+        case .launchFailed:
+            switch state {
+            case .starting: return failed(.notRunning, failure)
+            case .notRunning, .lookingForOwner, .lostProcess, .running, .suspending, .suspended, .waking, .ending:
+                return nothing
+            }
+        case .exited:
+            switch state {
+            case .starting: return Outcome(state: .lostProcess(exit), effects: [.lookForOwner])
+            case .suspending, .suspended, .waking, .ending(nil): return gone
+            // The bus still has to say that the name has no owner.
+            case .running, .ending: return nothing
+            case .notRunning, .lookingForOwner, .lostProcess: return nothing
+            }
+        case .launchTimedOut:
+            switch state {
+            case .starting:
+                let message =
+                    "\(id) did not take its name on the bus within 5.0 seconds of its start; its process was killed"
+                return failed(.ending(owner: nil), OpenURLError(.timedOut, message), killing: true)
+            case .running: return Outcome(state: state, effects: [.checkLaunch(owner: first)])
+            case .notRunning, .lookingForOwner, .lostProcess, .suspending, .suspended, .waking, .ending: return nothing
+            }
+        case .firstHangs:
+            switch state {
+            case .running:
+                return blamed(first, "willFinishLaunching of \(id) did not return within 5.0 seconds of the launch")
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+                return nothing
+            }
+        case .lookupFailed:
+            switch state {
+            case .lookingForOwner, .lostProcess:
+                let message = "the bus does not say whether \(id) is running; try again"
+                return failed(.notRunning, OpenURLError(.launchFailed, message))
+            case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending: return nothing
+            }
+        case .refusesMore:
+            switch state {
+            case .running: return ending(first, [.startEndWatchdog])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+                return nothing
+            }
+        case .endTimedOut:
+            switch state {
+            case .ending: return held ? Outcome(state: state, effects: [.kill, .startEndWatchdog]) : gone
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
+                return nothing
+            }
+        case .delivers:
+            switch state {
+            case .running(_, .foreground): return nothing
+            case .running: return running(.foreground, [.takeForeground])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+                return nothing
+            }
+        case .deliversInBackground, .firstSaysBackground:
+            switch state {
+            case .running(_, .inactive): return running(.background, [.scheduleSuspension])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
+        case .firstSaysActive:
+            switch state {
+            case .running(_, .inactive): return running(.foreground, [.takeForeground])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
+        case .losesForeground:
+            switch state {
+            case .running(_, .inactive), .running(_, .foreground):
+                return place.exitsOnSuspend
+                    ? ending(first, [.terminate, .startEndWatchdog])
+                    : running(.leaving, [.enterBackground(owner: first), .startTimer])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
+        case .firstReachesBackground:
+            switch state {
+            case .running(_, .leaving): return running(.background, [.scheduleSuspension])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
+        case .firstHangsLeaving:
+            switch state {
+            case .running(_, .leaving):
+                return blamed(first, "didEnterBackground of \(id) did not return within 4.0 seconds")
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
+        case .backgroundTimeIsOver:
+            switch state {
+            case .running(_, .leaving), .running(_, .background):
+                return blamed(first, "a background task of \(id) was still open when its time was over")
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+                .ending:
+                return nothing
+            }
+        case .firstIsReady:
+            switch state {
+            case .suspending: return Outcome(state: .suspended(owner: first), effects: [.stop, .wakeIfWaiting])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .waking, .ending:
+                return nothing
+            }
+        case .firstIsBusy:
+            switch state {
+            case .suspending: return running(.background, [.scheduleSuspension, .deliver])
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .waking, .ending:
+                return nothing
+            }
+        case .timeOver:
+            switch state {
+            case .running(_, .leaving): return running(.leaving, [.checkBackground(owner: first)])
+            case .running(_, .background):
+                return Outcome(state: .suspending(owner: first), effects: [.askToSuspend(owner: first), .startTimer])
+            case .suspending: return blamed(nil, "\(id) did not get ready to be suspended within 4.0 seconds")
+            case .waking:
+                let message =
+                    "\(id) did not take its name on the bus within 4.0 seconds of being woken; its process was killed"
+                return failed(.ending(owner: nil), OpenURLError(.timedOut, message), killing: true)
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .ending: return nothing
+            }
+        case .terminated:
+            switch state {
+            case .running: return ending(first, [.terminate, .startEndWatchdog])
+            case .starting:
+                let error = OpenURLError(.launchFailed, "\(id) was ended before it was ready")
+                return failed(.ending(owner: nil), error, killing: true)
+            case .suspending, .suspended, .waking: return killedStopped
+            case .notRunning, .lookingForOwner, .lostProcess, .ending: return nothing
+            }
+        case .purged:
+            switch state {
+            case .suspended: return killedStopped
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
+                return nothing
+            }
+        // The word of a connection that does not own the name changes nothing.
+        case .secondHangs, .secondSaysBackground, .secondReachesBackground, .secondHangsLeaving, .secondIsReady:
+            return nothing
         }
     }
 
-    @Test(arguments: places, Happening.allCases)
-    func everyPairOfAStateAndAnEventIsDecided(place: Place, happening: Happening) {
+    @Test(arguments: places, TableEvent.allCases)
+    func everyPairOfAStateAndAnEventHasAnOutcome(place: Place, event: TableEvent) {
         var machine = Self.machine(at: place)
         #expect(machine.state == place.state)
-        #expect(machine.hasProcess == place.hasProcess)
-        let effects = machine.on(happening.event)
-        let expected = Self.expected(place, happening)
+        let expected = Self.expected(place, event)
+        // A process that has ended is held no longer.
+        let effects = machine.on(event.event, hasProcess: place.hasProcess && event != .exited)
         #expect(machine.state == expected.state)
-        #expect(machine.hasProcess == expected.hasProcess)
         #expect(effects == expected.effects)
     }
 
-    @Test func aProcessIsStartedOnlyWhenNobodyOwnsTheNameAndNoneIsHeld() {
+    @Test func processStartsOnlyWithoutAnOwnerAndWithoutAHeldProcess() {
         for place in Self.places {
-            for happening in Happening.allCases {
+            for event in TableEvent.allCases {
                 var machine = Self.machine(at: place)
-                guard machine.on(happening.event).contains(.launch) else { continue }
-                #expect(place.state == .lookingForOwner && happening == .foundNobody && !place.hasProcess)
+                guard machine.on(event.event, hasProcess: place.hasProcess).contains(.launch) else { continue }
+                #expect(place.state == .lookingForOwner && event == .foundNobody && !place.hasProcess)
             }
         }
     }

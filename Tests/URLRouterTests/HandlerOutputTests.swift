@@ -8,7 +8,7 @@ import Testing
 
 @testable import URLRouter
 
-/// Where the words of what the router starts go.
+/// The destination of the output of the processes that the router starts.
 @Suite(.timeLimit(.minutes(10))) struct HandlerOutputTests {
     private let log = RecordedLog()
     private let loop: EventLoop
@@ -25,12 +25,12 @@ import Testing
         try .test("com.example.app", program: .path("/bin/sh")) { $0.arguments = ["-c", script] }
     }
 
-    /// The log's own way, whatever this machine has.
+    /// Returns an output that uses the log, whether or not this machine has a journal.
     private func output(_ limits: OutputReader.Limits = OutputReader.Limits()) -> HandlerOutput {
         HandlerOutput(loop: loop, log: log.logger, journal: "/nonexistent/stdout", limits: limits)
     }
 
-    /// Opens what a process would write to.
+    /// Opens the descriptor that a process would write to.
     private func open(_ output: HandlerOutput, id: String = "com.example.app") async throws(Errno) -> FileDescriptor {
         let descriptor = try await output.loop.run { () throws(Errno) in try output.open(for: id) }
         return FileDescriptor(rawValue: descriptor)
@@ -38,24 +38,25 @@ import Testing
 
     // MARK: The journal
 
-    @Test func standardOutputAndErrorAreOneStreamOfJournald() async throws {
+    @Test func standardOutputAndErrorShareOneJournalStream() async throws {
         let journal = try Journal()
         defer { journal.remove() }
         let output = HandlerOutput(loop: loop, log: log.logger, journal: journal.path)
         let script = "echo out; echo err >&2; grep flags /proc/self/fdinfo/1; printf end"
         #expect(try await launcher(output).run(handler(script)) == .exited(status: 0))
         let lines = try journal.nextStream().split(separator: "\n", omittingEmptySubsequences: false)
-        // The identifier, no unit, the priority, whether lines may have their own, and three times no forwarding.
+        // The header has the identifier, no unit, the priority, the flag for priorities in lines, and three flags
+        // against forwarding.
         #expect(lines[..<7] == ["com.example.app", "", "6", "1", "0", "0", "0"])
         #expect(lines[7...8] == ["out", "err"])
-        // It waits when the journal is slow, and does not fail.
+        // The descriptor blocks while the journal is slow, so a write does not fail.
         let flags = try #require(lines[9].split(separator: "\t").last.flatMap { CInt($0, radix: 8) })
         #expect(flags & O_NONBLOCK == 0)
         #expect(lines[10...] == ["end"])
         #expect(log.lines == [])
     }
 
-    @Test func anIdentifierThatIsTooLongForALineOfTheHeaderIsCut() async throws {
+    @Test func tooLongIdentifierIsTruncatedInTheHeader() async throws {
         let journal = try Journal()
         defer { journal.remove() }
         let output = HandlerOutput(loop: loop, log: log.logger, journal: journal.path)
@@ -63,7 +64,7 @@ import Testing
         #expect(try journal.nextStream() == String(repeating: "i", count: 254) + "\n\n6\n1\n0\n0\n0\n")
     }
 
-    @Test func withoutAJournalThatTakesThemTheWordsGoToTheLog() async throws {
+    @Test func outputGoesToTheLogWithoutAJournal() async throws {
         let deaf = try Journal(isListening: false)
         let busy = try Journal(backlog: 0)
         defer {
@@ -83,7 +84,7 @@ import Testing
 
     // MARK: The log
 
-    @Test func whatIsWrittenIsLoggedLineByLine() async throws {
+    @Test func outputIsLoggedLineByLine() async throws {
         let descriptor = try await open(output())
         try descriptor.writeAll("one\n\n\ntwo\r\nthr".utf8)
         await log.wait(for: "two\r")
@@ -98,7 +99,7 @@ import Testing
         )
     }
 
-    @Test func aLineThatIsTooLongIsCut() async throws {
+    @Test func tooLongLineIsTruncated() async throws {
         let descriptor = try await open(output())
         let a = String(repeating: "a", count: 4096)
         try descriptor.writeAll("\(a)\n".utf8)
@@ -108,7 +109,7 @@ import Testing
         #expect(log.lines == [a, "x", a, a, "b"].map { "info com.example.app: \($0)" })
     }
 
-    @Test func whoWritesTooMuchIsHeldUpByNothingAndTheRestIsCounted() async throws {
+    @Test func excessOutputIsCountedAndDoesNotBlockTheWriter() async throws {
         var limits = OutputReader.Limits()
         limits.lines = 3
         let exit = try await launcher(output(limits)).run(handler("yes | head -c 200000"))
@@ -118,7 +119,7 @@ import Testing
         #expect(log.lines == kept + ["warning com.example.app: it wrote too much: 99997 lines were left out"])
     }
 
-    @Test func aPeriodThatIsOverIsReportedAndTheNextLinesCountAnew() async throws {
+    @Test func endOfAPeriodIsReportedAndResetsTheCount() async throws {
         var limits = OutputReader.Limits()
         limits.lines = 1
         limits.period = .milliseconds(20)
@@ -131,7 +132,7 @@ import Testing
         #expect(log.lines.filter { $0.hasPrefix("info") }.map { $0.suffix(1) } == ["1", "2"])
     }
 
-    @Test func theLimitsAreThoseOfJournald() {
+    @Test func limitsEqualThoseOfJournald() {
         let limits = OutputReader.Limits()
         #expect(limits.lines == 10_000)
         #expect(limits.period == .seconds(30))
@@ -139,14 +140,14 @@ import Testing
 
     // MARK: Descriptors
 
-    @Test func nothingIsLeftOpenByLaunchesNorIsThereMoreThanStandardInputOutputAndErrorInThem() async {
-        // In a child, where nobody else opens any.
+    @Test func launchesLeakNoDescriptorsInEitherProcess() async {
+        // No other test opens descriptors in a child process.
         await #expect(processExitsWith: .success) {
             let log = RecordedLog()
             let loop = try EventLoop()
             let output = HandlerOutput(loop: loop, log: log.logger, journal: "/nonexistent/stdout")
             let launcher = HandlerLauncher(environment: [:], loop: loop, output: output, scopes: nil)
-            // The last one is the directory itself.
+            // The highest number belongs to the directory `/proc/self/fd` itself.
             let lister = try Handler.test("com.example.app", program: .path("/bin/ls")) {
                 $0.arguments = ["/proc/self/fd"]
             }
@@ -162,7 +163,7 @@ import Testing
                 await log.wait(for: ": 3", times: round)
                 await #expect(throws: (any Error).self) { try await launcher.run(missing) }
             }
-            // The end of a pipe is seen when the loop looks at its descriptors the next time.
+            // The loop sees the end of a pipe when it next checks its descriptors.
             var after = try openDescriptors()
             for _ in 0..<10_000 where after > before {
                 await loop.run {}
@@ -174,7 +175,7 @@ import Testing
     }
 }
 
-/// A socket in the place of journald's.
+/// A socket in place of the socket of journald.
 private struct Journal {
     let path: String
     private let socket: CInt
@@ -193,7 +194,7 @@ private struct Journal {
         try #require(isBound && (!isListening || listen(socket, backlog) == 0))
     }
 
-    /// All of the first stream that is there, until its other end is closed: a process that starts meanwhile may have it too.
+    /// Returns the contents of the first stream up to its end. Several processes may hold the other end of the stream.
     func nextStream() throws -> String {
         let stream = FileDescriptor(rawValue: accept(socket, nil, nil))
         return try stream.closeAfter {

@@ -9,19 +9,19 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// The scopes of the processes that the router starts, with a manager that the test plays on a bus of its own.
+/// The scopes of the processes that the router starts, with a manager that the test plays on a private bus.
 @Suite(.timeLimit(.minutes(10))) struct ProcessScopeTests {
-    @Test func aScopeIsNamedAfterItsApplicationByTheRuleOfUnitNames() {
+    @Test func scopeNameFollowsTheRulesOfUnitNames() {
         func name(_ id: String) -> String { TransientScope.name(id, 0xab) }
         #expect(name("com.acme.todolist") == "app-openurl-com.acme.todolist-ab.scope")
-        // What tells the parts of the name apart is escaped in the parts.
+        // The characters that separate the parts of the name are escaped inside the parts.
         #expect(name("com.acme.to-do-list") == #"app-openurl-com.acme.to\x2ddo\x2dlist-ab.scope"#)
         #expect(name("a:b_C9") == "app-openurl-a:b_C9-ab.scope")
         #expect(name(".hidden.") == #"app-openurl-\x2ehidden.-ab.scope"#)
         #expect(name("kde/é \\@\u{1}") == #"app-openurl-kde-\xc3\xa9\x20\x5c\x40\x01-ab.scope"#)
     }
 
-    @Test func aNameThatIsTooLongForAUnitIsCutBetweenCharacters() {
+    @Test func tooLongNameIsTruncatedBetweenCharacters() {
         let plain = TransientScope.name(String(repeating: "a", count: 1024), .max)
         #expect(plain.utf8.count == 255)
         #expect(plain.hasSuffix("a-ffffffffffffffff.scope"))
@@ -30,7 +30,7 @@ import Testing
         #expect(escaped.hasSuffix(#"\x2d-ffffffffffffffff.scope"#))
     }
 
-    @Test func aHandlerAndAnApplicationGetScopesOfTheirOwn() async throws {
+    @Test func handlerAndApplicationGetTheirOwnScopes() async throws {
         let session = try await Session { directory in
             let applications = directory.appending(path: "XDG_DATA_HOME/applications")
             try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
@@ -80,13 +80,13 @@ import Testing
         #expect(!session.log.lines.contains { $0.contains("scope") })
     }
 
-    @Test func aManagerThatRefusesIsNamedOnce() async throws {
+    @Test func refusalOfTheManagerIsLoggedOnce() async throws {
         let session = try await Session()
         defer { session.bus.stop() }
         let refusal = RemoteError("org.freedesktop.systemd1.UnitExists", "it is there")
         _ = try await session.manager { _ in throw refusal }
         let scopes = ProcessScopes(session.connection, log: session.log.logger)
-        // One that has ended before it could be moved is nobody's failure.
+        // A process that ends before the manager can move it is not an error.
         await scopes.add(0x7FFF_FFF0, id: "com.example.quick")
         #expect(session.log.lines == [])
         for _ in 0..<2 { await scopes.add(getpid(), id: "com.example.app") }
@@ -97,7 +97,7 @@ import Testing
         )
     }
 
-    @Test func aManagerThatNeverAnswersHoldsUpNothing() async throws {
+    @Test func silentManagerDelaysNothing() async throws {
         let session = try await Session()
         defer { session.bus.stop() }
         let manager = try await session.manager { _ in
@@ -120,7 +120,7 @@ import Testing
         )
     }
 
-    @Test func aSessionWithoutAManagerIsLeftAloneAndNoneIsStarted() async throws {
+    @Test func missingManagerIsNotStarted() async throws {
         let session = try await Session { directory in
             let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
             try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)
@@ -134,14 +134,14 @@ import Testing
         }
         defer { session.bus.stop() }
         let scopes = ProcessScopes(session.connection, log: session.log.logger)
-        // Had the bus started the service, its answer would have come after that one's end.
+        // If the bus had started the service, the failed start would have come before the end of this call.
         await scopes.add(getpid(), id: "com.example.app")
         #expect(!FileManager.default.fileExists(atPath: "\(session.bus.directory.path)/started"))
         #expect(session.log.lines == [])
     }
 }
 
-/// A bus of the test's own, with the router's connection and its log.
+/// A private bus with the router's connection and its log.
 private struct Session {
     let bus: PrivateBus
     let connection: Connection
@@ -152,9 +152,9 @@ private struct Session {
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
     }
 
-    /// Plays systemd's manager.
+    /// Plays the manager of systemd.
     ///
-    /// - Returns: the scopes that it is asked for.
+    /// - Returns: The scopes that the router asks for.
     func manager(
         _ answer: @escaping @Sendable (TransientScope) async throws -> ObjectPath
     ) async throws -> AsyncStream<TransientScope> {

@@ -1,14 +1,14 @@
 import Logging
 import Reactor
 
-/// A log that a test reads: a line is `level id: message`.
+/// A log for tests. Each line is `level id: message`.
 final class RecordedLog: Sendable {
     private struct Content {
         var lines: [String] = []
         var processes: [String: UInt32] = [:]
         var readers: [(text: String, times: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
-        /// Whether so many lines end so.
+        /// Returns whether at least `times` lines end with the text.
         func has(_ text: String, times: Int) -> Bool {
             lines.count { $0.hasSuffix(text) } >= times
         }
@@ -16,15 +16,15 @@ final class RecordedLog: Sendable {
 
     private let content = Lock(Content())
 
-    /// What the router writes to.
+    /// The logger for the router.
     var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
 
     var lines: [String] { content.withLock { $0.lines } }
 
-    /// The process that was started last for a handler or an application.
+    /// Returns the process that was started last for a handler or an application.
     func pid(of id: String) -> UInt32? { content.withLock { $0.processes[id] } }
 
-    /// Returns when there are so many lines that end so.
+    /// Returns when at least `times` lines end with the text.
     func wait(for text: String, times: Int = 1) async {
         await withCheckedContinuation { continuation in
             let isThere = content.withLock { content in

@@ -6,33 +6,33 @@ import Testing
 @testable import DBus
 @testable import URLRouter
 
-/// Who sends, and what follows from it.
+/// The identification of senders, and its consequences.
 @Suite(.timeLimit(.minutes(10))) struct SenderTests {
-    /// A connection of this process, which the tests make a handler's.
+    /// A connection of this process. The tests make this process a handler.
     private static let sender: BusName = ":1.50"
     private static let stranger: BusName = ":1.99"
     private static let pid = UInt32(getpid())
 
-    /// A router that knows `com.example.sender` as this process; `com.example.target` runs too.
+    /// Returns a router that knows this process as `com.example.sender`. The handler `com.example.target` also runs.
     private func router(
-        limits: URLRouter.Limits = URLRouter.Limits(),
+        limits: RouterLimits = RouterLimits(),
         target: (inout HandlerManifest) throws -> Void = { _ in },
         sender: (inout HandlerManifest) throws -> Void = { _ in }
     ) async throws -> (URLRouter, FakeHandlers) {
         let bus = try FakeHandlers(
             ["com.example.sender": Self.sender, "com.example.target": ":1.1"],
-            // Any process that lasts will do for the target: the first one.
+            // The target can be any process that lasts, for example process 1.
             processes: [Self.sender: Self.pid, ":1.51": Self.pid, ":1.1": 1]
         )
         let handlers: [Handler] = [
-            // What speaks for a handler has to run its program.
+            // A process counts as a handler only if it runs the handler's program.
             try .test("com.example.sender", program: .path("/proc/self/exe"), sender),
             try .test("com.example.target", target),
         ]
         let router = URLRouter(handlers, on: bus, limits: limits)
         let statuses = await router.status()
         #expect(statuses.map(\.pid) == [Self.pid, 1])
-        #expect(statuses.map(\.state) == ["active", "active"])
+        #expect(statuses.map(\.state) == ["background", "active"])
         return (router, bus)
     }
 
@@ -46,7 +46,7 @@ import Testing
         return try #require(bus.context(of: url))
     }
 
-    @Test func aHandlerThatSendsIsKnownByItsProcessWhicheverConnectionItUses() async throws {
+    @Test func sendingHandlerIsRecognisedByItsProcessOnEveryConnection() async throws {
         let (router, bus) = try await router()
         for caller: BusName in [Self.sender, ":1.51"] {
             let context = try await open("target:\(caller.rawValue)", from: caller, router, bus)
@@ -63,7 +63,7 @@ import Testing
         #expect(context.hops == 0)
     }
 
-    @Test func whoTookAHandlersNameDoesNotSpeakForIt() async throws {
+    @Test func ownerOfAHandlersNameMustRunTheHandlersProgram() async throws {
         // The target's name belongs to a process that does not run its program.
         let bus = try FakeHandlers(
             ["com.example.target": Self.sender, "com.example.other": ":1.1"],
@@ -76,7 +76,7 @@ import Testing
         #expect(context.source.pid == Self.pid)
     }
 
-    @Test func theHandlerIsToldWhatTheOptionsSay() async throws {
+    @Test func contextHasTheOptionsOfTheSender() async throws {
         let (router, bus) = try await router()
         var options = OpenOptions()
         options.annotation = "note"
@@ -108,7 +108,7 @@ import Testing
             }
             #expect(error == OpenURLError(.notAllowed, "com.example.target takes no URLs from com.example.sender"))
         }
-        // Who is no handler is nobody, even where everybody is allowed.
+        // A caller that is not a handler matches no pattern, even the pattern for every handler.
         let error = await failure { () throws(OpenURLError) in
             try await router.open("target:y", from: Self.stranger)
         }
@@ -117,7 +117,7 @@ import Testing
         #expect(bus.opened == [])
     }
 
-    @Test func theNextRequestDoesNotWaitForOneThatIsNotAllowed() async throws {
+    @Test func refusedRequestDoesNotDelayTheNextOne() async throws {
         let (router, bus) = try await router { $0.allowedSources = [try SourcePattern("com.example.sender")] }
         bus.hold(Self.stranger)
         let refused = Task { try await router.open("target:1", from: Self.stranger) }
@@ -131,7 +131,7 @@ import Testing
         _ = try await allowed.value
     }
 
-    @Test func handlersThatOpenEachOtherAreCounted() async throws {
+    @Test func hopsBetweenHandlersAreCounted() async throws {
         let (router, bus) = try await router()
         let deep = Task { try await router.open("sender:deep", from: Self.stranger) }
         await bus.wait(for: .opened("sender:deep", at: Self.sender))
@@ -144,12 +144,12 @@ import Testing
         #expect(error == OpenURLError(.loopDetected, "9 handlers in a row have opened each other"))
         bus.answer("sender:deep")
         _ = try await deep.value
-        // What the handler has answered is not what it opens the next one for.
+        // A request that the handler has answered does not count towards the hops of the next URL.
         #expect(try await open("target:3", from: Self.sender, router, bus).hops == 1)
     }
 
-    @Test func aHandlerThatWaitsForItselfIsALoop() async throws {
-        var limits = URLRouter.Limits()
+    @Test func handlerThatWaitsForItselfIsALoop() async throws {
+        var limits = RouterLimits()
         limits.circleTimeout = .milliseconds(20)
         let (router, bus) = try await router(limits: limits)
         let first = Task { try await router.open("sender:1", from: Self.stranger) }
@@ -170,8 +170,8 @@ import Testing
         _ = try await first.value
     }
 
-    @Test func aHandlerThatDoesNotWaitMayOpenItsOwnURL() async throws {
-        var limits = URLRouter.Limits()
+    @Test func handlerThatDoesNotWaitMayOpenItsOwnURL() async throws {
+        var limits = RouterLimits()
         limits.circleTimeout = .seconds(3600)
         let (router, bus) = try await router(limits: limits)
         let first = Task { try await router.open("sender:1", from: Self.stranger) }
@@ -190,7 +190,7 @@ import Testing
         #expect(bus.context(of: "sender:2")?.hops == 1)
     }
 
-    @Test func anybodyMayAskButAHandlerOnlyAboutSchemesThatItLists() async throws {
+    @Test func handlerMayQueryOnlyItsListedSchemes() async throws {
         let (router, _) = try await router(sender: { $0.queriesSchemes = [try Scheme("target")] })
         #expect(try await router.canOpen("target:x", caller: Self.sender))
         #expect(try await router.canOpen("TARGET:x", caller: Self.sender))
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func whatACallerMayNotSendItCannotOpen() async throws {
+    @Test func forbiddenURLCannotBeOpened() async throws {
         let (router, _) = try await router(
             target: { $0.allowedSources = [try SourcePattern("com.example.sender")] },
             sender: { $0.queriesSchemes = [try Scheme("target")] }
@@ -214,10 +214,10 @@ import Testing
         #expect(try await !router.canOpen("target:x", caller: Self.stranger))
     }
 
-    // MARK: Who a caller is
+    // MARK: Identity of a caller
 
-    @Test func aProcessIsDescribedFromProc() throws {
-        let source = Senders.describe(":1.5", Credentials(pid: Self.pid, uid: 7, processDescriptor: nil))
+    @Test func processIsDescribedFromProc() throws {
+        let source = OpenContext.Source(":1.5", Credentials(pid: Self.pid, uid: 7, processDescriptor: nil))
         #expect(source.uniqueName == ":1.5")
         #expect(source.pid == Self.pid)
         #expect(source.uid == 7)
@@ -226,19 +226,19 @@ import Testing
         #expect(source.executable == String(decoding: path.prefix(count).map(UInt8.init), as: UTF8.self))
         #expect(source.unit.map { $0.hasSuffix(".scope") || $0.hasSuffix(".service") } ?? true)
 
-        let gone = Senders.describe(":1.6", Credentials(pid: .max, uid: nil, processDescriptor: nil))
+        let gone = OpenContext.Source(":1.6", Credentials(pid: .max, uid: nil, processDescriptor: nil))
         #expect(gone.executable == nil)
         #expect(gone.unit == nil)
         var unknown = OpenContext.Source()
         unknown.uniqueName = ":1.7"
-        #expect(Senders.describe(":1.7", nil) == unknown)
+        #expect(OpenContext.Source(":1.7", nil) == unknown)
     }
 
-    @Test func onlyTheLastThousandCallersAreKept() {
-        var senders = Senders()
+    @Test func onlyTheLast1024CallersAreKept() {
+        var senders = KnownSenders()
         for number in 0..<1024 {
             let name = BusName(trusted: ":1.\(number)")
-            senders.add(name, Senders.describe(name, nil))
+            senders.add(name, OpenContext.Source(name, nil))
         }
         senders.add(":1.0", OpenContext.Source())
         #expect(senders[":1.0"] != nil)
@@ -248,15 +248,15 @@ import Testing
         #expect(senders[":2.0"] != nil)
     }
 
-    @Test func aCallerIsAskedForOnce() async throws {
+    @Test func callerIsLookedUpOnce() async throws {
         let (router, bus) = try await router()
         for url in ["target:1", "target:2"] { _ = try await open(url, from: ":1.51", router, bus) }
         #expect(bus.count(of: .askedWhoIs(":1.51")) == 1)
     }
 
-    // MARK: What a handler inherits
+    // MARK: Environment of a handler
 
-    @Test func aHandlerInheritsTheSessionAndNotWhatWasMeantForTheRouterAlone() {
+    @Test func handlerInheritsTheSessionButNotTheRoutersOwnVariables() {
         let kept = [
             "HOME": "/home/u", "PATH": "/bin", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/x", "XDG_RUNTIME_DIR": "/run",
             "WAYLAND_DISPLAY": "w", "LANG": "", "MULTI": "a=b\nc",
@@ -274,8 +274,12 @@ import Testing
 }
 
 extension URLRouter {
-    /// Makes what a handler has in hand come from so many handlers in a row.
+    /// Sets the number of hops of the requests that a handler is working on.
     fileprivate func setHops(_ hops: UInt32, inHandOf id: BusName) {
-        for (_, request) in sessions[id]?.inHand ?? [:] { request.context?.hops = hops }
+        for (_, request) in sessions[id]?.requests.inHand ?? [:] {
+            var context = request.context ?? OpenContext()
+            context.hops = hops
+            request.complete(context)
+        }
     }
 }

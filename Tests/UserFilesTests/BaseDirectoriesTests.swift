@@ -2,7 +2,7 @@ import Testing
 import UserFiles
 
 @Suite struct BaseDirectoriesTests {
-    @Test func theSpecificationsDefaults() {
+    @Test func defaultsOfTheSpecification() {
         let directories = BaseDirectories(environment: ["HOME": "/h", "XDG_DATA_DIRS": "", "XDG_CACHE_HOME": ""])
         #expect(directories.cacheHome == "/h/.cache")
         #expect(directories.configurationHome == "/h/.config")
@@ -27,13 +27,13 @@ import UserFiles
     }
 
     @Test(arguments: [[:], ["HOME": ""], ["HOME": "home"], ["XDG_STATE_HOME": "state"]] as [[String: String]])
-    func withoutAHomeThereIsNoUsersDirectory(_ environment: [String: String]) {
+    func environmentWithoutHomeHasNoDirectoryOfTheUser(_ environment: [String: String]) {
         let directories = BaseDirectories(environment: environment)
         #expect(directories.cacheHome == nil && directories.stateHome == nil)
         #expect(directories.configurationHome == nil && directories.dataHome == nil)
     }
 
-    @Test func aListHoldsEachAbsoluteDirectoryOnce() {
+    @Test func listHoldsEachAbsoluteDirectoryOnce() {
         #expect(directories(in: "/bin:.::/bin/:/usr//bin", default: "") == ["/bin", "/usr/bin"])
         #expect(directories(in: nil, default: "/a:/b") == ["/a", "/b"])
         #expect(directories(in: "", default: "/a") == ["/a"])

@@ -5,7 +5,7 @@ import UserFiles
 @Suite struct PrivateDirectoriesTests {
     private func mode(_ path: String) throws -> mode_t { try status(of: path, followingLinks: false).st_mode & 0o777 }
 
-    @Test func whatIsMissingIsMadeForTheUserAlone() throws {
+    @Test func missingDirectoriesAreMadeForTheUserAlone() throws {
         let root = try TemporaryDirectory()
         try #require(chmod(root.path, 0o755) == 0)
         try makePrivateDirectories("\(root.path)/a/b/c")
@@ -15,13 +15,13 @@ import UserFiles
         try makePrivateDirectories("\(root.path)/a/b/c")
     }
 
-    @Test func theErrorNamesTheDirectoryThatCannotBeMade() {
+    @Test func errorNamesTheDirectoryThatCannotBeMade() {
         #expect(throws: DirectoryError(path: "/dev/null/a", error: FileError(code: ENOTDIR))) {
             try makePrivateDirectories("/dev/null/a/b")
         }
     }
 
-    @Test func aFilesDirectoryIsWhatComesBeforeItsName() {
+    @Test func parentDirectoryIsThePathBeforeTheName() {
         #expect(parentDirectory(of: "/a/b/c") == "/a/b")
         #expect(parentDirectory(of: "/a") == "")
     }

@@ -3,7 +3,7 @@ import Testing
 import UserFiles
 
 @Suite struct RestorationFileTests {
-    @Test func theFileIsBelowTheDirectoryForState() {
+    @Test func fileIsBelowTheDirectoryForState() {
         func path(_ environment: [String: String]) -> String? {
             RestorationFile(ofHandler: "com.acme.app", environment: environment)?.path
         }

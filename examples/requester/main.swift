@@ -4,11 +4,11 @@ import OpenURL
 import OpenURLBus
 import RFC1808
 
-// Sends a URL, the iOS app programming guide's or the one that is given, and tells what became of it.
+// Opens a URL and prints the outcome. The default is the URL of the iOS app programming guide.
 
 let arguments = CommandLine.arguments.dropFirst()
 let text = arguments.first ?? "todolist://www.acme.com?Quarterly%20Report#200806231300"
-if arguments.count > 1 { fail("usage: requester [URL]", 64) }
+if arguments.count > 1 { fail("usage: requester [URL]", EX_USAGE) }
 
 do {
     let url = try GenericURL(text)
@@ -18,11 +18,11 @@ do {
         print("  \(key): \(value.string ?? "\(value)")")
     }
 } catch let error as GenericURL.ParseError {
-    fail("requester: \(error)", OpenURLError.Code.malformedURL.exitStatus)
+    fail("requester: \(error)", EX_DATAERR)
 } catch OpenURLClientError.notOpened(let error) {
-    fail("requester: \(error)", error.code.exitStatus)
+    fail("requester: \(error)", EXIT_FAILURE)
 } catch {
-    fail("requester: \(error)", ExitStatus.unavailable)
+    fail("requester: \(error)", EX_UNAVAILABLE)
 }
 
 func fail(_ message: String, _ status: Int32) -> Never {

@@ -1,4 +1,5 @@
-// The C library's allocator with a counter in front: these definitions take the place of its own in the whole process.
+// The C library's allocator with a counter. These definitions replace the C library's own definitions in the whole
+// process.
 #include "CAllocations.h"
 #include <errno.h>
 #include <stddef.h>

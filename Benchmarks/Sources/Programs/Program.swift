@@ -1,17 +1,17 @@
 public import Glibc
 
-/// A program that was started for a benchmark, and what it prints.
+/// A program that a benchmark has started, and its output.
 public final class Program {
-    /// The number of its process.
+    /// The process ID of the program.
     public private(set) var pid: pid_t = 0
     private let output: CInt
     private var text = ""
 
     /// Starts a program.
     ///
-    /// - Parameters:
-    ///   - variables: `NAME=value` each, instead of those in this process's own environment.
-    ///   - log: the file that its standard error is appended to; nil for this process's own.
+    /// - Parameters: - variables: The environment as `NAME=value` strings, instead of this process's own environment. -
+    ///   log: The file to which the program's standard error is appended. The default is this process's own standard
+    ///   error.
     public init(_ path: String, _ arguments: [String], _ variables: [String] = [], log: String? = nil) throws {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw BenchmarkError("no pipe: errno \(errno)") }
@@ -22,7 +22,7 @@ public final class Program {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         if let log { posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0o600) }
-        // The threads of Swift's runtime block signals, which would be blocked in the program too.
+        // The threads of Swift's runtime block signals, and a started program would inherit the signal mask.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -44,7 +44,7 @@ public final class Program {
         close(output)
     }
 
-    /// The path of a program in the directory of the one that runs.
+    /// Returns the path of a program in the directory of the running program.
     public static func path(besideThis name: String) -> String {
         let own = CommandLine.arguments[0]
         return own.prefix(through: own.lastIndex(of: "/") ?? own.startIndex) + name
@@ -62,7 +62,7 @@ public final class Program {
         return environment
     }
 
-    /// The next line that it prints.
+    /// Returns the next line of the output.
     public func readLine() throws -> String {
         while true {
             if let end = text.firstIndex(of: "\n") {
@@ -76,7 +76,7 @@ public final class Program {
         }
     }
 
-    /// So many numbers in its one line, after its end.
+    /// Waits for the end of the program and returns `count` numbers from its only line.
     public func numbers(_ count: Int) throws -> [Double] {
         let line = try readLine()
         try finish()
@@ -85,38 +85,38 @@ public final class Program {
         return numbers
     }
 
-    /// Waits until it has ended, which it has to do with status 0.
+    /// Waits for the end of the program. A status other than 0 is an error.
     public func finish() throws {
         var status: CInt = 0
         waitpid(pid, &status, 0)
         guard status == 0 else { throw BenchmarkError("a program ended with wait status \(status)") }
     }
 
-    /// Ends it.
+    /// Ends the program.
     public func end() {
         kill(pid, SIGTERM)
         waitpid(pid, nil, 0)
     }
 
-    /// Its resident memory.
+    /// Returns the resident memory of the program in megabytes.
     public func residentMegabytes() throws -> Double {
         let fields = try contents(of: "/proc/\(pid)/statm").split(separator: " ")
         return (Double(fields.count > 1 ? fields[1] : "") ?? 0) * Double(sysconf(CInt(_SC_PAGESIZE))) / 1e6
     }
 }
 
-/// Why a benchmark cannot go on.
+/// The reason why a benchmark cannot continue.
 public struct BenchmarkError: Error, CustomStringConvertible {
-    /// The reason for a person.
+    /// The reason as text.
     public let description: String
 
-    /// Makes an error.
+    /// Creates an error with a reason.
     public init(_ reason: String) {
         description = reason
     }
 }
 
-/// A file as text.
+/// Returns the contents of a file as text.
 public func contents(of path: String) throws -> String {
     guard let file = fopen(path, "r") else { throw BenchmarkError("\(path): errno \(errno)") }
     defer { fclose(file) }

@@ -2,14 +2,14 @@ public import DBus
 internal import Glibc
 internal import OpenURLBus
 
-/// The files of a router and of its handlers, for one run only.
+/// The files of a router and its handlers, for a single run.
 public struct RouterDirectory {
-    /// Where they are.
+    /// The path of the directory.
     public let root: String
-    /// What tells a program of them, `NAME=value` each.
+    /// The environment variables with which a program finds the files, as `NAME=value` strings.
     public let variables: [String]
 
-    /// Makes a directory below `/tmp`.
+    /// Creates a directory below `/tmp`.
     public init() throws {
         var template = Array("/tmp/openurl-benchmark-XXXXXX".utf8CString)
         guard let path = mkdtemp(&template) else { throw BenchmarkError("no directory: errno \(errno)") }
@@ -21,7 +21,7 @@ public struct RouterDirectory {
         for part in ["data", "data/openurl", "data/openurl/handlers"] { mkdir("\(root)/\(part)", 0o700) }
     }
 
-    /// Writes a handler's manifest; its scheme is the last part of its identifier.
+    /// Writes a handler's manifest. The handler's scheme is the last part of its identifier.
     public func addHandler(_ id: String, _ program: String, _ arguments: [String], suspendDelay: Double = 10) throws {
         guard let program = realpath(program, nil) else { throw BenchmarkError("\(program): errno \(errno)") }
         defer { free(program) }
@@ -43,7 +43,7 @@ public struct RouterDirectory {
         )
     }
 
-    /// Starts a router, and returns when it owns its name.
+    /// Starts a router and returns when it owns its name.
     public func startRouter(_ path: String, on connection: Connection) async throws -> Program {
         let (owners, continuation) = AsyncStream<BusName?>.makeStream()
         let watch = try await connection.watchName(RouterService.name) { _, new in continuation.yield(new) }
@@ -53,7 +53,7 @@ public struct RouterDirectory {
         return router
     }
 
-    /// Removes all of it.
+    /// Removes the directory.
     public func remove() throws {
         try Program("/bin/rm", ["-rf", root]).finish()
     }

@@ -1,13 +1,14 @@
-/// URLs to measure parsers with, always the same ones: a seeded generator makes them.
+/// URLs for the measurement of parsers. A generator with a fixed seed makes the same URLs in every run.
 ///
-/// One half are what a router for custom schemes sees, the other what a browser sees: user information, IPv6 hosts, ports,
-/// parameters, queries and escapes among them, short ones and long ones, of 89 bytes on average.
+/// One half of the URLs are typical for a router of custom schemes, the other half for a browser. They include user
+/// information, IPv6 hosts, ports, parameters, queries and escapes. The URLs are short and long, and have 89 bytes on
+/// average.
 public struct URLCorpus: Sendable {
     /// Absolute URLs.
     public let urls: [String]
     /// References to resolve, each against ``base``.
     public let references: [String]
-    /// A base as deep as those of the web are.
+    /// A base URL as deep as typical URLs of the web.
     public let base = "http://user@www.example.com:8080/a/b/c/d.html;p=1?q=2#f"
 
     /// The mean length of ``urls`` in bytes.

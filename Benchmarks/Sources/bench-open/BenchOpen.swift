@@ -6,10 +6,10 @@ import Programs
 import RFC1808
 import Reactor
 
-/// Opening URLs beside C programs that do the least that it takes, in the same run on the same bus:
-/// `dbus-run-session -- bench-open DIRECTORY [ROUNDS]`, with the directory that holds openurl's programs.
+/// Compares the times of opening URLs with minimal C programs, in the same run on the same bus. Usage:
+/// `dbus-run-session -- bench-open DIRECTORY [ROUNDS]`, where the directory holds openurl's programs.
 ///
-/// In each round everything has a turn: what the machine does besides meets all of it.
+/// Each round measures every program once, so that other load on the machine affects all of them.
 @main
 struct BenchOpen {
     @MainActor
@@ -64,7 +64,8 @@ struct BenchOpen {
         return round.merging(try await commands.times(opener, runs: 10)) { $1 }
     }
 
-    /// The median of microseconds for a program whose code runs on the main actor and whose client has a loop of its own.
+    /// Returns the median in microseconds for a program whose code runs on the main actor and whose client has its own
+    /// loop.
     @MainActor
     private static func timeFromMainActor(calls: Int) async throws -> Double {
         let client = try await OpenURLClient()

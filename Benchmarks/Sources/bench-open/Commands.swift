@@ -1,10 +1,10 @@
 import Programs
 
-/// Times of whole programs, from their start to their end.
+/// The times of whole programs, from their start to their end.
 struct Commands {
     let openurl: String
 
-    /// Each in turn, so many times, and cold opens between them; medians of milliseconds.
+    /// Runs each command in turn, `runs` times with cold opens in between. The results are medians in milliseconds.
     func times(_ opener: Opener, runs: Int) async throws -> [Figure: Double] {
         var taken: [Figure: [Double]] = [:]
         let url = Handlers.url(Handlers.swift)

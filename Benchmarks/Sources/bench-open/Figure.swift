@@ -1,8 +1,8 @@
-/// What is measured.
+/// A measured quantity.
 struct Figure: Hashable {
     let title: String
     let unit: String
-    /// What its ratio should be.
+    /// The desired ratio, as text.
     var target = ""
 
     static let echo = Figure(title: "C call, string in, boolean out", unit: "µs")
@@ -29,7 +29,7 @@ struct Figure: Hashable {
     static let burstInC = Figure(title: "1,000 calls at once, C router", unit: "ms")
     static let burst = Figure(title: "1,000 opens at once, handler not running", unit: "ms", target: "≤ 1.5")
 
-    /// All of them as they are printed; ratios are to the first of a group.
+    /// All figures in the order of the output. The ratios refer to the first figure of a group.
     static let groups: [[Figure]] = [
         [.echo, .routed, .open, .openFromMainActor, .openC, .alternating, .wake],
         [.echoRate, .routedRate, .openRate, .openRateC],

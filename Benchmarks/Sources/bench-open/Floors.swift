@@ -1,6 +1,6 @@
 import Programs
 
-/// The C programs that everything is held against.
+/// The C programs that the results are compared with.
 struct Floors {
     static let program = Program.path(besideThis: "open-floor")
     private static let client = Program.path(besideThis: "dbus-floor")
@@ -20,17 +20,17 @@ struct Floors {
         for program in running { program.end() }
     }
 
-    /// Calls of the service, one at a time and 64 in flight.
+    /// Measures calls of the service, one at a time and with 64 in flight.
     func echo(calls: Int) throws -> (microseconds: Double, rate: Double) {
         (try time(Self.service, calls), try rate(Self.service, calls, window: 64))
     }
 
-    /// The same calls by way of the router.
+    /// Measures the same calls through the router.
     func routed(calls: Int) throws -> (microseconds: Double, rate: Double) {
         (try time(Self.router, calls), try rate(Self.router, calls, window: 64))
     }
 
-    /// The milliseconds that the router takes for so many calls at once.
+    /// Returns the milliseconds that the router takes for `count` calls at once.
     func burst(_ count: Int) throws -> Double {
         Double(count) / (try rate(Self.router, count, window: count)) * 1e3
     }

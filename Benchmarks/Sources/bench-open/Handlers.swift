@@ -1,6 +1,6 @@
 import Programs
 
-/// The handlers that URLs are opened with; each claims the scheme that its identifier ends with.
+/// The handlers of the opened URLs. Each handler claims the scheme at the end of its identifier.
 enum Handlers {
     static let swift = "com.example.swift"
     static let other = "com.example.other"

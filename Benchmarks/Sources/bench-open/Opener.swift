@@ -22,7 +22,7 @@ actor Opener {
         try await client.open(GenericURL(Handlers.url(id, number)))
     }
 
-    /// The milliseconds that one URL takes, which has to reach its handler by this path.
+    /// Returns the milliseconds for one URL. The URL must reach its handler by the given path.
     func time(_ id: String, _ path: OpenResult.Path) async throws -> Double {
         let start = ContinuousClock.now
         let result = try await open(id)
@@ -31,17 +31,17 @@ actor Opener {
         return taken / .milliseconds(1)
     }
 
-    /// The median of microseconds, one URL at a time, to each of the handlers by turns.
+    /// Returns the median in microseconds for one URL at a time, with the handlers in turn.
     func time(by turns: [String], calls: Int) async throws -> Double {
         for id in turns + turns { try await open(id) }
-        // Who opens one by turns finds each of them in the background.
+        // With more than one handler each handler is in the background when its turn comes.
         let path: OpenResult.Path = turns.count == 1 ? .active : .woken
         var taken: [Double] = []
         for call in 0..<calls { taken.append(try await time(turns[call % turns.count], path) * 1e3) }
         return median(taken)
     }
 
-    /// URLs a second, with 64 in flight.
+    /// Returns the URLs per second, with 64 in flight.
     func rate(_ id: String, calls: Int) async throws -> Double {
         try await open(id)
         let start = ContinuousClock.now
@@ -58,7 +58,7 @@ actor Opener {
         try await connection.call(LifecycleInterface.terminate, on: RouterService.object, id)
     }
 
-    /// The median of microseconds of a URL that wakes its handler.
+    /// Returns the median in microseconds for a URL that wakes its handler.
     func wake(_ id: String, times: Int) async throws -> Double {
         let rule = MatchRule(
             sender: RouterService.name,

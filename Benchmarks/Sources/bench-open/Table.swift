@@ -1,6 +1,6 @@
 import Glibc
 
-/// What was measured: one number for each figure and round.
+/// The results, with one number for each figure and round.
 struct Table {
     private var rounds: [[Figure: Double]] = []
 
@@ -18,7 +18,7 @@ struct Table {
 
     private func line(_ figure: Figure, floor: Figure) -> String {
         let values = rounds.compactMap { $0[figure] }
-        // Both numbers of a ratio are of one round, in which the machine was busy for both alike.
+        // Both numbers of a ratio come from the same round, so that other load affects both.
         let ratios = rounds.compactMap { round in round[floor].flatMap { floor in round[figure].map { $0 / floor } } }
         let decimals = figure.unit == "ms" ? 2 : figure.unit == "µs" ? 1 : 0
         var line = padded(figure.title, 42) + columns(values, decimals, 8) + " " + padded(figure.unit, 2)
@@ -44,5 +44,5 @@ struct Table {
     }
 }
 
-/// The middle one of the numbers, of which there has to be one.
+/// Returns the median of the numbers, which must not be empty.
 func median(_ numbers: [Double]) -> Double { numbers.sorted()[numbers.count / 2] }

@@ -3,9 +3,10 @@ import Glibc
 import Programs
 import Reactor
 
-/// The module beside the C program, in the same run on the same bus: `dbus-run-session -- compare-dbus [CALLS]`.
+/// Compares the module with the C program, in the same run on the same bus. Usage: `dbus-run-session -- compare-dbus
+/// [CALLS]`.
 ///
-/// Started with the name of a part it is one end of an exchange, as a process of its own.
+/// With the name of a part as its argument the program is one end of an exchange, in a process of its own.
 @main
 struct CompareDBus {
     static func main() async throws {
@@ -47,7 +48,7 @@ struct CompareDBus {
         }
         print(listener.address)
         fflush(nil)
-        // Until the one who started it ends it.
+        // The parent process ends this process.
         while true { try await Task.sleep(for: .seconds(3600)) }
     }
 
@@ -62,7 +63,8 @@ struct CompareDBus {
         print(Int(median / .nanoseconds(1)), Int(rate))
     }
 
-    /// Three rounds, in each of which everybody has a turn: what the machine does besides meets them all.
+    /// Runs three rounds. Each round measures every program once, so that other load on the machine affects all of
+    /// them.
     private static func compare(calls: Int) async throws {
         let own = CommandLine.arguments[0]
         let floor = Program.path(besideThis: "dbus-floor")
@@ -102,7 +104,7 @@ struct CompareDBus {
         }
     }
 
-    /// The median time from the start of a program to its end after one call, of twenty.
+    /// Returns the median of twenty runs. Each run lasts from the start of a program to its end after one call.
     private static func start(_ program: String, _ arguments: [String]) throws -> Duration {
         var taken: [Duration] = []
         for _ in 0..<20 {

@@ -2,7 +2,7 @@ import DBus
 import Programs
 import Reactor
 
-/// What is exchanged: a string goes out, a boolean comes back.
+/// The measured exchange: a string goes out and a boolean comes back.
 enum Exchange {
     static let interface: InterfaceName = "org.openurl.Bench1"
     static let path: ObjectPath = "/bench"
@@ -14,7 +14,7 @@ enum Exchange {
     }
 }
 
-/// A client whose code runs on the event loop, as a program's that is built on this module does.
+/// A client whose code runs on the event loop, like the code of a program that uses this module.
 actor Caller {
     private let connection: Connection
     private let object: RemoteObject
@@ -34,7 +34,7 @@ actor Caller {
         taken.append(ContinuousClock.now - start)
     }
 
-    /// - Returns: the median time of a call, and how many calls a second.
+    /// - Returns: The median time of a call, and the number of calls per second.
     func measure(calls: Int, window: Int) async throws -> (Duration, Double) {
         for _ in 0..<200 { try await call() }
         taken = []

@@ -4,9 +4,10 @@ import Programs
 import Reactor
 import SchemeRegistry
 
-/// The registry beside GIO, with the same schemes in the same run: `dbus-run-session -- compare-registry OPENURLD`.
+/// Compares the registry with GIO, with the same schemes in the same run. Usage: `dbus-run-session -- compare-registry
+/// OPENURLD`.
 ///
-/// Each size has manifests, and desktop entries for GIO, of a hundred schemes each.
+/// Each size has manifests with a hundred schemes each, and for GIO desktop entries with a hundred schemes each.
 @main
 struct CompareRegistry {
     static func main() async throws {

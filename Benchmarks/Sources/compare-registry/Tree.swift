@@ -4,7 +4,7 @@ import OpenURLBus
 import Programs
 import SchemeRegistry
 
-/// A user's directories with so many schemes, each as a handler's manifest and as a desktop entry.
+/// A user's directories with many schemes, each in the manifest of a handler and in a desktop entry.
 final class Tree {
     let root: String
     private let schemes: [String]
@@ -41,7 +41,7 @@ final class Tree {
     private var handlers: String { "\(root)/data/openurl/handlers" }
     private var applications: String { "\(root)/gio/applications" }
 
-    /// Nanoseconds of one lookup, in a process that has the registry loaded.
+    /// Returns the nanoseconds of one lookup in a process that has loaded the registry.
     func lookup() throws -> Double {
         let registry = Registry(loading: RegistryDirectories(user: handlers, system: []))
         var generator = SystemRandomNumberGenerator()
@@ -57,12 +57,13 @@ final class Tree {
         )
     }
 
-    /// What GIO takes: milliseconds for the first lookup, microseconds for the next, milliseconds to register one more.
+    /// Returns GIO's times: milliseconds for the first lookup, microseconds for the next lookups, and milliseconds to
+    /// register one more scheme.
     func gio() throws -> [Double] {
         let script = #filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/gio.py"
         let some = (0..<min(50, schemes.count)).map { schemes[$0 * schemes.count / min(50, schemes.count)] }
         let environment = ["XDG_DATA_HOME=\(root)/gio", "XDG_DATA_DIRS=\(root)/none", "XDG_CONFIG_HOME=\(root)/config"]
-        // Whatever it takes, it is not waited for longer than two minutes.
+        // The measurement may take two minutes at most.
         return try Program(
             "/usr/bin/timeout",
             ["120", "/usr/bin/python3", script, applications] + some,
@@ -71,7 +72,7 @@ final class Tree {
         ).numbers(3)
     }
 
-    /// Starts the router without and with its cache, and registers handlers with the last one.
+    /// Starts the router without and with its cache, and registers handlers with the last router.
     func starts(
         of router: String,
         on connection: Connection
@@ -91,7 +92,7 @@ final class Tree {
             let process = try Program(router, [], environment, log: "/dev/null")
             while let owner = await iterator.next(), owner == nil {}
             taken.append(milliseconds(since: start))
-            // It writes the cache when it has been quiet for a moment.
+            // The router writes the cache after a quiet moment.
             try await Task.sleep(for: .milliseconds(800))
             if round == 5 {
                 memory = try process.residentMegabytes()

@@ -1,5 +1,8 @@
-"""GIO's part: gio.py DIRECTORY SCHEME... prints the milliseconds of the first look for a default, the microseconds of
-the next ones (median), and the milliseconds of one more desktop file with update-desktop-database until it is found."""
+"""GIO's part of the comparison. Usage: gio.py DIRECTORY SCHEME...
+
+Prints the milliseconds of the first lookup of a default, the median in microseconds of the next lookups, and the
+milliseconds from the writing of one more desktop file, with update-desktop-database, until GIO finds the file.
+"""
 
 import os
 import statistics
@@ -26,7 +29,7 @@ start = time.perf_counter()
 with open(f"{directory}/one.more.desktop", "w") as file:
     file.write("[Desktop Entry]\nType=Application\nName=More\nExec=/bin/true %u\nMimeType=x-scheme-handler/onemore;\n")
 subprocess.run(["update-desktop-database", directory], check=True)
-# Another process, as this one may not have noticed yet.
+# This process may not have noticed the change yet, so another process looks for it.
 again = [sys.executable, "-c", "import sys\nfrom gi.repository import Gio\n"
          "sys.exit(Gio.AppInfo.get_default_for_uri_scheme('onemore') is None)"]
 registered = time.perf_counter() - start

@@ -2,10 +2,10 @@ import Foundation
 import RFC1808
 import URLCorpus
 
-/// Measures `GenericURL` beside Foundation's `URL` and `URLComponents` and a `memchr` pass over the same bytes.
+/// Compares `GenericURL` with Foundation's `URL` and `URLComponents`, and with a `memchr` pass over the same bytes.
 ///
-/// An absolute time on a shared machine means little; the ratios to Foundation are the result. The arguments are the
-/// number of rounds, 101 if none is given, and the start of the names of the only subjects to measure.
+/// Absolute times on a shared machine mean little, so the result is the ratio to Foundation. The arguments are the
+/// number of rounds (101 by default) and a prefix of the names of the subjects to measure.
 @main
 struct CompareURL {
     static func main() throws {

@@ -1,22 +1,23 @@
 import CAllocations
 import Glibc
 
-/// One kind of work on every input of the corpus.
+/// One kind of work that is done on every input of the corpus.
 struct Subject {
     let name: String
     let inputs: Int
-    /// Does the work on all inputs and returns a sum that depends on each result, so that none can be left out.
+    /// Does the work on all inputs. The sum depends on every result, so that the compiler cannot remove the work.
     let run: () throws -> Int
 }
 
-/// What one subject took for one input, round by round.
+/// The times of one subject for one input, by round.
 struct Measurement {
     var nanoseconds: [Double] = []
     var allocations = 0.0
 
     var medianNanoseconds: Double { median(nanoseconds) }
 
-    /// The median of the ratios of each round: on a machine whose speed changes, the two of one round are comparable.
+    /// Returns the median of the ratios of each round. The two times of one round are comparable even if the speed of
+    /// the machine changes.
     func ratio(to other: Measurement) -> Double {
         median(zip(nanoseconds, other.nanoseconds).map { $0 / $1 })
     }
@@ -28,7 +29,7 @@ struct Measurement {
 
 /// Measures all subjects in turn, `rounds` times.
 ///
-/// The time is the thread's own, so that waiting for a processor does not count.
+/// The clock is the CPU time of the thread, so that waiting for a processor does not count.
 func measure(_ subjects: [Subject], rounds: Int) throws -> [String: Measurement] {
     var results: [String: Measurement] = [:]
     var sink = 0

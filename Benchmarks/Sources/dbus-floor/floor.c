@@ -1,8 +1,8 @@
-// The same exchange as compare-dbus makes, in C straight on libdbus: what the Swift module is held against.
+// The exchange of compare-dbus in C, directly on libdbus. The Swift module is compared with this program.
 //
 //   dbus-floor service NAME              answers every call that carries a string with a boolean
 //   dbus-floor client NAME CALLS WINDOW  prints "MEDIAN_NS CALLS_PER_SECOND"
-//   dbus-floor first NAME                one call and the end
+//   dbus-floor first NAME                makes one call and ends
 //   dbus-floor peer-service ADDRESS      prints its address, and answers one connection after the other without a bus
 //   dbus-floor peer-client ADDRESS CALLS WINDOW
 #include <dbus/dbus.h>

@@ -1,9 +1,9 @@
-// The programs that openurl's are held against, in C straight on libdbus.
+// Minimal versions of openurl's programs in C, directly on libdbus, for comparison.
 //
 //   open-floor connect               connects to the bus and ends
 //   open-floor open URL              has the router open a URL, and ends
-//   open-floor router NAME SERVICE   hands every call that carries a URL on to SERVICE
-//   open-floor handler NAME          a handler that takes every URL
+//   open-floor router NAME SERVICE   forwards every call with a URL to SERVICE
+//   open-floor handler NAME          handles every URL
 #include "floor.h"
 
 #include <stdio.h>

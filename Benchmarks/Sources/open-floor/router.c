@@ -1,4 +1,4 @@
-// The least that a router does: find the scheme among a thousand, hand the call on, hand the answer back.
+// A minimal router: it finds the scheme among a thousand, forwards the call and forwards the answer.
 #include "floor.h"
 
 #include <stdio.h>

@@ -4,11 +4,11 @@ import OpenURLBus
 import Programs
 import Reactor
 
-/// Opens URLs while handlers are killed at random, and accounts for every one:
-/// `dbus-run-session -- soak OPENURLD TESTHANDLER [URLS]`.
+/// Opens URLs while handlers are killed at random, and accounts for every URL. Usage: `dbus-run-session -- soak
+/// OPENURLD TESTHANDLER [URLS]`.
 ///
-/// A URL that was opened is in its handler's log once. One that its handler died over, or took too long for, may be there,
-/// once. Any other error says that no handler has seen it.
+/// An opened URL appears exactly once in its handler's log. A URL whose handler died or took too long appears at most
+/// once. After any other error the URL does not appear.
 @main
 struct Soak {
     static func main() async throws {
@@ -44,7 +44,7 @@ struct Soak {
     }
 }
 
-/// What the router takes up.
+/// The memory and the descriptors of the router.
 struct Footprint: CustomStringConvertible {
     let megabytes: Double
     let descriptors: Int
@@ -62,7 +62,7 @@ struct Footprint: CustomStringConvertible {
     var description: String { "\((megabytes * 10).rounded() / 10) MB, \(descriptors) descriptors" }
 }
 
-/// Opens numbered URLs, so many at a time, and remembers what became of each.
+/// Opens numbered URLs, a fixed number at a time, and records the outcome of each.
 actor Opener {
     static let handlers = (0..<8).map { "com.example.soak\($0)" }
 
@@ -133,7 +133,7 @@ actor Opener {
         }
     }
 
-    /// - Returns: the numbers of the URLs that were handled more or less often than their outcome says.
+    /// - Returns: The URLs that were handled more or less often than their outcome says.
     func account(for handled: [UInt8]) -> [String] {
         states.indices.compactMap { number in
             let times = handled[number]
@@ -150,7 +150,7 @@ actor Opener {
 }
 
 extension RouterDirectory {
-    /// How often each URL is in the handlers' logs.
+    /// Returns the number of times that each URL appears in the handlers' logs.
     func handled(count: Int) throws -> [UInt8] {
         var times = [UInt8](repeating: 0, count: count)
         for id in Opener.handlers {

@@ -1,25 +1,28 @@
 internal import CDBus
 internal import Glibc
 
-/// A connection for a program that makes a call and ends: everything happens on the calling thread.
+/// A connection for a program that makes a call and ends. Everything happens on the calling thread.
 ///
-/// Neither the event loop nor Swift's concurrency runtime is started, which is most of what a short program would
-/// otherwise spend its time on. It cannot export anything.
+/// The connection starts neither the event loop nor Swift's concurrency runtime, which take most of the time of a short
+/// program. A blocking connection cannot export objects.
 public final class BlockingConnection {
-    /// Nil once it is another's.
+    /// libdbus's connection; nil once another object has taken it over.
     private var raw: OpaquePointer?
     private let isOnBus: Bool
     private var uniqueName: BusName?
     private var serials = Serials()
-    /// Who was called, by the call's serial.
+    /// The destinations of the unfinished calls, by the serials of the calls.
     private var calls: [UInt32: BusName?] = [:]
     private var answers: [UInt32: Message] = [:]
 
-    /// Connects to a bus, blocking the thread.
+    /// Connects to a bus and blocks the thread meanwhile.
     ///
-    /// - Parameter timeout: how long the bus may take to say hello. The time that it takes to accept a connection is the
-    ///   kernel's: a bus that is stopped while more wait for it than it has room for keeps the thread waiting.
-    /// - Throws: ``ConnectionError`` with libdbus's own words, or ``ConnectionError/timedOut``.
+    /// - Parameters:
+    ///   - address: The bus.
+    ///   - timeout: The time limit for the bus's answer to `Hello`. The limit does not cover the time until the kernel
+    ///     accepts the connection: if the bus is stopped and its queue of waiting connections is full, the thread stays
+    ///     blocked.
+    /// - Throws: ``ConnectionError`` with libdbus's message, or ``ConnectionError/timedOut``.
     public convenience init(
         _ address: BusAddress = .session,
         timeout: Duration = .seconds(25)
@@ -32,10 +35,11 @@ public final class BlockingConnection {
         }
     }
 
-    /// Connects to a program that listens without a bus, and waits until the two know each other.
+    /// Connects to a program that listens without a bus, and waits until both ends have authenticated.
     convenience init(peer address: String, timeout: Duration) throws(ConnectionError) {
         try self.init(try connect(to: address), isOnBus: false)
-        // A program that `unixexec:` started is this user's anyway, and its end of the socket was made here.
+        // For a program that `unixexec:` started, the kernel reports the credentials of this process, which made both
+        // ends of the socket. Such a program belongs to this user anyway.
         if let raw, let peer = Credentials(of: raw), peer.uid != getuid() {
             throw ConnectionError(reason: "the socket belongs to another user")
         }
@@ -43,7 +47,7 @@ public final class BlockingConnection {
             do throws(CallError) {
                 try call(PeerInterface.ping, on: RemoteObject(nil, "/"), Empty(), timeout: timeout)
             } catch .remote {
-                // Whatever it answers, it has let this program in.
+                // Any answer, even an error, proves that the program has accepted this connection.
             }
         }
     }
@@ -61,7 +65,7 @@ public final class BlockingConnection {
         dbus_connection_unref(raw)
     }
 
-    /// Makes the first call, without which there is no connection.
+    /// Makes the first call, and turns its failure into a ``ConnectionError``.
     private func introduce<T>(_ body: () throws(CallError) -> T) throws(ConnectionError) -> T {
         do throws(CallError) {
             return try body()
@@ -74,7 +78,7 @@ public final class BlockingConnection {
         }
     }
 
-    /// Gives libdbus's connection to somebody else.
+    /// Gives libdbus's connection to another owner.
     consuming func handOver() -> EstablishedConnection? {
         guard let raw else { return nil }
         dbus_connection_remove_filter(raw, takeAnswer, Unmanaged.passUnretained(self).toOpaque())
@@ -82,12 +86,17 @@ public final class BlockingConnection {
         return EstablishedConnection(raw: raw, uniqueName: uniqueName)
     }
 
-    /// Calls a method and blocks the thread until it answers.
+    /// Calls a method and blocks the thread until the answer arrives.
     ///
     /// - Parameters:
-    ///   - timeout: how long to wait; nil waits until the other end answers or goes away.
-    ///   - noticeDelay: after this time without an answer, `notice` is called, once.
-    ///   - notice: tells a person that it takes longer; it may call this connection.
+    ///   - method: The method.
+    ///   - object: The object that has the method.
+    ///   - input: The arguments.
+    ///   - timeout: The time limit. Nil waits until the other end answers or goes away.
+    ///   - noticeDelay: The time without an answer after which `notice` is called.
+    ///   - notice: A closure that is called at most once, to tell the user that the call takes longer. The closure may
+    ///     use this connection.
+    /// - Returns: The results of the method.
     @discardableResult
     public func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
@@ -113,7 +122,9 @@ public final class BlockingConnection {
         return try answer.result().get()
     }
 
-    /// - Returns: the serial of the call.
+    /// Sends a call.
+    ///
+    /// - Returns: The serial of the call.
     private func send<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         on object: RemoteObject,
@@ -144,7 +155,9 @@ public final class BlockingConnection {
         return serial
     }
 
-    /// - Returns: whether the answer came in time.
+    /// Waits for the answer to a call.
+    ///
+    /// - Returns: Whether the answer arrived before the deadline.
     private func wait(for serial: UInt32, until deadline: ContinuousClock.Instant?) throws(CallError) -> Bool {
         while answers[serial] == nil {
             var milliseconds: CInt = -1
@@ -162,7 +175,9 @@ public final class BlockingConnection {
         return true
     }
 
-    /// - Returns: whether the message answers one of the calls.
+    /// Stores a message that answers one of the calls.
+    ///
+    /// - Returns: Whether the message is such an answer.
     fileprivate func take(_ message: OpaquePointer) -> Bool {
         switch dbus_message_get_type(message) {
         case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR:

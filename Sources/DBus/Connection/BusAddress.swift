@@ -1,28 +1,28 @@
 internal import CDBus
 internal import Glibc
 
-/// Which bus to connect to.
+/// The address of a bus.
 public enum BusAddress: Sendable, Hashable {
-    /// The session's bus: `DBUS_SESSION_BUS_ADDRESS`, or what the platform puts in its place.
+    /// The session bus: `DBUS_SESSION_BUS_ADDRESS`, or the platform's default.
     case session
-    /// The system's bus.
+    /// The system bus.
     case system
     /// A bus at an address in D-Bus's notation, such as `unix:path=/run/user/1000/bus`.
     ///
-    /// `unixexec:` starts a program that carries the messages over its standard input and output. libdbus never collects
-    /// that program's process: it stays a zombie until this one ends.
+    /// An address with `unixexec:` starts a program and exchanges messages through its standard input and output.
+    /// libdbus never collects the exit status of the program, so the program stays a zombie until this process ends.
     case address(String)
 }
 
-/// Why there is no connection.
+/// The reason why a connection could not be opened.
 public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What libdbus says, or this module.
+    /// The message of libdbus or of this module.
     public let reason: String
 
-    /// The reason for a person.
+    /// The reason in words.
     public var description: String { reason }
 
-    /// The other end did not answer within the time that the caller gave.
+    /// The other end did not answer within the caller's time limit.
     public static let timedOut = ConnectionError(reason: "no answer came in time")
     /// The task that opened the connection was cancelled.
     public static let cancelled = ConnectionError(reason: "opening the connection was cancelled")
@@ -30,8 +30,10 @@ public struct ConnectionError: Error, Sendable, Hashable, CustomStringConvertibl
 }
 
 extension BusAddress {
-    /// The address in D-Bus's notation, by the specification's "Well-known Message Bus Instances" and, as libdbus does it,
-    /// systemd's place for the user's bus where the environment names none.
+    /// The address in D-Bus's notation, by "Well-known Message Bus Instances" in the D-Bus specification.
+    ///
+    /// If the environment names no session bus, the address is the one that systemd uses for the user's bus, as in
+    /// libdbus.
     var text: String {
         switch self {
         case .session: Self.variable("DBUS_SESSION_BUS_ADDRESS") ?? Self.userBus ?? "autolaunch:"
@@ -56,17 +58,19 @@ extension BusAddress {
     }
 }
 
-/// Opens a socket, or starts a program, at an address in D-Bus's notation.
+/// Connects to an address in D-Bus's notation, which may also start a program.
 ///
-/// The connection is the caller's own (libdbus calls it private): to be closed, then released. The thread is blocked while
-/// the other end has no room for one more connection.
+/// The connection belongs to the caller, who has to close and then release it. libdbus calls such a connection private.
+/// Connections of `dbus_bus_get` are not used, because libdbus ends the process when the bus goes away. The call blocks
+/// the thread while the other end has no room for another connection.
 func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
     try withLibraryError { error in
         address.utf8.contains(0) ? nil : dbus_connection_open_private(address, &error)
     }
 }
 
-/// Gives a function of libdbus a fresh error to fill (an error that is set already ends the process), and throws it.
+/// Calls a function of libdbus with a new error, and throws the error that the function sets. libdbus ends the process
+/// if the error is already set.
 func withLibraryError(_ body: (inout DBusError) -> OpaquePointer?) throws(ConnectionError) -> OpaquePointer {
     var error = DBusError()
     dbus_error_init(&error)

@@ -1,15 +1,15 @@
 internal import CDBus
 public import Reactor
 
-/// A connection to a message bus: calls others, and exports objects that others call.
+/// A connection to a message bus, which calls methods of other programs and exports objects that other programs call.
 ///
-/// All of libdbus runs on the event loop's thread, which is the actor's executor: no lock, no hop between a message and
-/// what it leads to, and one order of events, that of arrival. Another actor on the same loop calls this one without
-/// changing threads.
+/// All calls of libdbus run on the event loop's thread, which is the actor's executor. There are no locks, no change of
+/// threads between a message and its effects, and only one order of events, the order of arrival. Another actor on the
+/// same loop calls this actor without changing threads.
 ///
-/// A connection lives until ``close()`` or until the bus goes away, whether or not somebody holds it; after that every
-/// call fails with ``CallError/disconnected`` and the tasks of exported methods are cancelled. It does not connect again
-/// by itself, as its unique name, its well-known names and what it watched are gone with the bus.
+/// A connection lives until ``close()`` or until the bus goes away, even if no reference to it is left. After that,
+/// every call fails with ``CallError/disconnected``, and the tasks of exported methods are cancelled. A connection does
+/// not reconnect by itself, because its unique name, its well-known names and its subscriptions are gone with the bus.
 public actor Connection {
     /// The event loop that carries the connection.
     public nonisolated let loop: EventLoop
@@ -19,7 +19,7 @@ public actor Connection {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let limits: ConnectionLimits
-    /// libdbus's connection; nil from its release on.
+    /// libdbus's connection; nil once it has been released.
     private(set) var raw: OpaquePointer?
     private(set) var state = State.open
     private var end: ConnectionEnd?
@@ -37,15 +37,16 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls = IncomingCalls()
+    /// The match rules by their bytes: the bus compares bytes, but Swift's `String` compares canonical equivalence.
     var matches: [[UInt8]: Match] = [:]
     var nameWatches = NameWatches()
     var subscriptions = Subscriptions()
 
     enum State {
         case open
-        /// ``Connection/close()`` was called, and what was sent before is still being written.
+        /// ``Connection/close()`` was called, and earlier messages are still being written.
         case closing
-        /// The other end is gone, or everything is written; libdbus's object is still there.
+        /// The other end is gone, or everything has been written. libdbus's connection still exists.
         case disconnected
         case released
     }
@@ -59,14 +60,14 @@ public actor Connection {
 
     // MARK: The end
 
-    /// How long ``close()`` waits for the other end to take what was sent.
+    /// The time that ``close()`` gives the other end to take the messages.
     private static let closingTime = Duration.seconds(5)
 
-    /// Ends the connection: every call in flight fails at once, and names are given back.
+    /// Ends the connection. Every call in flight fails at once, and the bus takes the names back.
     ///
-    /// It returns when what was sent before has been written, the other end is gone, or five seconds are over; when the task
-    /// is cancelled it returns at once, and the connection ends all the same. Calls of others that arrive from now on get no
-    /// answer from this program; a bus answers them itself when the connection is gone.
+    /// The method returns when earlier messages have been written, the other end is gone, or five seconds have passed.
+    /// If the task is cancelled, the method returns at once, and the connection still ends. This program no longer
+    /// answers calls that arrive from now on. A bus answers such calls itself when the connection is gone.
     public func close() async {
         if state == .open {
             end = .closed
@@ -83,16 +84,16 @@ public actor Connection {
         await waitUntilClosed()
     }
 
-    /// Returns when the connection has ended.
+    /// Waits until the connection has ended.
     ///
-    /// - Returns: why it has; nil when the task was cancelled before.
+    /// - Returns: The reason for the end; nil if the task was cancelled before.
     @discardableResult
     public func waitUntilClosed() async -> ConnectionEnd? {
         await wait(for: .closed)
         return state == .released ? end : nil
     }
 
-    /// Ends what waits for the other end, and what the other end waits for.
+    /// Fails the calls of this connection, and cancels the calls of others.
     private func endCalls() {
         let calls = pendingCalls
         pendingCalls = [:]
@@ -117,7 +118,7 @@ public actor Connection {
         state = .disconnected
         queue = OutgoingQueue()
         waiters.resumeAll(.room)
-        // libdbus may be in the middle of a callback now, so its object goes in a turn of its own.
+        // libdbus may be in the middle of a callback now, so its connection is released in a later job.
         loop.execute { self.assumeIsolated { $0.release() } }
     }
 
@@ -127,7 +128,8 @@ public actor Connection {
         markReleased()
     }
 
-    /// libdbus's object is gone, and with it what others gave to this one, which may hold it in turn.
+    /// Records that libdbus's connection is gone, and drops the exported objects, whose methods may hold this
+    /// connection.
     func markReleased() {
         raw = nil
         state = .released
@@ -135,7 +137,8 @@ public actor Connection {
         waiters.resumeAll(.closed)
     }
 
-    /// Numbers of messages are our own, so that a call's is known before it is sent.
+    /// Returns a serial for the next message. This module chooses the serials itself, so that the serial of a call is
+    /// known before the call is sent.
     func nextSerial() -> UInt32 {
         while true {
             let serial = serials.next()
@@ -144,19 +147,21 @@ public actor Connection {
     }
 }
 
-/// Why a connection has ended.
+/// The reason why a connection has ended.
 public enum ConnectionEnd: Sendable, Hashable {
-    /// This program closed it.
+    /// This program closed the connection.
     case closed
-    /// The other end closed it, or sent what is no message.
+    /// The other end closed the connection, or sent data that is not a message.
     case disconnected
-    /// The other end did not take what was sent: more than ``ConnectionLimits/unreadBytes`` waited for it.
+    /// The other end did not take its messages: more than ``ConnectionLimits/unreadBytes`` were waiting.
     case unread
-    /// The other end did not prove within its time that it belongs to this user.
+    /// The other end did not prove within the time limit that it belongs to this user.
     case unauthenticated
 }
 
-/// A pointer of libdbus on its way into the actor that runs on this very thread; it is used before the callback returns.
+/// A pointer that a callback of libdbus passes to the actor on the same thread.
+///
+/// The type is unchecked `Sendable` because the pointer is used before the callback returns.
 struct LibraryPointer: @unchecked Sendable {
     let pointer: OpaquePointer
 }

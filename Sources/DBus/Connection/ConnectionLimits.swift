@@ -1,62 +1,67 @@
-/// How much a connection takes from others, and from its own program.
+/// The limits for the resources that a connection uses for other programs, and for its own.
 ///
-/// A value with which a connection could not work is replaced by the nearest with which it can.
+/// A value that would make a connection unusable is replaced by the nearest usable value.
 public struct ConnectionLimits: Sendable, Hashable {
-    /// Calls of one sender that wait for their answer; one more is answered with `LimitsExceeded`.
+    /// The number of calls from one sender that may wait for their answer. Further calls are answered with
+    /// `LimitsExceeded`.
     ///
-    /// On a connection without a bus everybody is one sender: the other end.
+    /// On a connection without a bus, the other end is the only sender.
     public var callsPerSender = 8192
-    /// Calls of all senders together.
+    /// The number of calls from all senders together that may wait for their answer.
     public var calls = 65_536
-    /// Bytes of values in one call's arguments.
+    /// The bytes of values in the arguments of one call.
     public var bodyBytes = 1 << 20 {
         didSet { bodyBytes = max(bodyBytes, 0) }
     }
-    /// Bytes of values in the arguments of one sender's calls that wait for their answer.
+    /// The bytes of values in the arguments of one sender's calls that wait for their answer.
     public var argumentBytesPerSender = 32 << 20
-    /// Bytes of values in the arguments of all calls that wait for their answer.
+    /// The bytes of values in the arguments of all calls that wait for their answer.
     public var argumentBytes = 64 << 20
-    /// Descriptors in the arguments of one sender's calls that wait for their answer.
+    /// The descriptors in the arguments of one sender's calls that wait for their answer.
     public var descriptorsPerSender = 64
-    /// Descriptors in the arguments of all calls that wait for their answer; a process has 1024 as a rule.
+    /// The descriptors in the arguments of all calls that wait for their answer. A process usually has 1024
+    /// descriptors.
     public var descriptors = 256
-    /// Bytes of messages that have arrived and are not read yet, at least 64 KiB; above it the socket is left alone.
+    /// The bytes of messages that have arrived but have not been read, at least 64 KiB. Above the limit, the connection
+    /// does not read from its socket.
     public var receivedBytes = 16 << 20 {
         didSet { receivedBytes = max(receivedBytes, Self.smallest) }
     }
-    /// Bytes of a message that is sent, from 64 KiB up to ``largestMessage``.
+    /// The bytes of a message that is sent, from 64 KiB up to ``largestMessage``.
     ///
-    /// On a connection without a bus it is also the largest message that may arrive: both ends agree on it, or the one
-    /// with the lower limit ends the connection.
+    /// On a connection without a bus, the limit also applies to messages that arrive. Both ends need the same limit:
+    /// otherwise the end with the lower limit closes the connection when a larger message arrives.
     public var messageBytes = 16 << 20 {
         didSet { messageBytes = min(max(messageBytes, Self.smallest), Self.largestMessage) }
     }
 
-    /// Bytes that are sent and that the other end has not taken yet; above it messages wait their turn in the program, where
-    /// a call that is cancelled is never sent.
+    /// The bytes that have been sent but that the other end has not taken. Above the limit, messages wait in the
+    /// program.
     ///
-    /// Answers and signals, which nobody waits for, wait up to ``unreadBytes``.
+    /// A call that is cancelled while it waits in the program is never sent. Answers and signals, for which no task
+    /// waits, may use up to ``unreadBytes``.
     public var queuedBytes = 4 << 20 {
         didSet { queuedBytes = min(max(queuedBytes, 0), Int(Int32.max)) }
     }
 
-    /// Bytes that wait for the other end before the connection is ended, with ``ConnectionEnd/unread``: four times
-    /// ``queuedBytes`` and one message.
+    /// The bytes that may wait for the other end: four times ``queuedBytes`` and one message. Above the limit, the
+    /// connection ends with ``ConnectionEnd/unread``.
     ///
-    /// Calls that wait their turn in the program are not counted while somebody waits for their answer.
+    /// Calls that wait in the program do not count.
     public var unreadBytes: Int { 4 * queuedBytes + messageBytes }
 
-    /// What D-Bus allows in an array, 64 MiB; a message may have twice that, and a bus drops a connection that sends more.
+    /// The largest array that D-Bus allows, 64 MiB. A message may be twice as large; a bus closes a connection that
+    /// sends a larger one.
     public static let largestMessage = 64 << 20
 
-    /// Enough for any message without a body.
+    /// The smallest limit that has room for any message without a body.
     private static let smallest = 64 << 10
 
-    /// The limits that a service with one object needs.
+    /// Creates limits that are large enough for a service with one object.
     public init() {}
 }
 
 extension Duration {
-    /// More than anybody waits, and little enough to be added to any time: about 30 years.
+    /// The longest time limit, about 30 years. The sum of this duration and any time does not overflow.
     static let longest = Duration.seconds(1_000_000_000)
 }

@@ -1,6 +1,6 @@
 internal import CDBus
 
-/// What calls that wait for their answer take.
+/// The resources that unanswered calls use.
 struct Load {
     var calls = 1
     var bytes: Int
@@ -20,7 +20,7 @@ struct Load {
         a.descriptors -= b.descriptors
     }
 
-    /// What there is too much of, for a person.
+    /// Returns a message about the first limit that is exceeded; nil if there is none.
     func excess(_ calls: Int, _ bytes: Int, _ descriptors: Int) -> String? {
         if self.calls > calls { return "too many calls are waiting for an answer" }
         if self.bytes > bytes { return "the arguments of calls that wait for an answer are too large" }
@@ -28,7 +28,7 @@ struct Load {
     }
 }
 
-/// The calls of others that wait for their answer: counted for the limits, and cancelled with the connection.
+/// The unanswered calls of other programs, which are counted for the limits and cancelled when the connection ends.
 struct IncomingCalls {
     private var tasks: [UInt64: Task<Void, Never>] = [:]
     private var bySender: [BusName?: Load] = [:]
@@ -39,7 +39,7 @@ struct IncomingCalls {
 
     /// Counts a call.
     ///
-    /// - Returns: its number, or what there is too much of.
+    /// - Returns: The number of the call, or an error that names the exceeded limit.
     mutating func begin(_ load: Load, of sender: BusName?, _ limits: ConnectionLimits) -> Result<UInt64, RemoteError> {
         var own = bySender[sender] ?? .none
         own += load
@@ -73,29 +73,31 @@ struct IncomingCalls {
 }
 
 extension Connection {
-    /// Makes an object with these interfaces callable, at once; `Introspectable`, `Properties` and `Peer` come with it.
+    /// Exports an object with these interfaces. Other programs can call the object at once.
     ///
-    /// More interfaces can be added to an object later; one of the same name takes the place of the earlier one. They go with
-    /// the connection, so their methods may hold it.
+    /// The interfaces `Introspectable`, `Properties` and `Peer` are added automatically. More interfaces can be added
+    /// to the same path later; an interface replaces an earlier one of the same name. The connection drops the
+    /// interfaces when it ends, so their methods may hold the connection.
     public func export(_ interfaces: [ExportedInterface], at path: ObjectPath) {
         guard state == .open else { return }
         objects.add(interfaces, at: path)
     }
 
-    /// Takes an object away, with all its interfaces; calls that have begun go on.
+    /// Removes an object with all its interfaces. Calls that have begun continue.
     public func unexport(_ path: ObjectPath) {
         objects.remove(path)
     }
 
-    /// Returns when every call of others that has arrived has its answer, or when the task is cancelled.
+    /// Waits until every call that has arrived has its answer, or until the task is cancelled.
     ///
-    /// An exported method that waits here waits for itself, until the connection ends: it answers first, and has another
-    /// task wait.
+    /// Do not call this method in an exported method: the exported method would wait for its own answer until the
+    /// connection ends. Wait in another task instead.
     public func waitUntilAnswered() async {
         await wait(for: .answered)
     }
 
-    /// Who sent a message; the bus fills it in, and without a bus it could be anything.
+    /// Returns the sender of a message; nil without a bus, because the sender could then be forged. A bus sets the
+    /// sender itself.
     func sender(of pointer: OpaquePointer) -> BusName? {
         guard uniqueName != nil else { return nil }
         return dbus_message_get_sender(pointer).map { BusName(trusted: String(cString: $0)) }
@@ -131,8 +133,8 @@ extension Connection {
         case .success(let next): number = next
         case .failure(let error): return answer(address, with: error)
         }
-        // Tasks of one actor start in the order in which they are made. This one prefers the loop, so that what waits in it
-        // comes back in the order in which it was resumed.
+        // Tasks of one actor start in the order in which they are created. The task prefers the loop, so that its
+        // suspended parts continue in the order in which they were resumed.
         let task = Task(executorPreference: loop) { await self.run(number, load, body, call, address) }
         incomingCalls.started(number, task)
     }
@@ -153,7 +155,7 @@ extension Connection {
             guard address.isExpected else { return }
             try send(try Message.reply(to: address, output, limit: limits.messageBytes))
         } catch CallError.disconnected where state != .open {
-            // The caller is gone with the connection.
+            // The connection has ended, so there is no caller to answer.
         } catch {
             answer(address, with: error)
         }
@@ -174,7 +176,7 @@ extension Connection {
         do {
             try send(try Message.error(to: address, answer, limit: limits.messageBytes))
         } catch {
-            // The connection has ended, or there is no memory for an answer; the caller's own time limit tells it.
+            // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
         }
     }
 }

@@ -1,11 +1,17 @@
 internal import CDBus
 internal import Reactor
 
-/// The descriptors that libdbus wants watched for one connection or server, as watches of the event loop.
+/// The event loop's watches for the descriptors of one libdbus connection or server.
 struct LibraryWatches {
     private var watches: [OpaquePointer: DescriptorWatch] = [:]
 
-    /// - Parameter handle: called when the descriptor is ready; it handles the watch with these flags.
+    /// Starts to watch a descriptor.
+    ///
+    /// - Parameters:
+    ///   - watch: libdbus's watch.
+    ///   - loop: The event loop.
+    ///   - handle: A closure that is called with libdbus's flags when the descriptor is ready, and passes them to
+    ///     libdbus.
     mutating func add(_ watch: OpaquePointer, on loop: EventLoop, _ handle: @escaping (_ flags: UInt32) -> Void) {
         let flags = dbus_watch_get_flags(watch)
         var events: DescriptorEvents = []
@@ -31,7 +37,7 @@ struct LibraryWatches {
         watches[watch]?.isEnabled = dbus_watch_get_enabled(watch) != 0
     }
 
-    /// Leaves a descriptor alone until ``toggle(_:)``.
+    /// Disables a watch until ``toggle(_:)``.
     func pause(_ watch: OpaquePointer) {
         watches[watch]?.isEnabled = false
     }

@@ -1,13 +1,14 @@
 internal import Glibc
 
-/// The numbers that messages are sent under.
+/// The serials of messages, which are drawn at random.
 ///
-/// A session bus delivers answers that nobody asked for, and everybody sees the number of a message that reaches him. As
-/// each is drawn at random, that tells nothing about the number of another, and answers cannot be forged by guessing.
+/// A session bus delivers answers that were never requested, and every receiver of a message sees its serial. A random
+/// serial reveals nothing about the other serials, so an attacker cannot forge an answer by guessing the serial of a
+/// call.
 struct Serials {
     private var drawn: [UInt32] = []
 
-    /// A number that is not 0, which D-Bus does not allow.
+    /// Returns a serial other than 0, which D-Bus does not allow.
     mutating func next() -> UInt32 {
         while true {
             if drawn.isEmpty { draw() }
@@ -15,11 +16,11 @@ struct Serials {
         }
     }
 
-    /// Asks the kernel for many at a time, as each time costs a system call.
+    /// Draws many serials at a time, because each request to the kernel costs a system call.
     private mutating func draw() {
         drawn.append(contentsOf: repeatElement(0, count: 64))
         let status = drawn.withUnsafeMutableBytes { getentropy($0.baseAddress, $0.count) }
-        // Only a kernel that is older than Swift has no such call.
+        // The call fails only on kernels that are older than Swift.
         if status != 0 { drawn = [.random(in: 1 ... .max)] }
     }
 }

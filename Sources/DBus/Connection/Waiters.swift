@@ -1,11 +1,11 @@
 internal import Reactor
 
-/// Tasks that wait until something is so of a connection.
+/// The tasks that wait for a condition of a connection.
 struct Waiters {
     enum Condition {
-        /// What was sent is on its way, but for little.
+        /// Most of the messages have been written, so another one is sent immediately.
         case room
-        /// No call of others waits for its answer.
+        /// All calls of other programs have been answered.
         case answered
         /// The connection has ended.
         case closed
@@ -24,16 +24,16 @@ struct Waiters {
     }
 
     func contains(_ condition: Condition) -> Bool {
-        // Nobody waits at nearly every time.
+        // The set is empty nearly always, so check that first.
         !waiters.isEmpty && waiters.values.contains { $0.condition == condition }
     }
 
-    /// Resumes one, when it waits still.
+    /// Resumes one task, if it still waits.
     mutating func resume(_ id: UInt64) {
         waiters.removeValue(forKey: id)?.continuation.resume()
     }
 
-    /// Resumes all who wait for this, in the order in which they came.
+    /// Resumes all tasks that wait for the condition, in the order in which they began to wait.
     mutating func resumeAll(_ condition: Condition) {
         guard contains(condition) else { return }
         for id in waiters.filter({ $0.value.condition == condition }).keys.sorted() { resume(id) }
@@ -41,7 +41,7 @@ struct Waiters {
 }
 
 extension Connection {
-    /// Returns when the condition holds, or when the task is cancelled.
+    /// Waits until the condition holds, or until the task is cancelled.
     func wait(for condition: Waiters.Condition) async {
         await withTaskExecutorPreference(loop) {
             let id = waiters.nextID()

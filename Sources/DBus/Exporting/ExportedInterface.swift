@@ -1,15 +1,15 @@
-/// Who calls a method that this program exports.
+/// A call of a method that this program exports.
 public struct IncomingCall: Sendable {
-    /// The connection that the call came on: what the kernel says of the other end of one without a bus is its
-    /// ``Connection/peerCredentials``.
+    /// The connection on which the call arrived. Without a bus, ``Connection/peerCredentials`` tells who is at the
+    /// other end.
     public let connection: Connection
-    /// The caller's unique name, which the bus vouches for; nil on a connection without a bus.
+    /// The caller's unique name, which the bus guarantees; nil on a connection without a bus.
     public let sender: BusName?
     /// The object that is called.
     public let path: ObjectPath
 }
 
-/// An interface with what its members do: the value that dispatch and introspection both read.
+/// An interface together with the code of its members. Dispatch and introspection both use this description.
 public struct ExportedInterface: Sendable {
     /// The interface's name.
     public let name: InterfaceName
@@ -17,9 +17,11 @@ public struct ExportedInterface: Sendable {
     let properties: [MemberName: ExportedProperty]
     let signals: [ExportedSignal]
 
-    /// Puts members together.
+    /// Creates an interface from its members.
     ///
-    /// - Parameter members: each member once; those of another interface are a mistake in the source.
+    /// - Parameters:
+    ///   - name: The interface's name.
+    ///   - members: The members, each once. A member of another interface is a programming error and stops the process.
     public init(_ name: InterfaceName, _ members: [Member]) {
         var methods: [MemberName: ExportedMethod] = [:]
         var properties: [MemberName: ExportedProperty] = [:]
@@ -38,7 +40,7 @@ public struct ExportedInterface: Sendable {
         self.signals = signals
     }
 
-    /// One member of an interface and what it does.
+    /// One member of an interface and its code.
     public struct Member: Sendable {
         enum Content: Sendable {
             case method(ExportedMethod)
@@ -49,10 +51,10 @@ public struct ExportedInterface: Sendable {
         let interface: InterfaceName
         let content: Content
 
-        /// A method; `body` runs on the connection's event loop, in a task of its own.
+        /// A method. `body` runs on the connection's event loop, in a new task.
         ///
-        /// Calls start in the order in which they arrive, and one that waits holds up no other. An error that `body`
-        /// throws is the answer.
+        /// Calls start in the order in which they arrive. A call that waits does not delay others. If `body` throws,
+        /// the error is the answer.
         public static func method<Input: MessageBody, Output: MessageBody>(
             _ method: Method<Input, Output>,
             _ body: @escaping @Sendable (IncomingCall, Input) async throws -> Output
@@ -69,13 +71,16 @@ public struct ExportedInterface: Sendable {
             return Member(interface: method.interface, content: .method(exported))
         }
 
-        /// A property that others may read, and set where there is a `set`; both run on the connection's event loop.
+        /// A property that other programs may read, and may set if there is a `set` closure. Both closures run on the
+        /// connection's event loop.
         ///
         /// - Parameters:
-        ///   - change: what the description promises of ``Connection/emitChange(of:at:)``.
-        ///   - content: called each time somebody reads the property.
-        ///   - set: takes a new value; an error that it throws is the answer, and ``Connection/emitChange(of:at:)`` tells
-        ///     the others.
+        ///   - property: The description of the property.
+        ///   - change: The announcement of changes that the introspection promises, see
+        ///     ``Connection/emitChange(of:at:)``.
+        ///   - set: A closure that takes a new value. If the closure throws, the error is the answer. The closure
+        ///     should use ``Connection/emitChange(of:at:)`` to inform other programs.
+        ///   - content: A closure that returns the value. The closure is called each time the property is read.
         public static func property<Content: DBusType>(
             _ property: Property<Content>,
             emitsChange change: PropertyChange = .never,
@@ -102,7 +107,7 @@ public struct ExportedInterface: Sendable {
 
         private static func named(_ names: [String], _ signature: Signature) -> [Argument] {
             let types = signature.elements
-            // Names are for people, who may do without.
+            // The names only help readers of the introspection, so a description may leave them out.
             let names = names.isEmpty ? types.indices.map { "arg\($0)" } : names
             precondition(names.count == types.count, "\(types.count) arguments are described with \(names.count) names")
             return zip(names, types).map { Argument(name: $0, type: $1) }
@@ -110,16 +115,17 @@ public struct ExportedInterface: Sendable {
     }
 }
 
-/// What a property's description promises of its changes: the annotation
-/// `org.freedesktop.DBus.Property.EmitsChangedSignal` of the D-Bus specification.
+/// The announcement of a property's changes.
+///
+/// The value is that of the annotation `org.freedesktop.DBus.Property.EmitsChangedSignal` in the D-Bus specification.
 public enum PropertyChange: String, Sendable, Hashable {
-    /// They are not told.
+    /// Changes are not announced.
     case never = "false"
     /// `PropertiesChanged` carries the new value.
     case value = "true"
-    /// `PropertiesChanged` names the property, for others to read.
+    /// `PropertiesChanged` carries only the name of the property. Subscribers read the new value themselves.
     case invalidation = "invalidates"
-    /// There are none as long as the object exists.
+    /// The value does not change as long as the object exists.
     case constant = "const"
 }
 
@@ -133,10 +139,11 @@ struct ExportedMethod: Sendable {
     let inputs: [Argument]
     let outputs: [Argument]
     let inputSignature: Signature
-    /// Takes the arguments out of the message, which is gone when the method runs.
+    /// Reads the arguments of a call. The arguments are read before the method starts, because the message is gone when
+    /// the method runs.
     let begin: @Sendable (inout MessageReader) throws(MessageDecodingError) -> Body
 
-    /// The method with its arguments; returns what it answers.
+    /// The method with its arguments. The result is the answer.
     typealias Body = @Sendable (IncomingCall) async throws -> any MessageBody
 }
 

@@ -17,7 +17,8 @@ enum Introspection {
 
         """
 
-    // Names and signatures have no character that XML gives a meaning, so nothing is escaped.
+    // Names of members and signatures contain no character that has a meaning in XML, and the names of arguments come
+    // from the program's source. Nothing is therefore escaped.
     static func xml(_ interfaces: some Sequence<ExportedInterface>, children: [String]) -> String {
         var xml = header + "<node>\n"
         let sorted = interfaces.sorted { $0.name.rawValue < $1.name.rawValue }
@@ -44,7 +45,8 @@ enum Introspection {
         return xml + "  </interface>\n"
     }
 
-    /// Without one a property is said to tell its changes.
+    /// Returns the annotation for a property whose changes are not announced with their values. Without an annotation,
+    /// D-Bus assumes that they are.
     private static func annotation(_ change: PropertyChange) -> String {
         let name = "org.freedesktop.DBus.Property.EmitsChangedSignal"
         return "      <annotation name=\"\(name)\" value=\"\(change.rawValue)\"/>\n"

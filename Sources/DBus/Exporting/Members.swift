@@ -1,16 +1,18 @@
-/// A method as both sides know it: the same value calls it, exports it and describes it to others.
+/// The description of a method. The caller and the exporting service use the same description.
 public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
     /// The interface that the method belongs to.
     public let interface: InterfaceName
     /// The method's name.
     public let name: MemberName
-    /// What the arguments are called, for introspection; as many as ``MessageBody/signature`` of `Input` has types, or none
-    /// at all, and they are called `arg0` and so on.
+    /// The names of the arguments, for introspection.
+    ///
+    /// The number of names is the number of types in the ``MessageBody/signature`` of `Input`. If there are no names,
+    /// the arguments are called `arg0` and so on.
     public let inputs: [String]
-    /// What the results are called, for introspection.
+    /// The names of the results, for introspection.
     public let outputs: [String]
 
-    /// Describes a method.
+    /// Creates a description of a method.
     public init(_ interface: InterfaceName, _ name: MemberName, inputs: [String] = [], outputs: [String] = []) {
         self.interface = interface
         self.name = name
@@ -19,16 +21,16 @@ public struct Method<Input: MessageBody, Output: MessageBody>: Sendable {
     }
 }
 
-/// A signal as both sides know it.
+/// The description of a signal, for subscribers and for the emitting service.
 public struct Signal<Body: MessageBody>: Sendable {
     /// The interface that the signal belongs to.
     public let interface: InterfaceName
     /// The signal's name.
     public let name: MemberName
-    /// What the values are called, for introspection.
+    /// The names of the values, for introspection.
     public let arguments: [String]
 
-    /// Describes a signal.
+    /// Creates a description of a signal.
     public init(_ interface: InterfaceName, _ name: MemberName, arguments: [String] = []) {
         self.interface = interface
         self.name = name
@@ -36,14 +38,14 @@ public struct Signal<Body: MessageBody>: Sendable {
     }
 }
 
-/// A property that can be read, as both sides know it.
+/// The description of a readable property, for callers and for the exporting service.
 public struct Property<Content: DBusType>: Sendable {
     /// The interface that the property belongs to.
     public let interface: InterfaceName
     /// The property's name.
     public let name: MemberName
 
-    /// Describes a property.
+    /// Creates a description of a property.
     public init(_ interface: InterfaceName, _ name: MemberName) {
         self.interface = interface
         self.name = name

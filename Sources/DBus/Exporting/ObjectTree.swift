@@ -1,4 +1,4 @@
-/// What a connection exports: objects by path, their interfaces by name.
+/// The objects that a connection exports, by path.
 struct ObjectTree {
     private struct Object {
         let own: [ExportedInterface]
@@ -24,7 +24,7 @@ struct ObjectTree {
         objects[path] = nil
     }
 
-    /// The method that a call names; an interface may be left out of a call.
+    /// Returns the method that a call names. A call may leave out the interface.
     func method(
         _ path: ObjectPath,
         _ interface: InterfaceName?,
@@ -35,7 +35,7 @@ struct ObjectTree {
             if let method = found.methods[member] { return .success(method) }
             return .failure(RemoteError(.unknownMethod, "\(interface) has no method \(member)"))
         }
-        // Paths above an object exist too, for those who walk down to it.
+        // A path above an object exists too, so that introspection can walk down to the object.
         let children = children(of: path)
         guard object != nil || !children.isEmpty else {
             return .failure(RemoteError(.unknownObject, "there is no object \(path)"))
@@ -62,7 +62,7 @@ struct ObjectTree {
     private func introspectable(_ object: Object?, _ children: [String]) -> ExportedInterface {
         StandardInterfaces.introspectable {
             guard let object else { return Introspection.xml([], children: children) }
-            // The description of Introspectable is the same whatever it answers.
+            // The description of Introspectable does not depend on the XML, so this closure is never called.
             let standard = [object.properties, StandardInterfaces.introspectable { "" }]
             return Introspection.xml(object.own + standard, children: children)
         }

@@ -1,4 +1,4 @@
-/// The value of a property on its way out, as the variant that `org.freedesktop.DBus.Properties` carries.
+/// A property's value as the variant that `org.freedesktop.DBus.Properties` carries.
 struct PropertyValue: DBusType {
     static var signature: Signature { Signature(trusted: "v") }
 
@@ -22,7 +22,7 @@ struct PropertyValue: DBusType {
     }
 }
 
-/// A variant that has to hold one type.
+/// A variant that must hold a value of the type `Content`.
 struct VariantContent<Content: DBusType>: DBusType {
     static var signature: Signature { "v" }
 
@@ -44,7 +44,7 @@ struct VariantContent<Content: DBusType>: DBusType {
     }
 }
 
-/// The interfaces that every object has, answered from the descriptions of its own interfaces.
+/// The interfaces that every object has. Their answers come from the descriptions of the object's own interfaces.
 enum StandardInterfaces {
     static let introspectable: InterfaceName = "org.freedesktop.DBus.Introspectable"
     static let properties: InterfaceName = "org.freedesktop.DBus.Properties"
@@ -80,12 +80,12 @@ enum StandardInterfaces {
         arguments: ["interface_name", "changed_properties", "invalidated_properties"]
     )
 
-    /// `Introspect` for an object.
+    /// Returns the interface with `Introspect` for an object.
     static func introspectable(xml: @escaping @Sendable () -> String) -> ExportedInterface {
         ExportedInterface(introspectable, [.method(introspect) { _, _ in xml() }])
     }
 
-    /// `Get`, `GetAll` and `Set` for an object with these interfaces.
+    /// Returns the interface with `Get`, `GetAll` and `Set` for an object with these interfaces.
     static func properties(of interfaces: [ExportedInterface]) -> ExportedInterface {
         @Sendable func interface(_ name: String) throws -> ExportedInterface {
             guard let interface = interfaces.first(where: { $0.name.rawValue == name }) else {
@@ -123,8 +123,8 @@ enum StandardInterfaces {
     }
 }
 
-/// `org.freedesktop.DBus.Peer`, which every connection answers by itself.
+/// The interface `org.freedesktop.DBus.Peer`, which every connection answers by itself.
 public enum PeerInterface {
-    /// Answers when everything that was sent before has been received.
+    /// Returns when the other end has received everything that was sent before.
     public static let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
 }

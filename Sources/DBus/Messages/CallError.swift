@@ -1,15 +1,16 @@
 internal import CDBus
 
-/// An error that another program answered with.
+/// An error that another program returned.
 public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The error's name.
     public let name: ErrorName
-    /// What it says; may be empty.
+    /// The error's text, which may be empty.
     public let message: String
-    /// Whether the bus itself answered, and not the program that was called, which may use the bus's names for errors too.
+    /// Whether the bus itself answered. The error's name does not show this, because the called program may use the
+    /// same names.
     public let isFromBus: Bool
 
-    /// Makes an error; a service throws one to answer with it.
+    /// Creates an error. A service throws such an error to return it to the caller.
     public init(_ name: ErrorName, _ message: String) {
         self.init(name, message, isFromBus: false)
     }
@@ -20,28 +21,28 @@ public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
         self.isFromBus = isFromBus
     }
 
-    /// The name and the message.
+    /// The name and the text.
     public var description: String {
         message.isEmpty ? name.rawValue : "\(name.rawValue): \(message)"
     }
 }
 
-/// Why a call gave no result.
+/// The reason why a call gave no result.
 public enum CallError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The other program, or the bus in its place, answered with an error.
+    /// The other program returned an error, or the bus did on its behalf.
     case remote(RemoteError)
-    /// No answer came within the time that the caller gave.
+    /// No answer came within the caller's time limit.
     case timedOut
-    /// The task that called was cancelled.
+    /// The calling task was cancelled.
     case cancelled
-    /// The connection ended before an answer came, or had ended before the call.
+    /// The connection ended before an answer came, or before the call.
     case disconnected
-    /// An argument cannot be sent; nothing was.
+    /// An argument cannot be sent. Nothing was sent.
     case notSent(MessageEncodingError)
-    /// The answer is not of the type that the method is described with.
+    /// The answer has another type than the method's description.
     case unexpectedReply(MessageDecodingError)
 
-    /// The reason for a person.
+    /// The reason in words.
     public var description: String {
         switch self {
         case .remote(let error): error.description
@@ -54,15 +55,16 @@ public enum CallError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// An error that a service answers with under a name of its own; any other error is answered as
-/// `org.freedesktop.DBus.Error.Failed`.
+/// An error that a service returns under a specific D-Bus name.
+///
+/// Any other error is returned as `org.freedesktop.DBus.Error.Failed`.
 public protocol DBusErrorConvertible: Error {
     /// The name and the text that the caller gets.
     var dbusError: RemoteError { get }
 }
 
 extension RemoteError: DBusErrorConvertible {
-    /// The error as it is.
+    /// The error itself.
     public var dbusError: RemoteError { self }
 }
 
@@ -72,7 +74,7 @@ extension Message {
         Self.result(pointer, limit: limit)
     }
 
-    /// Reads the answer to a call from a message that somebody else holds.
+    /// Reads the answer to a call from a message that the caller holds.
     static func result<Output: MessageBody>(
         _ pointer: OpaquePointer,
         limit: Int = .max
@@ -87,7 +89,7 @@ extension Message {
         }
     }
 
-    /// Reads a body whose signature is checked first.
+    /// Checks the signature of a body, then reads the body.
     static func body<Body: MessageBody>(_ pointer: OpaquePointer, limit: Int) throws(MessageDecodingError) -> Body {
         try check(pointer, Body.signature)
         var reader = MessageReader(message: pointer, limit: limit)
@@ -110,21 +112,22 @@ extension Message {
         do throws(MessageDecodingError) {
             return RemoteError(name, try reader.readString(), isFromBus: isFromBus)
         } catch {
-            // The text is optional and may be of any type.
+            // The text is optional, and the first value may have any type.
             return RemoteError(name, "", isFromBus: isFromBus)
         }
     }
 }
 
 extension RemoteError {
-    /// Whether the bus says that nobody owns the called name and nothing could be started to own it: the call reached nobody.
+    /// Whether the call reached no program: the bus answered that the name has no owner and that no service could be
+    /// started.
     public var isFromMissingService: Bool {
         isFromBus
             && (name == .serviceUnknown || name == .nameHasNoOwner
                 || name.rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn."))
     }
 
-    /// Whether the called program is there and lacks the object, the interface or the method.
+    /// Whether the called program is running but lacks the object, the interface or the method.
     public var isFromMissingMethod: Bool {
         name == .unknownMethod || name == .unknownObject || name == .unknownInterface
     }

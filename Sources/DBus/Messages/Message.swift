@@ -1,14 +1,15 @@
 internal import CDBus
 
-/// One message of libdbus, released with its last reference.
+/// One message of libdbus, which is released with its last reference.
 ///
-/// Unchecked because libdbus counts references atomically and a message is written by its maker alone, before it is sent.
+/// The class is unchecked `Sendable` because libdbus counts references atomically, and only the creator of a message
+/// writes to it, before the message is sent.
 final class Message: @unchecked Sendable {
     let pointer: OpaquePointer
-    /// Bytes of a message that was written here, at most.
+    /// The upper bound of the size in bytes of a message that this program wrote.
     private(set) var size = 0
 
-    /// Takes over a reference.
+    /// Takes over a reference to a libdbus message.
     init(owning pointer: OpaquePointer) {
         self.pointer = pointer
     }
@@ -69,7 +70,7 @@ final class Message: @unchecked Sendable {
         let message = Message(owning: pointer)
         try message.address(to: call)
         guard dbus_message_set_error_name(pointer, error.name.rawValue) != 0 else { throw .outOfMemory }
-        // An error without all of its text still tells more than no answer.
+        // An error with a changed text still tells the caller more than no answer.
         var text = error.message
         if text.utf8.contains(0) { text = text.split(separator: "\0").joined(separator: " ") }
         if text.utf8.count > limit / 2 { text = String(text.unicodeScalars.prefix(1024)) }
@@ -77,7 +78,7 @@ final class Message: @unchecked Sendable {
         return message
     }
 
-    /// Writes a value of one type into a message and reads it as another, as the two sides of a call would.
+    /// Writes a value of one type into a message and reads it as another type, like the two sides of a call.
     static func converted<Content: DBusType>(_ value: Value) throws -> Content {
         guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_SIGNAL) else { throw MessageEncodingError.outOfMemory }
         let message = Message(owning: pointer)
@@ -104,12 +105,12 @@ final class Message: @unchecked Sendable {
         dbus_message_set_no_reply(pointer, 1)
     }
 
-    /// Names other than the path have 255 bytes at most, and a header no more than seven of them.
+    /// The upper bound of a header's size without its path: at most seven names, each of at most 255 bytes.
     private static let headerSize = 2048
 
     private func write<Body: MessageBody>(_ body: Body, limit: Int, pathLength: Int = 0) throws(MessageEncodingError) {
         let signature = Body.signature
-        // A signature that was put together from others may have become too long or too deep.
+        // A signature that was combined from others may be too long or too deep.
         guard Signature.isValid(signature.rawValue.utf8) else { throw .inconsistentValue }
         guard Self.headerSize + pathLength <= limit else { throw .tooLarge(limit: limit) }
         var writer = MessageWriter(message: pointer, signature, limit: limit, used: Self.headerSize + pathLength)
@@ -119,25 +120,25 @@ final class Message: @unchecked Sendable {
     }
 }
 
-/// Where the answer to a call goes.
+/// The destination of the answer to a call.
 struct ReplyAddress: Sendable {
     let sender: BusName?
     let serial: UInt32
     let isExpected: Bool
 }
 
-/// An object of another program: whose, and which one.
+/// An object of another program.
 public struct RemoteObject: Sendable, Hashable {
-    /// The connection that exports the object; nil is the other end of a connection without a bus.
+    /// The connection that exports the object; nil for the other end of a connection without a bus.
     public let destination: BusName?
     /// The object's path.
     public let path: ObjectPath
 
-    /// Whether the bus may start a program to own the destination. The corresponding C function is
+    /// Whether the bus may start the service that provides the destination's name. The corresponding C function is
     /// `dbus_message_set_auto_start`.
     public let startsService: Bool
 
-    /// Names an object.
+    /// Creates a reference to an object.
     public init(_ destination: BusName?, _ path: ObjectPath, startsService: Bool = true) {
         self.destination = destination
         self.path = path

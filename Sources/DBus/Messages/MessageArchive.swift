@@ -1,17 +1,19 @@
 internal import CDBus
 
-/// A message's body as bytes, for what is to be kept in a file and sent, or looked at, later.
+/// A message's body as bytes that can be stored in a file, and sent or read later.
 ///
-/// It is what would go over the wire, in libdbus's own format: a whole message around the body, which is checked when it is
-/// read, whatever became of the file meanwhile.
+/// The bytes are a whole message in libdbus's wire format, with the body inside. libdbus checks the message when it is
+/// read, so a damaged file does no harm.
 public enum MessageArchive {
     private static let interface: InterfaceName = "org.freedesktop.DBus.Archive"
 
-    /// Turns a body into bytes.
+    /// Returns the bytes of a body.
     ///
-    /// - Parameter limit: the largest size in bytes.
-    /// - Throws: ``MessageEncodingError``; ``MessageEncodingError/descriptorNotPassed`` for a body that holds a descriptor,
-    ///   which means nothing in a file.
+    /// - Parameters:
+    ///   - body: The body.
+    ///   - limit: The largest size in bytes.
+    /// - Throws: ``MessageEncodingError``. A body with a descriptor is ``MessageEncodingError/descriptorNotPassed``,
+    ///   because a descriptor means nothing in a file.
     public static func bytes<Body: MessageBody>(of body: Body, limit: Int) throws(MessageEncodingError) -> [UInt8] {
         let message = try Message.signal(interface, "Body", from: "/", body, limit: limit)
         guard dbus_message_contains_unix_fds(message.pointer) == 0 else { throw .descriptorNotPassed }
@@ -25,7 +27,7 @@ public enum MessageArchive {
 
     /// Reads a body from bytes.
     ///
-    /// - Throws: ``MessageDecodingError`` for bytes that are no message, or one of another type.
+    /// - Throws: ``MessageDecodingError`` if the bytes are not a message, or the body has another type.
     public static func body<Body: MessageBody>(from bytes: [UInt8]) throws(MessageDecodingError) -> Body {
         let pointer: OpaquePointer? = bytes.withUnsafeBytes { buffer in
             guard let count = CInt(exactly: buffer.count) else { return nil }
@@ -33,7 +35,7 @@ public enum MessageArchive {
         }
         guard let pointer else { throw .invalidValue("the bytes are no message") }
         let message = Message(owning: pointer)
-        // What was not too large when it was written is not when it is read.
+        // The limit was checked when the body was written.
         return try Message.body(message.pointer, limit: .max)
     }
 }

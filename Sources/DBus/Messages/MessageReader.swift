@@ -1,18 +1,18 @@
 internal import CDBus
 internal import Glibc
 
-/// Why a message's body cannot be read.
+/// The reason why a message's body cannot be read.
 public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The body, or a value in it, is of another type than the one asked for.
+    /// The body, or a value in the body, has another type than the requested one.
     case wrongType(expected: Signature, found: String)
-    /// The values hold more than the limit, in bytes.
+    /// The values hold more bytes than the limit.
     case tooLarge(limit: Int)
-    /// Containers are nested deeper than 64.
+    /// Containers are nested deeper than ``MessageWriter/maximumDepth``.
     case tooDeep
-    /// A value is of the right type and breaks a rule of its own.
+    /// A value has the right type but breaks a rule of the type.
     case invalidValue(String)
 
-    /// The reason for a person.
+    /// The reason in words.
     public var description: String {
         switch self {
         case .wrongType(let expected, let found):
@@ -28,21 +28,25 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
     }
 }
 
-/// Takes values out of a message's body, one after the other.
+/// Reads the values of a message's body in order.
 ///
-/// libdbus has checked the message's form when it arrived: strings are UTF-8, names follow their rules, lengths fit.
+/// libdbus has checked the form of the message on arrival: strings are UTF-8, names are valid, and lengths are correct.
 public struct MessageReader: ~Copyable {
     private var iterator: DBusMessageIter
     private let limit: Int
     private var budget: Int
-    /// How many descriptors were taken.
+    /// The number of descriptors that have been read.
     private(set) var descriptors = 0
     private let depth: Int
 
-    /// How many bytes of values were taken.
+    /// The number of bytes that have been read.
     var bytes: Int { limit - budget }
 
-    /// - Parameter limit: how many bytes of values to take at most.
+    /// Creates a reader at the first value of a message.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - limit: The largest number of bytes to read.
     init(message: OpaquePointer, limit: Int) {
         iterator = DBusMessageIter()
         dbus_message_iter_init(message, &iterator)
@@ -63,7 +67,7 @@ public struct MessageReader: ~Copyable {
         mutating get { dbus_message_iter_get_arg_type(&iterator) }
     }
 
-    /// Whether a value is left in this container, or in the body.
+    /// Whether a value is left in this container or in the body.
     public var hasMore: Bool {
         mutating get { code != TypeCode.invalid }
     }
@@ -108,44 +112,44 @@ public struct MessageReader: ~Copyable {
         dbus_message_iter_get_basic(&iterator, &pointer)
         guard let pointer else { return "" }
         let bytes = UnsafeRawBufferPointer(start: pointer, count: strlen(pointer))
-        // What a string costs is known before it is made: a huge one is refused, not copied.
+        // The size is checked before the string is created, so a string above the limit is not copied.
         try spend(bytes.count + 1)
         let text = String(decoding: bytes, as: UTF8.self)
         dbus_message_iter_next(&iterator)
         return text
     }
 
-    /// Reads `y`.
+    /// Reads a value of type `y`.
     public mutating func readUInt8() throws(MessageDecodingError) -> UInt8 { try readFixed(TypeCode.byte, 0) }
-    /// Reads `b`.
+    /// Reads a value of type `b`.
     public mutating func readBool() throws(MessageDecodingError) -> Bool {
         try readFixed(TypeCode.boolean, dbus_bool_t(0)) != 0
     }
-    /// Reads `n`.
+    /// Reads a value of type `n`.
     public mutating func readInt16() throws(MessageDecodingError) -> Int16 { try readFixed(TypeCode.int16, 0) }
-    /// Reads `q`.
+    /// Reads a value of type `q`.
     public mutating func readUInt16() throws(MessageDecodingError) -> UInt16 { try readFixed(TypeCode.uint16, 0) }
-    /// Reads `i`.
+    /// Reads a value of type `i`.
     public mutating func readInt32() throws(MessageDecodingError) -> Int32 { try readFixed(TypeCode.int32, 0) }
-    /// Reads `u`.
+    /// Reads a value of type `u`.
     public mutating func readUInt32() throws(MessageDecodingError) -> UInt32 { try readFixed(TypeCode.uint32, 0) }
-    /// Reads `x`.
+    /// Reads a value of type `x`.
     public mutating func readInt64() throws(MessageDecodingError) -> Int64 { try readFixed(TypeCode.int64, 0) }
-    /// Reads `t`.
+    /// Reads a value of type `t`.
     public mutating func readUInt64() throws(MessageDecodingError) -> UInt64 { try readFixed(TypeCode.uint64, 0) }
-    /// Reads `d`.
+    /// Reads a value of type `d`.
     public mutating func readDouble() throws(MessageDecodingError) -> Double { try readFixed(TypeCode.double, 0) }
-    /// Reads `s`.
+    /// Reads a value of type `s`.
     public mutating func readString() throws(MessageDecodingError) -> String { try readText(TypeCode.string) }
-    /// Reads `o`.
+    /// Reads a value of type `o`.
     public mutating func readObjectPath() throws(MessageDecodingError) -> ObjectPath {
         ObjectPath(trusted: try readText(TypeCode.objectPath))
     }
-    /// Reads `g`.
+    /// Reads a value of type `g`.
     public mutating func readSignature() throws(MessageDecodingError) -> Signature {
         Signature(trusted: try readText(TypeCode.signature))
     }
-    /// Reads `h`; the descriptor is the reader's own.
+    /// Reads a value of type `h`. The caller owns the descriptor.
     public mutating func readUnixFD() throws(MessageDecodingError) -> UnixFD { try UnixFD(from: &self) }
 
     mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
@@ -155,7 +159,7 @@ public struct MessageReader: ~Copyable {
         return descriptor
     }
 
-    /// Reads an array: `body` is called for each element, with the reader at it, and takes it.
+    /// Reads an array. `body` is called for each element and must read that element.
     public mutating func readArray(
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
     ) throws(MessageDecodingError) {
@@ -167,9 +171,11 @@ public struct MessageReader: ~Copyable {
         }
     }
 
-    /// Reads an array of numbers in one piece.
+    /// Reads an array of numbers at once.
     ///
-    /// - Parameter body: takes the numbers as they are in memory; the bytes are the message's.
+    /// - Parameters:
+    ///   - element: The type of the numbers.
+    ///   - body: A closure that gets the numbers in their memory format. The bytes belong to the message.
     mutating func readNumbers<Result>(
         _ element: FixedType,
         _ body: (UnsafeRawBufferPointer) -> Result
@@ -191,14 +197,14 @@ public struct MessageReader: ~Copyable {
         return body(bytes)
     }
 
-    /// Reads a dictionary's entry: `body` takes the key and then the value.
+    /// Reads a dictionary's entry. `body` must read the key and then the value.
     public mutating func readEntry(
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
     ) throws(MessageDecodingError) {
         try readContainer(TypeCode.dictionaryEntry, body)
     }
 
-    /// Reads a structure: `body` takes the fields.
+    /// Reads a structure. `body` must read the fields.
     public mutating func readStructure(
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
     ) throws(MessageDecodingError) {
@@ -213,7 +219,7 @@ public struct MessageReader: ~Copyable {
         return value
     }
 
-    /// Reads a variant that has to hold a value of type `content`, which `body` takes.
+    /// Reads a variant that must hold a value of type `content`. `body` reads that value.
     public mutating func readVariant(
         of content: Signature,
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
@@ -239,9 +245,9 @@ public struct MessageReader: ~Copyable {
         dbus_message_iter_next(&iterator)
     }
 
-    /// Reads the next value, whatever its type.
+    /// Reads the next value, which may have any type.
     public mutating func readValue() throws(MessageDecodingError) -> Value {
-        // What a value takes here is more than what it took in the message.
+        // A value takes more memory here than in the message, so that memory counts towards the limit.
         try spend(MemoryLayout<Value>.stride)
         switch code {
         case TypeCode.byte: return .byte(try readUInt8())
@@ -277,7 +283,7 @@ public struct MessageReader: ~Copyable {
             try readArray { (reader) throws(MessageDecodingError) in elements.append(try reader.readValue()) }
             return .array(elements, of: element)
         }
-        // "{", the key's one byte, the value's signature, "}".
+        // The signature is "{", the key's one byte, the value's signature, "}".
         let types = element.rawValue.dropFirst().dropLast()
         let key = Signature(trusted: String(types.prefix(1)))
         let value = Signature(trusted: String(types.dropFirst()))

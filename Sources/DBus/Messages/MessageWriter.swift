@@ -1,24 +1,27 @@
 internal import CDBus
 
-/// Why a value cannot be put into a message.
+/// The reason why a value cannot be written into a message.
 public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// A string holds a NUL, which D-Bus's strings end at.
+    /// A string holds a NUL, which would end the string in D-Bus.
     case nulInString
-    /// The message is larger than the limit, in bytes.
+    /// The message is larger than the limit in bytes.
     case tooLarge(limit: Int)
     /// Containers are nested deeper than ``MessageWriter/maximumDepth``.
     case tooDeep
-    /// A value is of another type than the signature promises, there are more or fewer values than that, or a signature
-    /// that was put together at run time breaks the rules (a structure without a field, more than 255 bytes).
+    /// The values do not fit the signature.
+    ///
+    /// A value has another type, there are too many or too few values, or a signature that was combined at run time
+    /// breaks a rule (a structure without fields, more than 255 bytes).
     case inconsistentValue
-    /// The descriptor cannot be duplicated, the message holds more than 16, or this connection cannot pass descriptors.
+    /// The descriptor cannot be duplicated, the message holds more than 16 descriptors, or this connection cannot pass
+    /// descriptors.
     case descriptorNotPassed
-    /// The path or interface is one that libdbus keeps for itself.
+    /// libdbus reserves the path or the interface.
     case reservedName(String)
     /// There is no memory left.
     case outOfMemory
 
-    /// The reason for a person.
+    /// The reason in words.
     public var description: String {
         switch self {
         case .nulInString: "a string holds a NUL character"
@@ -32,16 +35,18 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
     }
 }
 
-/// Puts values into a message's body, one after the other.
+/// Writes values into a message's body in order.
 ///
-/// What would make libdbus end the process or the bus drop the connection is an error here, before anything is sent:
-/// types are compared with the promised signature, and size and depth are counted while writing. After an error nothing more
-/// is written: the message is not sent, even where the error was caught on the way.
+/// libdbus ends the process for some mistakes, and the bus closes the connection for others. A writer throws an error
+/// instead, before anything is sent: it compares types with the promised signature, and counts size and depth. After an
+/// error, nothing more is written and the message is not sent, even if the error was caught.
 public struct MessageWriter: ~Copyable {
-    /// How deep containers may be nested, variants included: D-Bus allows 64, of which dbus-broker counts one for the
-    /// innermost value and closes the connection that sends more.
+    /// The largest depth of nested containers, including variants.
+    ///
+    /// D-Bus allows a depth of 64. dbus-broker also counts the innermost value, and closes a connection that sends
+    /// more.
     public static let maximumDepth = 63
-    /// How many descriptors one message carries at most: a bus closes the connection that sends more.
+    /// The largest number of descriptors in a message. A bus closes a connection that sends more.
     public static let maximumDescriptors = 16
 
     private var iterator: DBusMessageIter
@@ -50,14 +55,17 @@ public struct MessageWriter: ~Copyable {
     private var budget: Int
     private var descriptors: Int
     private let depth: Int
-    /// What went wrong first. It stays: libdbus has half a value then, and whoever went on after it, without throwing it,
-    /// would send a message that the bus hangs up at.
+    /// The first error. Every later call throws this error again: libdbus's message is incomplete after an error, and
+    /// the bus would close the connection on receiving the message.
     private var failure: MessageEncodingError?
 
+    /// Creates a writer for an empty body.
+    ///
     /// - Parameters:
-    ///   - signature: what will be written.
-    ///   - limit: the message's largest size in bytes; alignment is counted as the worst case.
-    ///   - used: how much of it the message's header takes.
+    ///   - message: The message.
+    ///   - signature: The types of the values that will be written.
+    ///   - limit: The largest size of the message in bytes. Padding counts as in the worst case.
+    ///   - used: The bytes of the message's header, which count towards the limit.
     init(message: OpaquePointer, _ signature: Signature, limit: Int, used: Int) {
         iterator = DBusMessageIter()
         dbus_message_iter_init_append(message, &iterator)
@@ -79,21 +87,21 @@ public struct MessageWriter: ~Copyable {
         failure = nil
     }
 
-    /// How much of the limit is used.
+    /// The number of bytes that have been used.
     var size: Int { limit - budget }
 
-    /// Checks that everything that was promised has been written.
+    /// Checks that all values of the signature have been written.
     func finish() throws(MessageEncodingError) {
         if let failure { throw failure }
         guard expected.isComplete else { throw .inconsistentValue }
     }
 
-    /// Begins to append: nothing follows a failure.
+    /// Throws the first error again, if there was one.
     private func proceed() throws(MessageEncodingError) {
         if let failure { throw failure }
     }
 
-    /// Notes a failure, for everything that comes after it.
+    /// Records an error, so that every later call fails.
     private mutating func failed(_ error: MessageEncodingError) -> MessageEncodingError {
         failure = error
         return error
@@ -126,50 +134,50 @@ public struct MessageWriter: ~Copyable {
         guard isAppended else { throw failed(.outOfMemory) }
     }
 
-    /// Appends `y`.
+    /// Appends a value of type `y`.
     public mutating func append(_ value: UInt8) throws(MessageEncodingError) { try appendFixed(value, TypeCode.byte) }
-    /// Appends `b`.
+    /// Appends a value of type `b`.
     public mutating func append(_ value: Bool) throws(MessageEncodingError) {
         try appendFixed(dbus_bool_t(value ? 1 : 0), TypeCode.boolean)
     }
-    /// Appends `n`.
+    /// Appends a value of type `n`.
     public mutating func append(_ value: Int16) throws(MessageEncodingError) { try appendFixed(value, TypeCode.int16) }
-    /// Appends `q`.
+    /// Appends a value of type `q`.
     public mutating func append(_ value: UInt16) throws(MessageEncodingError) {
         try appendFixed(value, TypeCode.uint16)
     }
-    /// Appends `i`.
+    /// Appends a value of type `i`.
     public mutating func append(_ value: Int32) throws(MessageEncodingError) { try appendFixed(value, TypeCode.int32) }
-    /// Appends `u`.
+    /// Appends a value of type `u`.
     public mutating func append(_ value: UInt32) throws(MessageEncodingError) {
         try appendFixed(value, TypeCode.uint32)
     }
-    /// Appends `x`.
+    /// Appends a value of type `x`.
     public mutating func append(_ value: Int64) throws(MessageEncodingError) { try appendFixed(value, TypeCode.int64) }
-    /// Appends `t`.
+    /// Appends a value of type `t`.
     public mutating func append(_ value: UInt64) throws(MessageEncodingError) {
         try appendFixed(value, TypeCode.uint64)
     }
-    /// Appends `d`.
+    /// Appends a value of type `d`.
     public mutating func append(_ value: Double) throws(MessageEncodingError) {
         try appendFixed(value, TypeCode.double)
     }
-    /// Appends `s`.
+    /// Appends a value of type `s`.
     public mutating func append(_ value: String) throws(MessageEncodingError) { try appendText(value, TypeCode.string) }
-    /// Appends `o`.
+    /// Appends a value of type `o`.
     public mutating func append(_ value: ObjectPath) throws(MessageEncodingError) {
         try appendText(value.rawValue, TypeCode.objectPath)
     }
-    /// Appends `g`.
+    /// Appends a value of type `g`.
     ///
-    /// - Throws: ``MessageEncodingError/inconsistentValue`` for a signature that was put together from others and breaks the rules,
-    ///   such as that of a structure without a field.
+    /// - Throws: ``MessageEncodingError/inconsistentValue`` if the signature was combined from others and breaks a
+    ///   rule, such as a structure without fields.
     public mutating func append(_ value: Signature) throws(MessageEncodingError) {
         try proceed()
         guard Signature.isValid(value.rawValue.utf8) else { throw failed(.inconsistentValue) }
         try appendText(value.rawValue, TypeCode.signature)
     }
-    /// Appends `h`; the message gets a duplicate of the descriptor.
+    /// Appends a value of type `h`. The message gets a duplicate of the descriptor.
     public mutating func append(_ value: UnixFD) throws(MessageEncodingError) {
         try take(TypeCode.unixFD, size: 8)
         descriptors -= 1
@@ -179,19 +187,20 @@ public struct MessageWriter: ~Copyable {
         }
     }
 
-    /// Appends an array of numbers in one piece.
+    /// Appends an array of numbers at once.
     ///
     /// - Parameters:
-    ///   - element: the code of their type.
-    ///   - bytes: the numbers as they are in memory.
+    ///   - element: The type of the numbers.
+    ///   - bytes: The numbers in their memory format.
     mutating func appendNumbers(
         _ element: FixedType,
         _ bytes: UnsafeRawBufferPointer
     ) throws(MessageEncodingError) {
         try appendArray(of: element.signature) { (writer) throws(MessageEncodingError) in
-            // Before the first of them there may be room left for its alignment.
+            // The array may have padding before its first element.
             try writer.spend(bytes.count + element.size)
-            // More than D-Bus allows in an array ends the process, whatever the limit.
+            // libdbus ends the process for an array above the maximum of D-Bus, so this check does not depend on the
+            // limit.
             guard bytes.count <= ConnectionLimits.largestMessage else {
                 throw writer.failed(.tooLarge(limit: ConnectionLimits.largestMessage))
             }
@@ -203,7 +212,7 @@ public struct MessageWriter: ~Copyable {
         }
     }
 
-    /// Appends an array, whose elements `body` writes.
+    /// Appends an array. `body` writes the elements.
     public mutating func appendArray(
         of element: Signature,
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
@@ -211,7 +220,7 @@ public struct MessageWriter: ~Copyable {
         try appendArray(of: element.rawValue, body)
     }
 
-    /// Appends a dictionary, whose entries `body` writes, each with ``appendEntry(_:)``.
+    /// Appends a dictionary. `body` writes the entries, each with ``appendEntry(_:)``.
     public mutating func appendDictionary(
         key: Signature,
         value: Signature,
@@ -229,7 +238,7 @@ public struct MessageWriter: ~Copyable {
         try appendContainer(TypeCode.array, elements, contents: element, body)
     }
 
-    /// Appends a dictionary's entry, whose key and value `body` writes.
+    /// Appends a dictionary's entry. `body` writes the key and the value.
     public mutating func appendEntry(_ body: (inout MessageWriter) throws(MessageEncodingError) -> Void)
         throws(MessageEncodingError)
     {
@@ -238,7 +247,7 @@ public struct MessageWriter: ~Copyable {
         try appendContainer(TypeCode.dictionaryEntry, fields, contents: nil, body)
     }
 
-    /// Appends a structure, whose fields `body` writes.
+    /// Appends a structure. `body` writes the fields.
     public mutating func appendStructure(
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
     ) throws(MessageEncodingError) {
@@ -254,13 +263,13 @@ public struct MessageWriter: ~Copyable {
         }
     }
 
-    /// Appends a variant, whose one value, of type `content`, `body` writes.
+    /// Appends a variant that holds one value of type `content`. `body` writes that value.
     public mutating func appendVariant(
         of content: Signature,
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
     ) throws(MessageEncodingError) {
         try proceed()
-        // A signature that was put together from others may have become too long or too deep.
+        // A signature that was combined from others may be too long or too deep.
         guard expected.take(TypeCode.variant), Signature.isValid(content.rawValue.utf8), content.isSingle else {
             throw failed(.inconsistentValue)
         }

@@ -1,7 +1,7 @@
-/// How far a message's body, or one container in it, has been written, by the signature that was promised for it.
+/// A position in the promised signature of a message's body, or of one container, while the values are written.
 ///
-/// libdbus ends the process when a value of another type than the container's is put into it, and makes a message that
-/// every receiver throws away when a body differs from its signature. So each step is checked here first.
+/// libdbus ends the process if a value has another type than its container. If a body differs from its signature, every
+/// receiver rejects the message. Each step is therefore checked here before libdbus is called.
 struct TypeCursor {
     private let types: String.UTF8View
     private let start: String.Index
@@ -9,7 +9,7 @@ struct TypeCursor {
     private let repeats: Bool
     private var next: String.Index
 
-    /// Expects the types of a signature one after the other.
+    /// Creates a cursor that expects the types of a signature in order.
     init(_ signature: Signature) {
         types = signature.rawValue.utf8
         start = types.startIndex
@@ -26,12 +26,12 @@ struct TypeCursor {
         next = start
     }
 
-    /// Whether nothing is missing: all types have been taken, or, in an array, all of each element's.
+    /// Whether no value is missing: all types have been taken. In an array, the last element is complete.
     var isComplete: Bool { next == (repeats ? start : end) }
 
     /// Takes a basic type or a variant.
     ///
-    /// - Returns: whether that type is the next one.
+    /// - Returns: Whether the type is the next one.
     mutating func take(_ code: CInt) -> Bool {
         guard next != end, CInt(types[next]) == code else { return false }
         advance(to: types.index(after: next))
@@ -40,7 +40,7 @@ struct TypeCursor {
 
     /// Takes an array.
     ///
-    /// - Returns: the cursor of its elements; nil where something else comes next.
+    /// - Returns: The cursor of the elements; nil if another type comes next.
     mutating func takeArray(of element: Substring) -> TypeCursor? {
         guard next != end, types[next] == UInt8(ascii: "a") else { return nil }
         let first = types.index(after: next)
@@ -50,9 +50,9 @@ struct TypeCursor {
         return TypeCursor(types, first, last, repeats: true)
     }
 
-    /// Takes what stands in brackets: a structure, `(`, or a dictionary's entry, `{`.
+    /// Takes a structure, which begins with `(`, or a dictionary's entry, which begins with `{`.
     ///
-    /// - Returns: the cursor of its fields; nil where something else comes next.
+    /// - Returns: The cursor of the fields; nil if another type comes next.
     mutating func takeBracketed(_ bracket: UInt8) -> TypeCursor? {
         guard next != end, types[next] == bracket else { return nil }
         let first = types.index(after: next)

@@ -3,18 +3,21 @@ public struct BusName: ValidatedName {
     /// The name as a string.
     public let rawValue: String
 
-    /// Takes a string that follows the rule; nil for any other.
+    /// Creates a name from a string; nil if the string is not a valid bus name.
     public init?(rawValue: String) {
         guard Self.isValid(rawValue.utf8) else { return nil }
         self.init(trusted: rawValue)
     }
 
-    /// Takes a string that is known to follow the rule.
+    /// Creates a name from a string that is known to be valid.
     init(trusted: String) {
         rawValue = trusted
     }
 
-    /// Two or more elements of `[A-Za-z0-9_-]` between dots, at most 255 bytes; only a unique name's may start with a digit.
+    /// Whether the bytes are a valid bus name.
+    ///
+    /// A bus name has two or more elements of `[A-Za-z0-9_-]`, separated by dots, and at most 255 bytes. Only the
+    /// elements of a unique name may start with a digit.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= NameRule.maximumLength, let first = bytes.first else { return false }
         return first == UInt8(ascii: ":")
@@ -22,7 +25,7 @@ public struct BusName: ValidatedName {
             : NameRule.isDotted(bytes, allowsHyphen: true)
     }
 
-    /// Whether the bus made the name for one connection; such a name is never given to another.
+    /// Whether the name is unique. The bus never gives the unique name of a connection to another connection.
     public var isUnique: Bool { rawValue.utf8.first == UInt8(ascii: ":") }
 
     /// The message bus itself.
@@ -34,18 +37,18 @@ public struct ObjectPath: ValidatedName {
     /// The path as a string.
     public let rawValue: String
 
-    /// Takes a string that follows the rule; nil for any other.
+    /// Creates a path from a string; nil if the string is not a valid path.
     public init?(rawValue: String) {
         guard Self.isValid(rawValue.utf8) else { return nil }
         self.init(trusted: rawValue)
     }
 
-    /// Takes a string that is known to follow the rule.
+    /// Creates a path from a string that is known to be valid.
     init(trusted: String) {
         rawValue = trusted
     }
 
-    /// `/`, or elements of `[A-Za-z0-9_]`, each after a slash, none empty.
+    /// Whether the bytes are a valid path: `/`, or non-empty elements of `[A-Za-z0-9_]`, each after a slash.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.first == UInt8(ascii: "/") else { return false }
         var previous = UInt8(ascii: "/")
@@ -59,8 +62,9 @@ public struct ObjectPath: ValidatedName {
         return bytes.count == 1 || previous != UInt8(ascii: "/")
     }
 
-    /// The object that a program of that name exports: dots become slashes and hyphens underscores, as the desktop entry
-    /// specification has it ("D-Bus Activation").
+    /// Creates the path of the object that a program with this bus name exports.
+    ///
+    /// Dots become slashes and hyphens become underscores, by "D-Bus Activation" in the desktop entry specification.
     public init(for name: BusName) {
         let path = name.rawValue.utf8.map { byte -> UInt8 in
             switch byte {
@@ -78,18 +82,21 @@ public struct InterfaceName: ValidatedName {
     /// The name as a string.
     public let rawValue: String
 
-    /// Takes a string that follows the rule; nil for any other.
+    /// Creates a name from a string; nil if the string is not a valid interface name.
     public init?(rawValue: String) {
         guard Self.isValid(rawValue.utf8) else { return nil }
         self.init(trusted: rawValue)
     }
 
-    /// Takes a string that is known to follow the rule.
+    /// Creates a name from a string that is known to be valid.
     init(trusted: String) {
         rawValue = trusted
     }
 
-    /// Two or more elements of `[A-Za-z0-9_]` between dots, none that starts with a digit, at most 255 bytes.
+    /// Whether the bytes are a valid interface name.
+    ///
+    /// An interface name has two or more elements of `[A-Za-z0-9_]`, separated by dots, and at most 255 bytes. No
+    /// element starts with a digit.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         bytes.count <= NameRule.maximumLength && NameRule.isDotted(bytes, allowsHyphen: false)
     }
@@ -100,18 +107,18 @@ public struct ErrorName: ValidatedName {
     /// The name as a string.
     public let rawValue: String
 
-    /// Takes a string that follows the rule; nil for any other.
+    /// Creates a name from a string; nil if the string is not a valid error name.
     public init?(rawValue: String) {
         guard Self.isValid(rawValue.utf8) else { return nil }
         self.init(trusted: rawValue)
     }
 
-    /// Takes a string that is known to follow the rule.
+    /// Creates a name from a string that is known to be valid.
     init(trusted: String) {
         rawValue = trusted
     }
 
-    /// The same rule as for an interface.
+    /// Whether the bytes are a valid error name. The rule is the same as for an interface name.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         InterfaceName.isValid(bytes)
     }
@@ -120,25 +127,25 @@ public struct ErrorName: ValidatedName {
     public static let disconnected: ErrorName = "org.freedesktop.DBus.Error.Disconnected"
     /// Something failed, and no other name fits.
     public static let failed: ErrorName = "org.freedesktop.DBus.Error.Failed"
-    /// The arguments are not what the method takes.
+    /// The method does not accept the arguments.
     public static let invalidArguments: ErrorName = "org.freedesktop.DBus.Error.InvalidArgs"
     /// A limit was reached.
     public static let limitsExceeded: ErrorName = "org.freedesktop.DBus.Error.LimitsExceeded"
-    /// What was asked for is something that the program does not do.
+    /// The program does not support the request.
     public static let notSupported: ErrorName = "org.freedesktop.DBus.Error.NotSupported"
-    /// Nobody owns the name.
+    /// The name has no owner.
     public static let nameHasNoOwner: ErrorName = "org.freedesktop.DBus.Error.NameHasNoOwner"
-    /// The other end went away before it answered; also what the bus says for a call that took too long.
+    /// The other end went away before it answered. The bus also uses this name for a call that took too long.
     public static let noReply: ErrorName = "org.freedesktop.DBus.Error.NoReply"
     /// The property cannot be set.
     public static let propertyReadOnly: ErrorName = "org.freedesktop.DBus.Error.PropertyReadOnly"
-    /// Nobody owns the name, and no service file provides it.
+    /// The name has no owner, and no service file provides the name.
     public static let serviceUnknown: ErrorName = "org.freedesktop.DBus.Error.ServiceUnknown"
     /// The object lacks the interface.
     public static let unknownInterface: ErrorName = "org.freedesktop.DBus.Error.UnknownInterface"
     /// The object lacks the method.
     public static let unknownMethod: ErrorName = "org.freedesktop.DBus.Error.UnknownMethod"
-    /// The connection has no such object.
+    /// The connection does not export the object.
     public static let unknownObject: ErrorName = "org.freedesktop.DBus.Error.UnknownObject"
     /// The interface lacks the property.
     public static let unknownProperty: ErrorName = "org.freedesktop.DBus.Error.UnknownProperty"
@@ -149,18 +156,20 @@ public struct MemberName: ValidatedName {
     /// The name as a string.
     public let rawValue: String
 
-    /// Takes a string that follows the rule; nil for any other.
+    /// Creates a name from a string; nil if the string is not a valid member name.
     public init?(rawValue: String) {
         guard Self.isValid(rawValue.utf8) else { return nil }
         self.init(trusted: rawValue)
     }
 
-    /// Takes a string that is known to follow the rule.
+    /// Creates a name from a string that is known to be valid.
     init(trusted: String) {
         rawValue = trusted
     }
 
-    /// One or more of `[A-Za-z0-9_]`, not starting with a digit, at most 255 bytes.
+    /// Whether the bytes are a valid member name.
+    ///
+    /// A member name has 1 to 255 bytes of `[A-Za-z0-9_]`, and does not start with a digit.
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= NameRule.maximumLength, let first = bytes.first, !NameRule.isDigit(first) else {
             return false

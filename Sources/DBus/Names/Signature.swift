@@ -1,27 +1,29 @@
-/// The types of a message's body, or of one value, in D-Bus's notation, such as `sa{sv}`.
+/// The types of a message's body, or the type of one value, in D-Bus's notation, such as `sa{sv}`.
 public struct Signature: ValidatedName {
     /// The signature as a string.
     public let rawValue: String
 
-    /// Takes a string that follows the rule; nil for any other.
+    /// Creates a signature from a string; nil if the string is not a valid signature.
     public init?(rawValue: String) {
         guard Self.isValid(rawValue.utf8) else { return nil }
         self.init(trusted: rawValue)
     }
 
-    /// Takes a string that is known to follow the rule.
+    /// Creates a signature from a string that is known to be valid.
     init(trusted: String) {
         rawValue = trusted
     }
 
-    /// No value at all.
+    /// The signature of a body without values.
     public static let empty = Signature(trusted: "")
 
-    /// How many bytes a signature may have.
+    /// The largest length of a signature in bytes.
     static let maximumLength = 255
 
-    /// Complete types one after the other, at most 255 bytes, arrays and structures nested at most 32 deep each
-    /// ("Type System", D-Bus specification).
+    /// Whether the bytes are a valid signature.
+    ///
+    /// A signature is a sequence of complete types of at most 255 bytes. Arrays and structures are each nested at most
+    /// 32 deep ("Type System", D-Bus specification).
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= maximumLength else { return false }
         var scanner = Scanner(bytes[...])
@@ -31,18 +33,18 @@ public struct Signature: ValidatedName {
         return true
     }
 
-    /// Whether the signature is that of exactly one value.
+    /// Whether the signature describes exactly one value.
     public var isSingle: Bool {
         var scanner = Scanner(rawValue.utf8[...])
         return scanner.skipCompleteType() && !scanner.hasMore
     }
 
-    /// The signature of one value after the other.
+    /// Returns the signature of the values of `a` followed by those of `b`. The result may be too long to be valid.
     static func + (a: Signature, b: Signature) -> Signature {
         Signature(trusted: a.rawValue + b.rawValue)
     }
 
-    /// The signatures of the complete types in this one.
+    /// The signatures of the single complete types.
     var elements: [Signature] {
         var scanner = Scanner(rawValue.utf8[...])
         var elements: [Signature] = []

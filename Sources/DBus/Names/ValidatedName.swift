@@ -1,10 +1,10 @@
-/// A string of D-Bus that follows a rule of its own, checked once when it is made.
+/// A D-Bus string that follows a rule, which is checked when a value is created.
 ///
-/// Debian's libdbus ends the process when it is handed a name that breaks the rule, so nothing in this module takes a
-/// plain `String` where D-Bus wants a name: a value of the type is the proof that the name is good.
+/// Debian's libdbus ends the process when it is handed an invalid name. No function of this module therefore takes a
+/// plain `String` as a name: a value of a name type proves that the name is valid.
 ///
-/// A literal is checked when the value is made and stops the process if it is wrong, as any other mistake in the source
-/// would; everything that comes from outside goes through `init(rawValue:)`.
+/// A literal is also checked when the value is created. An invalid literal stops the process, like other programming
+/// errors. Use `init(rawValue:)` for strings from outside the program.
 public protocol ValidatedName: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral,
     CustomStringConvertible
 where RawValue == String {
@@ -13,22 +13,22 @@ where RawValue == String {
 }
 
 extension ValidatedName {
-    /// Takes a string that follows the rule; nil for any other.
+    /// Creates a name from a string; nil if the string breaks the rule.
     public init?(_ string: String) {
         self.init(rawValue: string)
     }
 
-    /// Takes a literal, which has to follow the rule.
+    /// Creates a name from a literal, which must follow the rule.
     public init(stringLiteral literal: String) {
         guard let name = Self(rawValue: literal) else { preconditionFailure("\(literal) is no \(Self.self)") }
         self = name
     }
 
-    /// The name itself.
+    /// The name as a string.
     public var description: String { rawValue }
 }
 
-/// The rules that the kinds of name share.
+/// The rules that several kinds of names share.
 enum NameRule {
     static let maximumLength = 255
 
@@ -40,7 +40,8 @@ enum NameRule {
         (0x30...0x39).contains(byte)
     }
 
-    /// Elements between dots: at least two, none empty, none that starts with a digit unless `digitsMayLead`.
+    /// Whether the bytes are two or more elements, separated by dots. No element is empty, and none starts with a digit
+    /// unless `digitsMayLead` is true.
     static func isDotted(
         _ bytes: some Collection<UInt8>,
         allowsHyphen: Bool,

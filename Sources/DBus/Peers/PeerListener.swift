@@ -2,17 +2,19 @@ internal import CDBus
 internal import Glibc
 public import Reactor
 
-/// A socket that other programs of the same user connect to, with no bus in between.
+/// A socket to which other programs of the same user connect, without a bus in between.
 ///
-/// Whoever connects proves by the kernel's word (`EXTERNAL`) that it belongs to this user, and does so within five seconds;
-/// anybody else is turned away. A connection without a bus calls and exports like any other. It has no names: destinations are nil, and so are senders,
-/// as nobody vouches for what a message says about them.
+/// The kernel proves that a connecting program belongs to this user (`EXTERNAL` authentication). Programs of other
+/// users are rejected, and so are programs that do not authenticate in time.
 ///
-/// A listener lives until ``close()``, whether or not somebody holds it.
+/// A connection without a bus calls methods and exports objects like any other connection. Such a connection has no
+/// names: destinations and senders are nil, because nothing guarantees the sender that a message claims.
+///
+/// A listener lives until ``close()``, even if no reference to the listener is left.
 public actor PeerListener {
-    /// The event loop that carries the listener and the connections that it accepts.
+    /// The event loop that carries the listener and the accepted connections.
     public nonisolated let loop: EventLoop
-    /// What others connect to, in D-Bus's notation.
+    /// The address for other programs, in D-Bus's notation.
     public nonisolated let address: String
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -27,18 +29,21 @@ public actor PeerListener {
     private var hasAccepted = false
     private var isOpen = true
 
-    /// Listens.
+    /// Creates a listening socket.
     ///
     /// - Parameters:
-    ///   - address: `unix:path=…` for a socket of that name, `unix:dir=…` for one of a name that is free, in a directory
-    ///     that only this user can reach.
-    ///   - limits: how much each connection takes.
-    ///   - maximumConnections: how many there may be at a time; more are turned away.
-    ///   - authenticationTime: how long the other end has to prove who it is.
-    ///   - accept: called on the event loop for each connection, before anything arrives on it; it exports what the
-    ///     other end may call. The other end belongs to this user, by its socket, and has yet to say hello: if it never
-    ///     does, the connection ends with ``ConnectionEnd/unauthenticated``.
-    /// - Throws: ``ConnectionError`` with libdbus's own words when the socket cannot be made.
+    ///   - address: `unix:path=…` for a socket with that path, or `unix:dir=…` for a socket with an unused name in a
+    ///     directory that only this user can reach.
+    ///   - loop: The event loop that carries the listener and the accepted connections.
+    ///   - limits: The limits of each connection.
+    ///   - maximumConnections: The largest number of connections at a time. More connections are rejected.
+    ///   - authenticationTime: The time limit for the other end to authenticate.
+    ///   - accept: A closure that is called on the event loop for each connection, before a message arrives. The
+    ///     closure exports the objects that the other end may call. The socket shows that the other end belongs to this
+    ///     user, but the other end has not authenticated yet. Without authentication, the connection ends with
+    ///     ``ConnectionEnd/unauthenticated``.
+    /// - Returns: The listener.
+    /// - Throws: ``ConnectionError`` with libdbus's message if the socket cannot be created.
     public static func listen(
         at address: String,
         on loop: EventLoop,
@@ -78,7 +83,7 @@ public actor PeerListener {
         dbus_free(text)
     }
 
-    /// Stops listening and removes the socket; connections that were accepted go on.
+    /// Stops listening and removes the socket. Accepted connections continue.
     public func close() {
         guard isOpen else { return }
         isOpen = false
@@ -87,7 +92,7 @@ public actor PeerListener {
         dbus_server_set_watch_functions(raw, nil, nil, nil, nil, nil)
         watches.removeAll()
         dbus_server_unref(raw)
-        // The reference that attach() took for libdbus.
+        // This call balances the reference that attach() took for libdbus.
         Unmanaged.passUnretained(self).release()
     }
 
@@ -104,9 +109,12 @@ public actor PeerListener {
         return isAttached
     }
 
-    /// What is not referenced when this returns is closed by libdbus.
+    /// Accepts or rejects a connection. libdbus closes a connection to which no reference is left when this method
+    /// returns.
     fileprivate func accept(_ pointer: OpaquePointer) {
         hasAccepted = true
+        // Other users are rejected before authentication. Otherwise their silent connections would count towards the
+        // maximum until the time limit.
         guard connections < maximumConnections, Credentials(of: pointer)?.uid == getuid() else { return }
         dbus_connection_ref(pointer)
         dbus_connection_set_unix_user_function(pointer, isSameUser, nil, nil)
@@ -120,7 +128,7 @@ public actor PeerListener {
         }
     }
 
-    /// How long a socket is left alone from which no connection could be taken.
+    /// The pause after an attempt that accepted no connection.
     private static let pause = Duration.milliseconds(100)
 
     fileprivate func add(_ watch: OpaquePointer) {
@@ -135,7 +143,8 @@ public actor PeerListener {
         hasAccepted = false
         dbus_watch_handle(watch.pointer, flags)
         guard isOpen, !hasAccepted else { return }
-        // Most likely the process has no descriptor left: whoever waits to be accepted would wake the loop without end.
+        // Most likely the process has no descriptor left. Without the pause, the waiting connection would wake the loop
+        // again and again.
         watches.pause(watch.pointer)
         let resume: @Sendable () -> Void = { self.assumeIsolated { $0.watches.toggle(watch.pointer) } }
         loop.schedule(at: .now + Self.pause, resume)
@@ -158,7 +167,7 @@ private let acceptConnection: DBusNewConnectionFunction = { _, connection, data 
     listener.assumeIsolated { $0.accept(unchecked.pointer) }
 }
 
-/// libdbus lets root in as well.
+/// Replaces libdbus's own check, which also accepts root.
 private let isSameUser: DBusAllowUnixUserFunction = { _, user, _ in user == UInt(getuid()) ? 1 : 0 }
 
 private let addWatch: DBusAddWatchFunction = { watch, data in

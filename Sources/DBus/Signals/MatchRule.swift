@@ -1,18 +1,21 @@
-/// Which signals to receive ("Match Rules", D-Bus specification): all that agree with everything that is given.
+/// The conditions for the signals to receive ("Match Rules", D-Bus specification). A signal must meet all given
+/// conditions.
 ///
-/// The interface and the member come from the ``Signal`` that the rule is used with.
+/// The interface and the member come from the ``Signal`` with which the rule is used.
 public struct MatchRule: Sendable, Hashable {
-    /// Who sends it; a well-known name means its owner at the time. On a connection without a bus there are no senders, and
-    /// it is ignored.
+    /// The sender. A well-known name stands for its current owner.
+    ///
+    /// On a connection without a bus, messages have no senders, and this condition is ignored.
     public var sender: BusName?
-    /// The object that emits it.
+    /// The object that emits the signal.
     public var path: ObjectPath?
-    /// The object that emits it, or one above it.
+    /// The object that emits the signal, or an ancestor of that object.
     public var pathNamespace: ObjectPath?
-    /// Arguments of type string by their position, 0 to 63; compared by their bytes, as the bus does.
+    /// The arguments of type string by their position, from 0 to 63. Arguments are compared by their bytes, like on the
+    /// bus.
     public var arguments: [Int: String]
 
-    /// Makes a rule.
+    /// Creates a rule.
     public init(
         sender: BusName? = nil,
         path: ObjectPath? = nil,
@@ -25,7 +28,7 @@ public struct MatchRule: Sendable, Hashable {
         self.arguments = arguments
     }
 
-    /// The rule in the bus's notation; the bus refuses one of more than 1024 bytes.
+    /// Returns the rule in the bus's notation. The bus refuses a rule of more than 1024 bytes.
     func text(_ interface: InterfaceName, _ member: MemberName) -> String {
         var text = "type='signal',interface='\(interface)',member='\(member)'"
         if let sender { text += ",sender='\(sender)'" }
@@ -37,9 +40,11 @@ public struct MatchRule: Sendable, Hashable {
         return text
     }
 
-    /// Within quotes everything stands for itself; an apostrophe ends them, stands escaped, and they begin anew.
+    /// Escapes a text for use between apostrophes. An apostrophe in the text ends the quotation, follows escaped, and
+    /// begins a new quotation.
     private static func quoted(_ text: String) -> String {
-        // By scalars: to Swift an apostrophe with an accent is another character, to the bus it is an apostrophe.
+        // The text is scanned by Unicode scalars. For Swift, an apostrophe with an accent is another character, but for
+        // the bus it is an apostrophe.
         var quoted = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
             if scalar == "'" { quoted.append(contentsOf: "'\\''".unicodeScalars) } else { quoted.append(scalar) }

@@ -1,7 +1,9 @@
 internal import DequeModule
 internal import Reactor
 
-/// The signals of one subscription that nobody has taken yet: the event loop puts them in, the subscriber takes them out.
+/// The signals of one subscription that have not been taken yet.
+///
+/// The event loop adds signals, and the subscriber takes them.
 final class SignalBuffer<Body: MessageBody>: Sendable {
     private struct State {
         var signals: Deque<ReceivedSignal<Body>> = []
@@ -26,7 +28,7 @@ final class SignalBuffer<Body: MessageBody>: Sendable {
         self.capacity = max(capacity, 1)
     }
 
-    /// Adds a signal; when the buffer is full, the oldest one goes and is counted.
+    /// Adds a signal. If the buffer is full, the oldest signal is dropped and counted.
     func put(_ signal: ReceivedSignal<Body>) {
         let waiter = state.withLock { state -> CheckedContinuation<ReceivedSignal<Body>?, Never>? in
             if !state.waiters.isEmpty { return state.waiters.removeFirst().continuation }
@@ -40,7 +42,7 @@ final class SignalBuffer<Body: MessageBody>: Sendable {
         waiter?.resume(returning: signal)
     }
 
-    /// Ends the sequence after what is in the buffer.
+    /// Ends the sequence after the signals in the buffer.
     func finish() {
         let waiters = state.withLock { state in
             state.isFinished = true
@@ -50,7 +52,7 @@ final class SignalBuffer<Body: MessageBody>: Sendable {
         for waiter in waiters { waiter.continuation.resume(returning: nil) }
     }
 
-    /// Takes the oldest signal, or waits for one; nil when there are no more or the task is cancelled.
+    /// Takes the oldest signal, or waits for one; nil if the sequence has ended or the task is cancelled.
     func next() async -> ReceivedSignal<Body>? {
         let id = state.withLock { state in
             state.lastID += 1
@@ -60,7 +62,8 @@ final class SignalBuffer<Body: MessageBody>: Sendable {
             await withCheckedContinuation { continuation in
                 let answer: ReceivedSignal<Body>?? = state.withLock { state in
                     if let signal = state.take() { return signal }
-                    // A task that is cancelled later finds its entry, as it needs the lock to look for it.
+                    // If the task is cancelled after this check, the cancellation handler waits for the lock and then
+                    // finds the entry.
                     if state.isFinished || Task.isCancelled { return .some(nil) }
                     state.waiters.append((id, continuation))
                     return nil

@@ -1,55 +1,56 @@
 internal import Reactor
 
-/// A signal as it arrived.
+/// A signal that has arrived.
 public struct ReceivedSignal<Body: MessageBody>: Sendable {
-    /// Who sent it, as the bus vouches for; nil on a connection without a bus.
+    /// The sender, which the bus guarantees; nil on a connection without a bus.
     public let sender: BusName?
-    /// The object that emitted it.
+    /// The object that emitted the signal.
     public let path: ObjectPath
-    /// Its values.
+    /// The signal's values.
     public let body: Body
-    /// How many signals were dropped just before this one, because they came faster than they were taken.
+    /// The number of signals that were dropped just before this signal, because the subscriber was too slow.
     public internal(set) var lost = 0
 }
 
-/// Signals of one kind, in the order in which they arrived.
+/// The signals of one kind, in the order in which they arrived.
 ///
-/// The subscription begins before the sequence is handed out, so nothing is missed between the two, and ends when
-/// neither the sequence nor an iterator of it is left. The sequence ends when the connection does. Each signal goes to one
-/// iterator: whoever wants all of them subscribes for itself.
+/// The subscription begins before the sequence is returned, so no signal is missed in between. The subscription ends
+/// when neither the sequence nor an iterator is left. The sequence ends with the connection. Each signal goes to one
+/// iterator, so each part of a program that needs all signals has to subscribe.
 public struct SignalSequence<Body: MessageBody>: AsyncSequence, Sendable {
-    /// One signal.
+    /// A signal that has arrived.
     public typealias Element = ReceivedSignal<Body>
-    /// The sequence ends, and never throws.
+    /// The sequence never throws.
     public typealias Failure = Never
 
     let buffer: SignalBuffer<Body>
     let subscription: Subscription
 
-    /// Makes an iterator.
+    /// Creates an iterator.
     public func makeAsyncIterator() -> Iterator {
         Iterator(buffer: buffer, subscription: subscription)
     }
 
-    /// Takes the signals out of the buffer.
+    /// An iterator that takes signals out of the buffer.
     public struct Iterator: AsyncIteratorProtocol {
         let buffer: SignalBuffer<Body>
         let subscription: Subscription
 
-        /// The next signal; nil when the connection has ended or the task is cancelled.
+        /// Returns the next signal; nil if the connection has ended or the task is cancelled.
         public mutating func next() async -> ReceivedSignal<Body>? {
             await next(isolation: #isolation)
         }
 
-        /// The next signal; nil when the connection has ended or the task is cancelled.
+        /// Returns the next signal; nil if the connection has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> ReceivedSignal<Body>? {
-            // Resumed on the loop, subscribers there go on in the order in which the signals came.
+            // Tasks are resumed on the loop, so subscribers on the loop continue in the order in which the signals
+            // arrived.
             await withTaskExecutorPreference(subscription.loop) { await buffer.next() }
         }
     }
 }
 
-/// Ends a subscription with its last reference.
+/// A reference that keeps a subscription alive. The subscription ends with the last reference.
 final class Subscription: Sendable {
     var loop: EventLoop { connection.loop }
     private let connection: Connection

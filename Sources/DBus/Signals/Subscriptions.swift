@@ -1,21 +1,21 @@
 internal import CDBus
 
-/// One match rule at the bus, and how many want it.
+/// One match rule on the bus, and the number of its users.
 struct Match {
     var count: Int
-    /// The request to the bus: all who want the rule wait for the same one, and none of them can cancel it.
+    /// The request to the bus. All users of the rule wait for the same request, and none of them can cancel it.
     let added: Task<Result<Void, CallError>, Never>
 }
 
-/// Who wants which signals.
+/// The subscriptions of a connection, by kind of signal.
 struct Subscriptions {
     final class Entry {
         let id: UInt64
         let rule: MatchRule
         let text: String
-        /// The owner of a well-known sender at this time, kept up to date by a watch of the name.
+        /// The current owner of a well-known sender. A watch of the name keeps the owner up to date.
         var owner: BusName?
-        /// Whether the watch has told of an owner.
+        /// Whether the watch has reported an owner.
         var hasSeenOwnerChange = false
         var watch: NameWatchID?
         let deliver: (OpaquePointer, _ sender: BusName?, ObjectPath) -> Void
@@ -78,12 +78,14 @@ struct Subscriptions {
 extension Connection {
     /// Subscribes to a signal.
     ///
-    /// Signals whose values are of other types than the description's are left out.
+    /// Signals whose values have other types than the description are left out.
     ///
     /// - Parameters:
-    ///   - rule: whose signals, from which objects.
-    ///   - capacity: how many signals wait to be taken; above it the oldest is dropped, and the next one tells so in
-    ///     ``ReceivedSignal/lost``.
+    ///   - signal: The description of the signal.
+    ///   - rule: The conditions for the sender, the object and the arguments.
+    ///   - capacity: The number of signals that may wait. Above the limit the oldest signal is dropped, and
+    ///     ``ReceivedSignal/lost`` of the next signal counts it.
+    /// - Returns: The sequence of the signals.
     /// - Throws: ``CallError``, such as the bus's `LimitsExceeded` or `MatchRuleInvalid`.
     public func signals<Body: MessageBody>(
         _ signal: Signal<Body>,
@@ -103,7 +105,7 @@ extension Connection {
                     let body: Body = try Message.body(message, limit: limit)
                     buffer.put(ReceivedSignal(sender: sender, path: path, body: body))
                 } catch {
-                    // Another program's signal that only has the same name.
+                    // The message is a signal of another program that only has the same name.
                 }
             },
             finish: { buffer.finish() }
@@ -114,7 +116,8 @@ extension Connection {
         do throws(CallError) {
             try await addMatch(entry.text)
         } catch {
-            // The rule is not the bus's, so unsubscribing must not take away another's.
+            // The bus does not have the rule for this entry. Unsubscribing would therefore remove the rule of another
+            // entry.
             _ = subscriptions.remove(id)
             throw error
         }
@@ -127,7 +130,8 @@ extension Connection {
             }
             entry.watch = watch
             let owner = try await owner(of: sender)
-            // A change is told at once and an answer only when this task goes on, so the answer may be the older of the two.
+            // The watch reports a change at once, but the answer reaches this task only when the task resumes. The
+            // answer may therefore be older than the last reported change.
             if !entry.hasSeenOwnerChange { entry.owner = owner }
         }
         return SignalSequence(buffer: buffer, subscription: subscription)
@@ -139,7 +143,7 @@ extension Connection {
             if let watch = entry.watch { try unwatchName(watch) }
             try removeMatch(entry.text)
         } catch {
-            // The connection has ended, and the bus has forgotten its rules with it.
+            // The connection has ended, and the bus has removed its rules.
         }
     }
 
@@ -167,7 +171,7 @@ extension Connection {
             guard let name = BusName(change.values.0) else { return }
             nameOwnerChanged(name, BusName(change.values.1), BusName(change.values.2))
         } catch {
-            // The bus alone can have sent it, and the bus sends nothing else under that name.
+            // Only the bus can have sent the message, and the bus sends no other signal with this name.
         }
     }
 
@@ -190,7 +194,8 @@ extension Connection {
         do throws(CallError) {
             try result.get()
         } catch {
-            // Perhaps only the answer is missing; a rule that the bus does not have costs nothing to take away.
+            // The bus may have added the rule although its answer is missing. Removing a rule that the bus does not
+            // have does no harm.
             if state == .open { try removeMatch(text) }
             throw error
         }
@@ -206,7 +211,8 @@ extension Connection {
 }
 
 extension Subscriptions.Entry {
-    /// Whether the rule is the one that brought the message here: others of this connection may have asked for more.
+    /// Whether the message matches this entry's rule. The bus may have sent the message because of another rule of this
+    /// connection.
     fileprivate func matches(_ message: OpaquePointer, _ sender: BusName?, _ path: ObjectPath) -> Bool {
         guard rule.matches(path: path) else { return false }
         if let expected = rule.sender, let sender, expected != sender {
@@ -222,7 +228,7 @@ extension Subscriptions.Entry {
         do throws(MessageDecodingError) {
             while left > 0, reader.hasMore {
                 if let expected = rule.arguments[position] {
-                    // The bus compares bytes, and not what they look like.
+                    // The bus compares bytes, but Swift's `==` compares canonical equivalence.
                     guard try reader.readString().utf8.elementsEqual(expected.utf8) else { return false }
                     left -= 1
                 } else {

@@ -1,16 +1,17 @@
-/// The whole body of a message: any number of values of types that are known when the program is compiled.
+/// The whole body of a message: any number of values whose types are known at compile time.
 ///
-/// A type of one value is a body by itself (``DBusType``), several values are ``Arguments``, none is ``Empty``.
+/// A type of one value is a body by itself (``DBusType``). Several values are ``Arguments``, and no values are
+/// ``Empty``.
 public protocol MessageBody: Sendable {
-    /// The types of the values. A message with another signature is refused before anything is read.
+    /// The types of the values. A message with another signature is rejected before its values are read.
     static var signature: Signature { get }
-    /// Takes the values out of a message whose signature is ``signature``.
+    /// Reads the values from a message whose signature is ``signature``.
     init(from reader: inout MessageReader) throws(MessageDecodingError)
-    /// Puts the values into a message.
+    /// Writes the values into a message.
     func write(to writer: inout MessageWriter) throws(MessageEncodingError)
 }
 
-/// A type of one D-Bus value: its signature is one complete type.
+/// A type of one D-Bus value. Its signature is one complete type.
 public protocol DBusType: MessageBody {}
 
 /// A type that can be a dictionary's key.
@@ -18,10 +19,10 @@ public protocol DBusBasicType: DBusType, Hashable {}
 
 /// A body without values.
 public struct Empty: MessageBody, Hashable {
-    /// No type.
+    /// The empty signature.
     public static var signature: Signature { .empty }
 
-    /// Makes the one value.
+    /// Creates a body without values.
     public init() {}
 
     /// Reads nothing.
@@ -36,12 +37,12 @@ public struct Arguments<each Element: DBusType>: MessageBody {
     /// The values.
     public let values: (repeat each Element)
 
-    /// Makes a body.
+    /// Creates a body from its values.
     public init(_ values: repeat each Element) {
         self.values = (repeat each values)
     }
 
-    /// The values' types one after the other.
+    /// The values' types, in order.
     public static var signature: Signature {
         var signature = Signature.empty
         repeat signature = signature + (each Element).signature

@@ -1,7 +1,7 @@
-// What Swift's own types are in D-Bus, by the specification's table of types.
+// The D-Bus types of Swift's own types, by the table of types in the D-Bus specification.
 
 extension UInt8: DBusBasicType {
-    /// `y`
+    /// The signature `y`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "y") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readUInt8() }
@@ -10,7 +10,7 @@ extension UInt8: DBusBasicType {
 }
 
 extension Bool: DBusBasicType {
-    /// `b`
+    /// The signature `b`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "b") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readBool() }
@@ -19,7 +19,7 @@ extension Bool: DBusBasicType {
 }
 
 extension Int16: DBusBasicType {
-    /// `n`
+    /// The signature `n`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "n") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readInt16() }
@@ -28,7 +28,7 @@ extension Int16: DBusBasicType {
 }
 
 extension UInt16: DBusBasicType {
-    /// `q`
+    /// The signature `q`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "q") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readUInt16() }
@@ -37,7 +37,7 @@ extension UInt16: DBusBasicType {
 }
 
 extension Int32: DBusBasicType {
-    /// `i`
+    /// The signature `i`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "i") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readInt32() }
@@ -46,7 +46,7 @@ extension Int32: DBusBasicType {
 }
 
 extension UInt32: DBusBasicType {
-    /// `u`
+    /// The signature `u`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "u") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readUInt32() }
@@ -55,7 +55,7 @@ extension UInt32: DBusBasicType {
 }
 
 extension Int64: DBusBasicType {
-    /// `x`
+    /// The signature `x`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "x") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readInt64() }
@@ -64,7 +64,7 @@ extension Int64: DBusBasicType {
 }
 
 extension UInt64: DBusBasicType {
-    /// `t`
+    /// The signature `t`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "t") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readUInt64() }
@@ -73,7 +73,7 @@ extension UInt64: DBusBasicType {
 }
 
 extension Double: DBusBasicType {
-    /// `d`
+    /// The signature `d`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "d") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readDouble() }
@@ -82,7 +82,7 @@ extension Double: DBusBasicType {
 }
 
 extension String: DBusBasicType {
-    /// `s`
+    /// The signature `s`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "s") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readString() }
@@ -91,7 +91,7 @@ extension String: DBusBasicType {
 }
 
 extension ObjectPath: DBusBasicType {
-    /// `o`
+    /// The signature `o`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "o") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readObjectPath() }
@@ -100,7 +100,7 @@ extension ObjectPath: DBusBasicType {
 }
 
 extension Signature: DBusBasicType {
-    /// `g`
+    /// The signature `g`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "g") }
     /// Reads the next value of a body.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readSignature() }
@@ -109,7 +109,7 @@ extension Signature: DBusBasicType {
 }
 
 extension Value: DBusType {
-    /// `v`
+    /// The signature `v`.
     public static var signature: DBus.Signature { DBus.Signature(trusted: "v") }
     /// Reads a variant.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) { self = try reader.readVariant() }
@@ -118,7 +118,7 @@ extension Value: DBusType {
 }
 
 extension Array: MessageBody, DBusType where Element: DBusType {
-    /// `a` and the element's type
+    /// The signature `a`, followed by the element's signature.
     public static var signature: Signature { Signature(trusted: "a" + Element.signature.rawValue) }
 
     /// Reads the elements in order.
@@ -150,13 +150,15 @@ extension Array: MessageBody, DBusType where Element: DBusType {
 }
 
 extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBusType {
-    /// `a{…}` with the key's and the value's type
+    /// The signature `a{…}`, with the signatures of the key and the value in the braces.
     public static var signature: Signature {
         Signature(trusted: "a{\(Key.signature.rawValue)\(Value.signature.rawValue)}")
     }
 
-    /// Reads the entries; of entries with the same key the last one stays. Strings are the same key where Swift finds them
-    /// equal, which those of other bytes may be (`é` in one character or in two).
+    /// Reads the entries. If entries have the same key, the last entry stays.
+    ///
+    /// Two strings are the same key if Swift considers them equal. Their bytes may differ, such as those of `é` as one
+    /// scalar or as two.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         self = [:]
         try reader.readArray { (reader) throws(MessageDecodingError) in
@@ -167,7 +169,7 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
         }
     }
 
-    /// Appends the entries in any order.
+    /// Appends the entries. Their order is undefined.
     public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try writer.appendDictionary(key: Key.signature, value: Value.signature) {
             (writer) throws(MessageEncodingError) in
@@ -182,7 +184,7 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
 }
 
 extension UnixFD: DBusType {
-    /// `h`
+    /// The signature `h`.
     public static var signature: Signature { Signature(trusted: "h") }
     /// Appends a duplicate of the descriptor to a body.
     public func write(to writer: inout MessageWriter) throws(MessageEncodingError) { try writer.append(self) }

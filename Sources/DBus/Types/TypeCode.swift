@@ -1,4 +1,4 @@
-/// The code of a type in a signature; libdbus's own constants are macros that Swift does not see.
+/// The codes of the types in a signature. libdbus's own constants are macros that Swift does not import.
 enum TypeCode {
     static let byte = code("y")
     static let boolean = code("b")
@@ -22,15 +22,16 @@ enum TypeCode {
     private static func code(_ character: Unicode.Scalar) -> CInt { CInt(character.value) }
 }
 
-/// A type of number that is in memory as it is in a message, so that an array of them is read and written in one piece.
+/// A type of number that has the same format in memory and in a message. An array of such numbers is read and written
+/// at once.
 ///
-/// `b` is not among them, as Swift has it in one byte and D-Bus in four.
+/// `Bool` is not such a type, because it has one byte in Swift and four bytes in D-Bus.
 struct FixedType {
     let code: CInt
     let size: Int
     var signature: Signature { Signature(trusted: String(UnicodeScalar(UInt8(truncatingIfNeeded: code)))) }
 
-    /// Nil for any other type, one with a signature of the same letter included.
+    /// Creates the description of a type; nil for any other type, even if its signature has the same letter.
     init?<T>(_ type: T.Type) {
         if type == UInt8.self {
             code = TypeCode.byte

@@ -1,25 +1,26 @@
 internal import Glibc
 internal import Synchronization
 
-/// A descriptor that came in a message or goes out in one, and closes itself with its last reference.
+/// A descriptor that arrives in a message or is sent in a message. The descriptor is closed with the last reference to
+/// the object.
 ///
-/// One that arrives is this process's own duplicate, closed on `exec`; it is closed with the last reference to the object
-/// that it was decoded into, or given up with ``take()``. One that is sent stays the sender's: the message gets a duplicate
-/// of it while it is written.
+/// A descriptor that arrives is this process's own duplicate, and is closed on `exec`. ``take()`` makes the caller its
+/// owner. A descriptor that is sent stays with the sender, because the message gets a duplicate when it is written.
 public final class UnixFD: Sendable, Hashable {
     private let descriptor: Atomic<CInt>
 
-    /// The descriptor; valid as long as this object lives and is not given up, -1 from then on.
+    /// The descriptor. The value is valid as long as this object lives, and -1 after ``take()``.
     public var rawValue: CInt { descriptor.load(ordering: .relaxed) }
 
-    /// Takes over a descriptor, which from now on is this object's to close.
+    /// Takes ownership of a descriptor.
     public init(owning descriptor: CInt) {
         self.descriptor = Atomic(descriptor)
     }
 
-    /// Gives the descriptor up: it is the caller's to close, and other references to this object have none any more.
+    /// Gives the descriptor to the caller, who has to close it. Other references to this object no longer have a
+    /// descriptor.
     ///
-    /// - Returns: the descriptor; nil where it was given up before.
+    /// - Returns: The descriptor; nil if it was taken before.
     public consuming func take() -> CInt? {
         let descriptor = descriptor.exchange(-1, ordering: .relaxed)
         return descriptor < 0 ? nil : descriptor
@@ -35,7 +36,7 @@ public final class UnixFD: Sendable, Hashable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// Whether both are the same object.
+    /// Whether both references are to the same object.
     public static func == (a: UnixFD, b: UnixFD) -> Bool { a === b }
 
     /// Hashes the object's identity.

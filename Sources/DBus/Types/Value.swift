@@ -1,48 +1,50 @@
-/// A value whose type is known at run time only: what a variant (`v`) holds.
+/// A value whose type is known only at run time, such as the content of a variant.
 public enum Value: Sendable, Hashable {
-    /// `y`
+    /// A value of type `y`.
     case byte(UInt8)
-    /// `b`
+    /// A value of type `b`.
     case boolean(Bool)
-    /// `n`
+    /// A value of type `n`.
     case int16(Int16)
-    /// `q`
+    /// A value of type `q`.
     case uint16(UInt16)
-    /// `i`
+    /// A value of type `i`.
     case int32(Int32)
-    /// `u`
+    /// A value of type `u`.
     case uint32(UInt32)
-    /// `x`
+    /// A value of type `x`.
     case int64(Int64)
-    /// `t`
+    /// A value of type `t`.
     case uint64(UInt64)
-    /// `d`
+    /// A value of type `d`.
     case double(Double)
-    /// `s`; a string with a NUL in it cannot be sent.
+    /// A value of type `s`. A string with a NUL cannot be sent.
     case string(String)
-    /// `o`
+    /// A value of type `o`.
     case objectPath(ObjectPath)
-    /// `g`
+    /// A value of type `g`.
     case signature(Signature)
-    /// `h`
+    /// A value of type `h`.
     case unixFD(UnixFD)
-    /// `a` and the elements' signature. Every element has that signature, or the array cannot be sent.
+    /// An array: `a`, followed by the elements' signature. The array cannot be sent if an element has another
+    /// signature.
     indirect case array([Value], of: Signature)
-    /// `a{…}`. Every key and every value has its signature, or the dictionary cannot be sent.
+    /// A dictionary: `a{…}`. The dictionary cannot be sent if a key or a value has another signature than the one
+    /// given.
     indirect case dictionary([Value: Value], key: Signature, value: Signature)
-    /// `(…)`, with one field at least.
+    /// A structure: `(…)`, with at least one field.
     case structure([Value])
-    /// `v`
+    /// A value of type `v`.
     indirect case variant(Value)
 
-    /// A dictionary from strings to values of any type, `a{sv}`.
+    /// Creates a dictionary from strings to values of any type, `a{sv}`.
     public static func options(_ options: [String: Value]) -> Value {
         var entries: [Value: Value] = [:]
         for (key, value) in options { entries[.string(key)] = .variant(value) }
         return .dictionary(entries, key: "s", value: "v")
     }
 
-    /// The type of the value.
+    /// The value's type.
     public var signature: Signature {
         switch self {
         case .byte: Signature(trusted: "y")
@@ -65,12 +67,13 @@ public enum Value: Sendable, Hashable {
         }
     }
 
-    /// The string, where the value is one.
+    /// The string; nil if the value is not a string.
     public var string: String? {
         if case .string(let string) = self { string } else { nil }
     }
 
-    /// The entries, where the value is a dictionary with strings as keys; variants among the values are opened.
+    /// The entries of a dictionary with strings as keys; nil if the value is not such a dictionary. A variant among the
+    /// values is replaced by its content.
     public var options: [String: Value]? {
         guard case .dictionary(let entries, "s", _) = self else { return nil }
         var options: [String: Value] = [:]
@@ -82,9 +85,9 @@ public enum Value: Sendable, Hashable {
 }
 
 extension Value {
-    /// The same value as a type that is known when the program is compiled.
+    /// Converts the value to a type that is known at compile time.
     ///
-    /// - Throws: ``MessageDecodingError/wrongType(expected:found:)`` where it is another.
+    /// - Throws: ``MessageDecodingError/wrongType(expected:found:)`` if the value has another type.
     func converted<Content: DBusType>() throws -> Content {
         guard signature == Content.signature else {
             throw MessageDecodingError.wrongType(expected: Content.signature, found: signature.rawValue)
@@ -94,12 +97,12 @@ extension Value {
 }
 
 extension Value: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral {
-    /// Makes a string.
+    /// Creates a string.
     public init(stringLiteral literal: String) {
         self = .string(literal)
     }
 
-    /// Makes a boolean.
+    /// Creates a boolean.
     public init(booleanLiteral literal: Bool) {
         self = .boolean(literal)
     }

@@ -1,6 +1,6 @@
 internal import UserFiles
 
-/// What one file of associations says.
+/// The associations in one `mimeapps.list` or similar file.
 struct AssociationLists {
     private(set) var defaults: [String: [DesktopFileID]] = [:]
     private(set) var added: [String: [DesktopFileID]] = [:]
@@ -11,7 +11,7 @@ struct AssociationLists {
     static let addedGroup = "Added Associations"
     static let removedGroup = "Removed Associations"
 
-    /// Reads a file; `nil` if there is none.
+    /// Reads a file. The result is `nil` if the file does not exist.
     init?(reading place: AssociationFile) throws(FileError) {
         let bytes: [UInt8]
         do throws(FileError) {
@@ -25,7 +25,8 @@ struct AssociationLists {
         for problem in file.malformed + file.repeated { problems.add(.warning, problem.key, problem.reason) }
         defaults = Self.lists(file, Self.defaultGroup, &problems)
         if place.onlyDefaults {
-            // "The desktop-specific files can only be used to specify the default application."
+            // MIME Applications Associations: "The desktop-specific files can only be used to specify the default
+            // application."
             for group in [Self.addedGroup, Self.removedGroup] where file.hasGroup(group) {
                 problems.add(.warning, "[\(group)]", "is ignored in this file, which can only name defaults")
             }

@@ -1,45 +1,47 @@
 public import UserFiles
 
-/// Who opens what, as the user and the system decided: all files called `mimeapps.list`, in their precedence.
+/// The applications that open MIME types, as chosen by the user and the system: the content of all `mimeapps.list`
+/// files, in order of precedence.
 ///
-/// MIME Applications Associations 1.0.1, with GLib's answers where it differs, since they are what `gio open`, file
-/// managers and portals do:
-/// - a default application need not be associated with the type: the line that makes it the default is enough, even if
-///   another one removes the association;
-/// - an entry that cannot be used does not hide the one of the same ID in a later directory.
+/// The rules are those of MIME Applications Associations 1.0.1. In two points, this type follows GLib instead, because
+/// `gio open`, file managers and portals use GLib:
 ///
-/// Where GLib is merely mistaken the specification counts: an entry that is `Hidden` is nobody's default, and what a
-/// directory of entries removes is removed from its own entries too.
+/// - A default application need not be associated with the type. The line that makes the application the default is
+///   enough, even if another line removes the association.
+/// - An entry that cannot be used does not hide an entry of the same ID in a later directory.
 ///
-/// Types are compared without case (RFC 2045 section 5.1). Aliases and parents of MIME types do not count: the types of
-/// schemes have none.
+/// This type follows the specification where GLib is simply wrong. An entry that is `Hidden` is never a default. The
+/// file of a directory also removes associations that the entries of the same directory claim.
+///
+/// Types are compared without case (RFC 2045 section 5.1). Aliases and parents of MIME types do not count, because the
+/// types of URL schemes have neither.
 public struct MimeAssociations: Sendable, Hashable {
-    /// What is wrong with the files. A line that cannot be used costs that line.
+    /// The problems in the files. An unusable line has no effect, and the other lines still count.
     public let diagnostics: [Diagnostic]
 
-    /// What the files of one directory add and remove.
+    /// The associations that the files of one directory add and remove.
     private struct Directory: Sendable, Hashable {
-        /// The place among the directories of entries; `nil` for one of configuration.
+        /// The index of the directory among the directories of entries; `nil` for a directory of configuration.
         var precedence: Int?
         var added: [String: [DesktopFileID]] = [:]
         var removed: [String: [DesktopFileID]] = [:]
     }
 
     private let defaults: [String: [DesktopFileID]]
-    /// In order of precedence: those that add or remove anything.
+    /// The directories with files that add or remove associations, in order of precedence.
     private let directories: [Directory]
 
-    /// The largest file of associations that is read, in bytes.
+    /// The size limit of a file of associations, in bytes.
     public static let limit = 16 << 20
 
-    /// Says nothing of anything.
+    /// Creates associations without any content.
     public init() {
         diagnostics = []
         defaults = [:]
         directories = []
     }
 
-    /// Reads all files, in one pass that blocks on them. One that does not exist says nothing.
+    /// Reads all files in one pass, and blocks until the files are read. A missing file has no effect.
     public init(loading directories: DesktopDirectories) {
         var defaults: [String: [DesktopFileID]] = [:]
         var associations: [Directory] = []
@@ -56,7 +58,7 @@ public struct MimeAssociations: Sendable, Hashable {
             diagnostics += file.diagnostics
             if defaults.isEmpty { defaults = file.defaults } else { defaults.merge(file.defaults) { $0 + $1 } }
             guard !file.added.isEmpty || !file.removed.isEmpty else { continue }
-            // At most one file in each directory says anything.
+            // Only `mimeapps.list` adds or removes associations, so each directory gets at most one element.
             associations.append(Directory(precedence: place.precedence, added: file.added, removed: file.removed))
         }
         self.defaults = defaults
@@ -64,7 +66,7 @@ public struct MimeAssociations: Sendable, Hashable {
         self.diagnostics = diagnostics
     }
 
-    /// The schemes that any of the files speaks of, in lower case.
+    /// The schemes that appear in any of the files, in lower case.
     public var urlSchemes: Set<String> {
         var types = Set(defaults.keys)
         for directory in directories {
@@ -75,30 +77,36 @@ public struct MimeAssociations: Sendable, Hashable {
         return Set(schemes.map { String($0.dropFirst(schemeHandlerPrefix.count)) })
     }
 
-    /// The IDs that are named as defaults, in order of precedence, whether or not there are such applications.
+    /// Returns the IDs that the files name as defaults, in order of precedence. An ID may belong to no installed
+    /// application.
     public func defaults(for mimeType: String) -> [DesktopFileID] {
         var seen: Set<DesktopFileID> = []
         return defaults[asciiLowercased(mimeType), default: []].filter { seen.insert($0).inserted }
     }
 
-    /// The application that opens a type: the first of ``candidates(for:in:)``.
+    /// Returns the application that opens a type: the first of ``candidates(for:in:)``.
     public func defaultApplication(for mimeType: String, in entries: DesktopEntries) -> DesktopEntry? {
         candidates(for: mimeType, in: entries).first
     }
 
-    /// Every application that may open a type, best first: the defaults that are installed, then the others that are
-    /// ``associated(with:in:)`` with it.
+    /// Returns every application that may open a type, best first: the installed defaults, then all other applications
+    /// of ``associated(with:in:)``.
     public func candidates(for mimeType: String, in entries: DesktopEntries) -> [DesktopEntry] {
         let defaults = defaults(for: mimeType).compactMap { entries.entries[$0] }
         let ids = Set(defaults.map(\.id))
         return defaults + associated(with: mimeType, in: entries).filter { !ids.contains($0.id) }
     }
 
-    /// The applications that are associated with a type, best first: the list that GLib calls recommended.
+    /// Returns the applications that are associated with a type, best first. GLib calls this list the recommended
+    /// applications.
     ///
-    /// Directory by directory, in order of precedence: what is added, then what the directory's own entries claim.
-    /// Left out is what the same directory removes without adding it, or an earlier one removes, or an entry of the same
-    /// ID in an earlier directory hides ("Adding/removing associations").
+    /// The directories contribute in order of precedence. Each directory contributes the applications that its file
+    /// adds, and then the applications whose entries in the directory claim the type. An application is left out in
+    /// these cases ("Adding/removing associations"):
+    ///
+    /// - The file of the same directory removes the application, and does not add the application.
+    /// - The file of an earlier directory removes the application.
+    /// - An earlier directory has an entry of the same ID, which hides the later entry.
     public func associated(with mimeType: String, in entries: DesktopEntries) -> [DesktopEntry] {
         let type = asciiLowercased(mimeType)
         var result: [DesktopEntry] = []
@@ -107,7 +115,7 @@ public struct MimeAssociations: Sendable, Hashable {
             if decided.insert(id).inserted, let entry = entries.entries[id] { result.append(entry) }
         }
         var claims = entries.claims(of: type)[...]
-        /// Appends the entries that claim the type in directories before the one given.
+        // Appends the entries that claim the type in directories before `precedence`.
         func appendClaims(before precedence: Int) {
             while let claim = claims.first, claim.precedence < precedence {
                 claims.removeFirst()
@@ -126,10 +134,12 @@ public struct MimeAssociations: Sendable, Hashable {
         return result
     }
 
-    /// Whether the claim of an entry does not count, because a file of its own directory or an earlier one removes it
-    /// and none of these, up to there, adds it.
+    /// Returns whether the files remove an entry's claim on a type.
     ///
-    /// - Parameter precedence: the entry's directory; `nil` takes all files into account.
+    /// The first file that adds or removes the association decides. If this file does both, the association stays. Only
+    /// files in directories of configuration, in the entry's directory and in earlier directories count.
+    ///
+    /// - Parameter precedence: The index of the entry's directory; `nil` takes all files into account.
     public func isRemoved(_ id: DesktopFileID, from mimeType: String, declaredIn precedence: Int? = nil) -> Bool {
         let type = asciiLowercased(mimeType)
         for directory in directories where (directory.precedence ?? 0) <= precedence ?? .max {

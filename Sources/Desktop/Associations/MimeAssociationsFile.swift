@@ -1,24 +1,26 @@
 public import UserFiles
 
-/// The user's own `mimeapps.list`, to be changed: what `gio mime`, `xdg-mime` and settings programs write to.
+/// The user's own `mimeapps.list`, opened for changes. `gio mime`, `xdg-mime` and settings programs write to the same
+/// file.
 ///
-/// Every change reads the file, changes the lines concerned and replaces it in one step. What the file says beyond that
-/// stays as it is, down to comments and lines that mean nothing. The desktop knows no lock for the file: of two programs
-/// that change it at the same moment one can undo what the other did.
+/// Every change reads the file, changes only the lines concerned, and replaces the file in one step. All other lines
+/// stay as they are, including comments and malformed lines. The desktop specifies no lock for the file. If two
+/// programs change the file at the same moment, one program can therefore undo the change of the other program.
 public struct MimeAssociationsFile: Sendable, Hashable {
-    /// Where the file is.
+    /// The path of the file.
     public let path: String
 
-    /// The file that the directories say is written to; `nil` if there is no directory for configuration.
+    /// Creates a value for the file that the directories select for writing; `nil` without a directory for
+    /// configuration.
     public init?(in directories: DesktopDirectories) {
         guard let path = directories.writtenAssociationFile else { return nil }
         self.path = path
     }
 
-    /// Makes an application the default for a type, and nothing else.
+    /// Makes an application the default for a type, and changes nothing else.
     ///
-    /// As GLib does it, the application is also added to those associated with the type and taken from those that are
-    /// not, since the specification has nobody else be a default.
+    /// The application also becomes associated with the type, and is no longer listed as removed, as in GLib. The
+    /// specification allows only an associated application as the default.
     public func setDefault(_ id: DesktopFileID, for mimeType: String) throws(FileWriteError) {
         guard let type = validMimeType(mimeType) else {
             throw FileWriteError(path, "cannot hold '\(printable(mimeType))', which is no MIME type")
@@ -35,8 +37,9 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         try replaceFile(path, with: editor.bytes)
     }
 
-    /// Takes the user's choice for a type back, so that what counted before it counts again: with the default goes the
-    /// association that ``setDefault(_:for:)`` added. All others stay.
+    /// Takes back the user's default for a type, so that the previous default applies again.
+    ///
+    /// The association that ``setDefault(_:for:)`` added is also removed. All other associations stay.
     public func removeDefault(for mimeType: String) throws(FileWriteError) {
         guard let bytes = try contents(ofChangedFile: path, limit: MimeAssociations.limit) else { return }
         let type = asciiLowercased(mimeType)
@@ -47,7 +50,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         try replaceFile(path, with: editor.bytes)
     }
 
-    /// Takes applications off one of a type's lists, and the list itself away if none are left.
+    /// Removes applications from one of a type's lists, and removes the list if no applications are left.
     private func remove(
         _ ids: [String],
         from group: String,

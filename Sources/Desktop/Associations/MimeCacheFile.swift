@@ -1,17 +1,21 @@
 internal import Glibc
 internal import UserFiles
 
-/// An open `mimeinfo.cache`, to be copied with some lines changed.
+/// An open `mimeinfo.cache` file, which can be copied with some lines changed.
 ///
-/// What `update-desktop-database` writes is a heading, and under it one line for each type in the order of their bytes. A type's
-/// line is found in that by halves, and the rest is copied in pieces: of megabytes with 100,000 types a few kilobytes are looked
-/// at, and no more are in memory than a piece. Any file may be looked at like that, but of another than such a one it may be told
-/// that a type has no line where it has one.
+/// `update-desktop-database` writes a heading and then one line for each type, in the byte order of the types. A binary
+/// search finds the line of a type, and the copy is made in pieces. In a file of several megabytes with 100,000 types,
+/// the search therefore reads only a few kilobytes. The copy holds only one piece in memory, because new memory for the
+/// whole file would take more time than the copying.
+///
+/// The methods accept any file. In a file that is not in order, the search may miss the line of a type.
 final class MimeCacheFile {
-    /// Which file it is, and in which state.
+    /// The identity and the state of the file when it was opened.
     let version: FileVersion
 
-    /// A line in the place of another, of nothing, or nothing in the place of one.
+    /// A change of the file: `line` takes the place of the bytes in `range`.
+    ///
+    /// An empty range inserts the line, and an empty line removes the bytes.
     struct Edit {
         let range: Range<Int>
         let line: [UInt8]
@@ -26,7 +30,7 @@ final class MimeCacheFile {
     private static let sign = UInt8(ascii: "=")
     private static let separator = UInt8(ascii: ";")
 
-    /// Opens a file that is no larger than that.
+    /// Opens a file of at most `limit` bytes.
     init(_ path: String, limit: Int) throws(FileError) {
         let (descriptor, status) = try openFile(path, limit: limit, followingLinks: true)
         self.descriptor = descriptor
@@ -35,14 +39,16 @@ final class MimeCacheFile {
 
     deinit { close(descriptor) }
 
-    /// All of it.
+    /// Reads the whole file.
     func contents() throws(FileError) -> [UInt8] {
         let contents = try read(0..<size)
         try checkVersion()
         return contents
     }
 
-    /// Finds out whether the file was written to since it was opened, as other programs than those that replace it do.
+    /// Throws an error if the contents have changed since the file was opened.
+    ///
+    /// Most programs replace the file, but a program may also write to the file in place.
     private func checkVersion() throws(FileError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
@@ -51,7 +57,7 @@ final class MimeCacheFile {
 
     private static let changed = FileError("was changed while it was read")
 
-    /// Whether contents are like those that `update-desktop-database` writes, to the last line.
+    /// Returns whether the contents have the form that `update-desktop-database` writes, down to the last line.
     static func areOrdered(_ contents: [UInt8]) -> Bool {
         guard contents.starts(with: heading) else { return false }
         return contents.withUnsafeBytes { bytes in
@@ -74,13 +80,15 @@ final class MimeCacheFile {
         }
     }
 
-    /// Whether contents that are in order say of some entries just what they claim, and name no files that are not there.
+    /// Returns whether contents list exactly the types that each entry claims, and name only files that exist.
+    ///
+    /// The contents must be in order. An ID with an escape sequence is not checked for its file.
     static func agree(
         _ contents: [UInt8],
         with entries: [DesktopEntry],
         isThere: (DesktopFileID) -> Bool
     ) -> Bool {
-        /// What each entry claims, in the order of the lines, and how many of these have come.
+        // The types of each entry in the order of the lines, and the number of types already found.
         let claims = entries.map { $0.mimeTypes.sorted() }
         var counts = [Int](repeating: 0, count: entries.count)
         var positions: [String: Int] = [:]
@@ -109,13 +117,13 @@ final class MimeCacheFile {
         return zip(claims, counts).allSatisfy { $0.count == $1 }
     }
 
-    /// What is to be changed when an entry has come to claim other types than before, in order.
+    /// Returns the changes to make after the claims of an entry have changed, in the order of the file.
     func edits(
         noting id: DesktopFileID,
         claims types: Set<String>,
         insteadOf before: Set<String>
     ) throws(FileError) -> [Edit] {
-        // With the separator after it.
+        // `KeyFileText.strings` adds a separator after the ID.
         let element = Array(KeyFileText.strings([id.rawValue]).utf8).dropLast()
         var edits: [Edit] = []
         for type in types.union(before).sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
@@ -136,15 +144,16 @@ final class MimeCacheFile {
         return edits
     }
 
-    /// How large it is with some changes.
+    /// Returns the size of the file after some changes, in bytes.
     func size(with edits: [Edit]) -> Int { edits.reduce(size) { $0 - $1.range.count + $1.line.count } }
 
-    /// Writes it with some changes to another file.
+    /// Writes the contents with some changes to another open file.
     func copy(to output: Int32, with edits: [Edit]) throws(FileError) {
         var pieces = Pieces(output: output)
         var position = 0
         for edit in edits {
-            // Lines of one state of the file come after each other.
+            // Lines that were found in one state of the file are in order. If not, the file has changed during the
+            // search.
             guard position <= edit.range.lowerBound else { throw Self.changed }
             try pieces.append(position..<edit.range.lowerBound, of: self)
             try pieces.append(edit.line)
@@ -155,10 +164,13 @@ final class MimeCacheFile {
         try checkVersion()
     }
 
-    /// What is to be written, in pieces that start and end at multiples of their size: the page cache keeps such a piece as one.
+    /// A buffer that collects the output and writes the output in pieces of equal size.
+    ///
+    /// Every piece except the last starts and ends at a multiple of its size, because the page cache can keep such a
+    /// piece as one unit.
     private struct Pieces {
         let output: Int32
-        /// As large as stays in a processor's cache between reading and writing it.
+        /// A buffer of this size stays in a processor's cache between reading and writing.
         private var buffer = [UInt8](repeating: 0, count: 256 << 10)
         private var count = 0
 
@@ -191,14 +203,14 @@ final class MimeCacheFile {
             if count == buffer.count { try write() }
         }
 
-        /// Writes what there is.
+        /// Writes the bytes collected so far.
         mutating func write() throws(FileError) {
             try UserFiles.write(buffer[..<count], to: output)
             count = 0
         }
     }
 
-    /// The line of a type, or no bytes where it would be.
+    /// Returns the line of a type. If there is no such line, returns no bytes and the place where the line would be.
     private func line(of type: [UInt8]) throws(FileError) -> (range: Range<Int>, bytes: ArraySlice<UInt8>) {
         var bounds = min(Self.heading.count, size)..<size
         while !bounds.isEmpty {
@@ -212,7 +224,7 @@ final class MimeCacheFile {
         return (bounds, [])
     }
 
-    /// The line that holds a byte, of those between some bounds.
+    /// Returns the line that contains the byte at `position`. The range `bounds` starts and ends at a line boundary.
     private func line(
         at position: Int,
         in bounds: Range<Int>
@@ -234,7 +246,7 @@ final class MimeCacheFile {
         }
     }
 
-    /// The IDs in a line, as they are written.
+    /// Returns the IDs in a line, including their escape sequences.
     private static func elements(of line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         var elements: [ArraySlice<UInt8>] = []
         var start = line.firstIndex(of: sign).map { $0 + 1 } ?? line.endIndex
@@ -256,7 +268,7 @@ final class MimeCacheFile {
         return bytes
     }
 
-    /// Reads a part of the file to a place in a buffer that is large enough.
+    /// Reads a range of the file into a buffer, starting at `place`. The buffer must be large enough.
     private func read(_ range: Range<Int>, into buffer: inout [UInt8], at place: Int) throws(FileError) {
         var done = 0
         while done < range.count {

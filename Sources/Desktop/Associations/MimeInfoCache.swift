@@ -1,30 +1,33 @@
 public import UserFiles
 
-/// `mimeinfo.cache` of one directory of entries: what GLib looks up instead of reading the entries.
+/// The `mimeinfo.cache` file of one directory of entries. GLib looks up types in this file instead of reading the
+/// entries.
 ///
-/// An entry claims nothing as far as GLib is concerned until it is in here. A change looks at the lines concerned only, so that
-/// it takes milliseconds among 100,000 types, and replaces the file in one step. Where there is no cache, or one that is not
-/// written like those of `update-desktop-database`, it is made from all entries in the directory, as that does.
+/// For GLib, an entry claims nothing until the cache lists the entry. A change looks only at the lines concerned, so a
+/// change takes milliseconds in a cache of 100,000 types. A change replaces the file in one step. If the cache is
+/// missing, or does not have the form that `update-desktop-database` writes, a change makes the cache again from all
+/// entries in the directory, as `update-desktop-database` does.
 public struct MimeInfoCache: Sendable {
-    /// The directory that holds entries and cache.
+    /// The directory that contains the entries and the cache.
     public let directory: String
-    /// Where the cache is.
+    /// The path of the cache.
     public var path: String { "\(directory)/mimeinfo.cache" }
 
-    /// The largest cache that is changed, in bytes.
+    /// The size limit of a cache that is changed, in bytes.
     public static let limit = 64 << 20
 
-    /// The file that is known to be in order, so that its lines can be found by halves.
+    /// The version of the file whose lines are known to be in order, so that a binary search can find a line.
     private var ordered: FileVersion?
 
-    /// The cache of a directory of entries.
+    /// Creates a value for the cache of a directory of entries.
     public init(directory: String) {
         self.directory = directory
     }
 
-    /// Notes that an entry claims other types than before: it is added to those and taken from these.
+    /// Records that an entry claims other types than before.
     ///
-    /// Types are written in lower case; those that are no MIME types are left out, as they are when the entry is read.
+    /// The entry is added to the lines of `types`, and removed from the lines of all types that are only in `before`.
+    /// Types are written in lower case. Text that is not a MIME type is left out, as it is when an entry is read.
     public mutating func update(
         _ id: DesktopFileID,
         claims types: some Sequence<String>,
@@ -33,7 +36,7 @@ public struct MimeInfoCache: Sendable {
         let types = Set(types.compactMap(validMimeType))
         let before = Set(before.compactMap(validMimeType))
         guard let file = try orderedFile() else {
-            // The entry may not have been written yet, or not be deleted.
+            // The entry's file may not be written or deleted yet, so the new claims come from the arguments.
             return try rebuild(with: [id: Array(types)])
         }
         let edits = try attempt { () throws(FileError) in
@@ -45,15 +48,19 @@ public struct MimeInfoCache: Sendable {
         }
     }
 
-    /// Makes the cache anew from the entries in the directory.
+    /// Makes the cache again from the entries in the directory.
     public mutating func rebuild() throws(FileWriteError) {
         try rebuild(with: [:])
     }
 
-    /// Whether it says of some entries just what they claim, and names no files that are not there: not so if a loss of power
-    /// or an ended process has left another, or zeros, or nothing of it.
+    /// Returns whether the cache lists exactly the types that some entries claim, and names only files that exist.
     ///
-    /// - Parameter isThere: whether there is a file of an ID in the directory.
+    /// After a loss of power or the end of a process, the cache may be out of date, contain zeros, or be missing. The
+    /// result is then `false`.
+    ///
+    /// - Parameters:
+    ///   - entries: The entries to compare with the cache.
+    ///   - isThere: Returns whether the directory has a file with this ID.
     public mutating func agrees(
         with entries: [DesktopEntry],
         isThere: (DesktopFileID) -> Bool
@@ -65,7 +72,7 @@ public struct MimeInfoCache: Sendable {
         return MimeCacheFile.agree(contents, with: entries, isThere: isThere)
     }
 
-    /// The file that there is, if it is in order.
+    /// Returns the open cache, or `nil` if the cache is missing or not in order.
     private mutating func orderedFile() throws(FileWriteError) -> MimeCacheFile? {
         guard let file = try openFile() else { return nil }
         if file.version == ordered { return file }
@@ -92,7 +99,8 @@ public struct MimeInfoCache: Sendable {
         }
     }
 
-    /// Makes the cache anew of what the entries in the directory claim, and of what some claim instead of that.
+    /// Makes the cache again from the claims of the entries in the directory. The claims in `changes` replace the
+    /// claims of the same IDs.
     private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(FileWriteError) {
         var listing = DesktopFileListing(precedence: 0)
         listing.list(directory)

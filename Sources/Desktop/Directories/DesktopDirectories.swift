@@ -1,9 +1,9 @@
 internal import UserFiles
 
-/// Where the desktop's files are, in order of precedence.
+/// The directories and files of the desktop, in order of precedence.
 ///
-/// The directories of the XDG Base Directory Specification. An empty variable counts as unset and a relative path is
-/// ignored, as it says; a directory that is named twice counts where it stands first.
+/// The directories are those of the XDG Base Directory Specification. By this specification, an empty variable counts
+/// as unset, and a relative path is ignored. A directory that is named twice counts only at its first place.
 public struct DesktopDirectories: Sendable, Hashable {
     /// `$XDG_CONFIG_HOME` or `$HOME/.config`; `nil` if the environment gives neither.
     public let configurationHome: String?
@@ -13,16 +13,17 @@ public struct DesktopDirectories: Sendable, Hashable {
     public let dataHome: String?
     /// `$XDG_DATA_DIRS` or `/usr/local/share:/usr/share`.
     public let dataDirectories: [String]
-    /// The names in `XDG_CURRENT_DESKTOP`, in lower case, in order.
+    /// The names in `XDG_CURRENT_DESKTOP`, in lower case and in order.
     ///
-    /// A name that is not made of letters, digits, `-` and `_` is left out: it becomes part of a file's name.
+    /// Each name becomes part of a file name, so a name with a character other than a letter, a digit, `-` or `_` is
+    /// left out.
     public let currentDesktop: [String]
-    /// The suffixes of localised keys that the user reads, best first: `de_DE@euro`, `de_DE`, `de@euro`, `de`.
+    /// The suffixes of localised keys for the user's languages, best first: `de_DE@euro`, `de_DE`, `de@euro`, `de`.
     public let languages: [String]
-    /// The absolute directories in `PATH`.
+    /// The absolute directories in `PATH`, in order.
     public let searchPath: [String]
 
-    /// The directories that an environment names: the session's, and never a caller's.
+    /// Creates the directories that an environment names. The environment must be the session's, never a caller's.
     public init(environment: [String: String]) {
         let base = BaseDirectories(environment: environment)
         configurationHome = base.configurationHome
@@ -36,9 +37,9 @@ public struct DesktopDirectories: Sendable, Hashable {
         searchPath = directories(in: environment["PATH"], default: "/usr/local/bin:/usr/bin:/bin")
     }
 
-    /// The directories of desktop entries, the user's first: `applications` in each data directory.
+    /// The directories of desktop entries: `applications` in each data directory, the user's directory first.
     ///
-    /// An entry's ``DesktopEntry/precedence`` is its directory's place in this list.
+    /// ``DesktopEntry/precedence`` is an index into this list.
     public var applicationDirectories: [String] {
         ([dataHome].compactMap { $0 } + dataDirectories).map { "\($0)/applications" }
     }
@@ -46,15 +47,15 @@ public struct DesktopDirectories: Sendable, Hashable {
     /// The user's own directory of desktop entries.
     public var userApplicationDirectory: String? { dataHome.map { "\($0)/applications" } }
 
-    /// The user's own directory of services that the session bus can start (D-Bus Specification, "Message Bus Starting
-    /// Services").
+    /// The user's own directory of service files, from which the session bus can start services (D-Bus Specification,
+    /// "Message Bus Starting Services").
     public var userServiceDirectory: String? { dataHome.map { "\($0)/dbus-1/services" } }
 
-    /// Every file of associations that counts, in order of precedence (MIME Applications Associations, "File name and
-    /// location").
+    /// All files of associations, in order of precedence (MIME Applications Associations, "File name and location").
     ///
-    /// In each directory `$desktop-mimeapps.list` comes before `mimeapps.list`. `defaults.list` in the directories of
-    /// entries is in no specification; GLib still reads it, and distributions still ship it.
+    /// In each directory, `$desktop-mimeapps.list` comes before `mimeapps.list`. No specification mentions
+    /// `defaults.list` in the directories of entries, but GLib still reads this file, and distributions still install
+    /// it.
     public var associationFiles: [AssociationFile] {
         let desktops = currentDesktop.map { ("\($0)-mimeapps.list", true) }
         let configuration = [configurationHome].compactMap { $0 } + configurationDirectories
@@ -70,31 +71,34 @@ public struct DesktopDirectories: Sendable, Hashable {
             }
     }
 
-    /// The file that a choice of the user's is written to: `mimeapps.list` in ``configurationHome``.
+    /// The file for the choices of the user: `mimeapps.list` in ``configurationHome``.
     public var writtenAssociationFile: String? { configurationHome.map { "\($0)/mimeapps.list" } }
 }
 
-/// One of the files that associate MIME types with applications.
+/// A file that associates MIME types with applications.
 public struct AssociationFile: Sendable, Hashable {
-    /// Where it is, if it exists.
+    /// The path of the file, which need not exist.
     public let path: String
-    /// The place of its directory in ``DesktopDirectories/applicationDirectories``; `nil` for a directory of
+    /// The index of the file's directory in ``DesktopDirectories/applicationDirectories``; `nil` for a directory of
     /// configuration.
     public let precedence: Int?
-    /// Whether only `[Default Applications]` counts in it: a file for one desktop adds and removes no associations.
+    /// Whether only the group `[Default Applications]` counts, because a file for one desktop can neither add nor
+    /// remove associations.
     public let onlyDefaults: Bool
 }
 
-/// The suffixes that localised keys are looked up with (Desktop Entry Specification, "Localized values for keys"), for
-/// the locale of messages: `LC_ALL`, `LC_MESSAGES`, `LANG`, and gettext's list `LANGUAGE` before them unless they say
-/// that nothing is translated.
+/// Returns the suffixes to look up localised keys with, best first (Desktop Entry Specification, "Localized values for
+/// keys").
+///
+/// The locale of messages comes from `LC_ALL`, `LC_MESSAGES` or `LANG`. The list in `LANGUAGE`, an addition of gettext,
+/// has precedence unless the locale turns translation off.
 private func localeSuffixes(_ environment: [String: String]) -> [String] {
     let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty }
     guard let locale, locale != "C", locale != "POSIX", !locale.hasPrefix("C.") else { return [] }
     let list = environment["LANGUAGE"].flatMap { $0.isEmpty ? nil : $0 }
     var seen: Set<String> = []
     return (list.map { $0.split(separator: ":") } ?? [locale[...]]).flatMap { locale in
-        // lang_COUNTRY.ENCODING@MODIFIER, all but the language optional.
+        // The format is `lang_COUNTRY.ENCODING@MODIFIER`, where only the language is mandatory.
         let (rest, modifier) = locale.cut(at: "@")
         let (language, country) = rest.cut(at: ".").before.cut(at: "_")
         let full = country.map { "\(language)_\($0)" }
@@ -106,7 +110,7 @@ private func localeSuffixes(_ environment: [String: String]) -> [String] {
 }
 
 extension Substring {
-    /// What comes before and after the first occurrence of a character.
+    /// Returns the text before and the text after the first occurrence of a character.
     fileprivate func cut(at character: Character) -> (before: Substring, after: Substring?) {
         guard let index = firstIndex(of: character) else { return (self, nil) }
         return (self[..<index], self[self.index(after: index)...])

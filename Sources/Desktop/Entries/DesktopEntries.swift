@@ -1,32 +1,36 @@
 internal import Glibc
 public import UserFiles
 
-/// The applications of a machine, as its desktop entries declare them: all that one look at the directories found.
+/// The applications that the desktop entries of a machine declare, as found in one pass over the directories.
 public struct DesktopEntries: Sendable, Hashable {
-    /// The applications that are installed.
+    /// The installed applications, by ID.
     ///
-    /// Of entries with one ID it is the first, in order of precedence, that is valid and whose programs are there; none
-    /// if an entry that is `Hidden` comes before. That an entry of no use gives way to the next is GLib's rule.
+    /// If several files have the same ID, the first valid entry whose programs are installed counts, in order of
+    /// precedence. An entry that is `Hidden` ends the search: there is no application if such an entry comes first. As
+    /// in GLib, an unusable entry does not hide a later entry.
     public let entries: [DesktopFileID: DesktopEntry]
-    /// The entries that are valid, and left out as their programs are not there.
+    /// The valid entries that are left out because their programs are not installed.
     public let ignored: [DesktopEntry]
-    /// What is wrong with files, and with entries that are there and cannot be used.
+    /// The problems with files, and with entries that exist but cannot be used.
     public let diagnostics: [Diagnostic]
 
-    /// The directory of the first file of each ID, whether or not it is of use: it hides the claims of those after it.
+    /// The index of the directory with the first file of each ID. Even an unusable file hides the claims of all later
+    /// files with its ID.
     private let firstDirectory: [DesktopFileID: Int]
-    /// Who claims a MIME type: only what the first file of an ID says counts, also if it is the entry in another file
-    /// that is used. By precedence, then in the order of IDs. Without the entries that were written for handlers of the
-    /// registry, of which there may be very many: that knows best what its handlers claim.
+    /// The claims on each MIME type, ordered by precedence, then by ID.
+    ///
+    /// Only the first file of an ID has claims, even if the entry in use comes from another file. The entries that were
+    /// written for handlers of the registry are left out, because the registry knows the claims of its handlers best,
+    /// and there may be very many of them.
     private let claims: [String: [Claim]]
 
-    /// That an application opens a type, according to a file in some directory.
+    /// A claim of an application on a MIME type, made by an entry in one directory.
     struct Claim: Sendable, Hashable {
         var precedence: Int
         var id: DesktopFileID
     }
 
-    /// No application at all.
+    /// Creates a value without any applications.
     public init() {
         entries = [:]
         ignored = []
@@ -35,15 +39,16 @@ public struct DesktopEntries: Sendable, Hashable {
         claims = [:]
     }
 
-    /// Loads all entries, in one pass that blocks on files.
+    /// Loads all entries in one pass, and blocks until the files are read.
     public init(loading directories: DesktopDirectories) {
         let (locations, diagnostics) = Self.locations(in: directories)
         let files = locations.map { DesktopFile(reading: $0, languages: directories.languages) }
         self.init(of: files, in: directories, diagnostics: diagnostics)
     }
 
-    /// Puts together what files say, in the order of ``locations(in:)``. Asks the file system only whether programs are
-    /// there.
+    /// Combines the contents of files, which must be in the order of ``locations(in:)``.
+    ///
+    /// The file system is accessed only to find out whether programs are installed.
     public init(of files: [DesktopFile], in directories: DesktopDirectories, diagnostics: [Diagnostic] = []) {
         var programs = ProgramSearch(directories.searchPath)
         var entries: [DesktopFileID: DesktopEntry] = [:]
@@ -81,33 +86,37 @@ public struct DesktopEntries: Sendable, Hashable {
         self.claims = claims
     }
 
-    /// The applications whose entries claim a MIME type, by precedence, then in the order of IDs, as the caches of
-    /// `update-desktop-database` have them; without the entries of the registry's handlers.
+    /// Returns the applications whose entries claim a MIME type, ordered by precedence, then by ID.
+    ///
+    /// The caches of `update-desktop-database` have the same order. The entries of the registry's handlers are left
+    /// out.
     public func claimants(of mimeType: String) -> [DesktopEntry] {
         claims(of: asciiLowercased(mimeType)).compactMap { entries[$0.id] }
     }
 
-    /// The claims on a MIME type in lower case, in order.
+    /// Returns the claims on a MIME type in lower case, ordered by precedence, then by ID.
     func claims(of type: String) -> [Claim] { claims[type, default: []] }
 
-    /// Whether there is a file of an ID, of use or not.
+    /// Returns whether a file with this ID exists, whether or not the file is usable.
     package func hasFile(of id: DesktopFileID) -> Bool { firstDirectory[id] != nil }
 
-    /// Whether the first file of an ID is in this directory.
+    /// Returns whether the first file with this ID is in the directory with this index.
     package func isFirstFile(of id: DesktopFileID, in precedence: Int) -> Bool { firstDirectory[id] == precedence }
 
-    /// Whether a file of the same ID in an earlier directory hides what is said of it in this one.
+    /// Returns whether an earlier directory has a file of the same ID.
+    ///
+    /// Such a file hides the claims and the associations of the ID in this directory.
     func isShadowed(_ id: DesktopFileID, in precedence: Int) -> Bool {
         firstDirectory[id].map { $0 < precedence } ?? false
     }
 }
 
 extension DesktopEntries {
-    /// The files of entries in all directories, by precedence, then in the order of IDs, and of two with one ID in one
-    /// directory only the one that is less deep.
+    /// Finds the entry files in all directories, ordered by precedence, then by ID.
     ///
-    /// Names that start with a dot are left out. A directory that does not exist holds nothing; one that cannot be read,
-    /// or is deeper than ``depthLimit``, is a diagnostic.
+    /// If two files of one directory have the same ID, the result contains only the file that is nested less deeply.
+    /// Names that start with a dot are left out. A missing directory contributes nothing. A directory that is
+    /// unreadable, or nested deeper than ``depthLimit``, gives a diagnostic.
     public static func locations(
         in directories: DesktopDirectories
     ) -> (locations: [DesktopFile.Location], diagnostics: [Diagnostic]) {
@@ -122,11 +131,11 @@ extension DesktopEntries {
         return (locations, diagnostics)
     }
 
-    /// How many directories deep entries are looked for, which ends cycles of links too.
+    /// The maximum depth of the directories that are searched. The limit also ends cycles of links.
     public static let depthLimit = 8
 }
 
-/// The entries in one directory and the directories below it, level by level.
+/// The entry files in one directory and in the directories below it, found level by level.
 struct DesktopFileListing {
     let precedence: Int
     private(set) var locations: [DesktopFileID: DesktopFile.Location] = [:]
@@ -138,7 +147,7 @@ struct DesktopFileListing {
 
     mutating func list(_ directory: String) {
         var level: [(path: String, prefix: [String])] = [(directory, [])]
-        // Directories that were listed: a link back to one adds nothing.
+        // A link back to a listed directory would add nothing.
         var seen: Set<FileIdentity> = []
         while !level.isEmpty {
             var below: [(path: String, prefix: [String])] = []
@@ -164,7 +173,7 @@ struct DesktopFileListing {
                         }
                     }
                 } catch {
-                    // The status of what has just been removed.
+                    // The directory was removed after it was listed.
                     if error != FileError(code: ENOENT) { report(path, error.reason) }
                 }
             }
@@ -172,7 +181,7 @@ struct DesktopFileListing {
         }
     }
 
-    /// Adds a file; `false` if it is a directory.
+    /// Adds a file, and returns `true`; returns `false` if `file` is a directory.
     private mutating func add(_ file: String, _ path: [String]) -> Bool {
         guard !isDirectory(file) else { return false }
         guard let id = DesktopFileID(path: path) else {
@@ -197,7 +206,7 @@ struct DesktopFileListing {
     }
 }
 
-/// Which file it is, whatever it is called.
+/// The identity of a file, which does not depend on the file's name.
 private struct FileIdentity: Hashable {
     let device: dev_t
     let inode: ino_t
@@ -208,7 +217,7 @@ private struct FileIdentity: Hashable {
     }
 }
 
-/// Whether programs are there, each looked for once.
+/// A search for programs, which looks for each program only once.
 private struct ProgramSearch {
     private let directories: [String]
     private var known: [String: Bool] = [:]
@@ -217,10 +226,11 @@ private struct ProgramSearch {
         self.directories = directories
     }
 
-    /// What keeps an application from being used.
+    /// Returns the problem that makes an application unusable, or `nil`.
     ///
-    /// "If the file is not present or if it is not executable, the entry may be ignored", says the specification of
-    /// `TryExec`. GLib ignores it for the program of `Exec` too, even if the application is activated over D-Bus.
+    /// The specification says about `TryExec`: "If the file is not present or if it is not executable, the entry may be
+    /// ignored". GLib also ignores an entry if the program of `Exec` is missing, even if the application is activated
+    /// over D-Bus.
     mutating func problem(of entry: DesktopEntry) -> Diagnostic? {
         for (key, program) in [("TryExec", entry.tryProgram), ("Exec", entry.command?.program)] {
             if let program, !isInstalled(program) {

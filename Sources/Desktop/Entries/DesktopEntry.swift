@@ -1,60 +1,64 @@
 internal import UserFiles
 
-/// An application as its desktop entry declares it.
+/// An application, as its desktop entry declares it.
 ///
-/// `OnlyShowIn` and `NotShowIn` say in which desktop's menus an entry is shown; an application that is not shown opens
-/// URLs like any other, so they are not read.
+/// The keys `OnlyShowIn` and `NotShowIn` are not read: they select the desktops whose menus show an entry, and an
+/// application that is not shown can still open URLs.
 public struct DesktopEntry: Sendable, Hashable {
-    /// What the desktop knows the application by.
+    /// The name by which the desktop knows the application.
     public let id: DesktopFileID
-    /// Where the entry was found.
+    /// The path of the entry's file.
     public let file: String
-    /// The place of its directory in ``DesktopDirectories/applicationDirectories``.
+    /// The index of the entry's directory in ``DesktopDirectories/applicationDirectories``.
     public let precedence: Int
-    /// `Name`, localised.
+    /// The application's localised name, from the key `Name`.
     public let name: String
-    /// `Exec`; `nil` only if ``isDBusActivatable``.
+    /// The command that starts the application, from the key `Exec`; `nil` only if ``isDBusActivatable``.
     public let command: ExecCommand?
-    /// `TryExec`: the program without which the application counts as not installed.
+    /// The program without which the application counts as not installed, from the key `TryExec`.
     public let tryProgram: String?
-    /// The bus name by which the application is activated: the name of its file without `.desktop`. `nil` unless
-    /// `DBusActivatable` is true.
+    /// The bus name for the activation of the application; `nil` unless the key `DBusActivatable` is true.
+    ///
+    /// The bus name is the name of the entry's file without `.desktop`.
     public let busName: String?
-    /// `Terminal`: whether the program runs in a terminal.
+    /// Whether the program runs in a terminal, from the key `Terminal`.
     public let runsInTerminal: Bool
-    /// `Path`: the directory in which the program starts.
+    /// The directory in which the program starts, from the key `Path`.
     public let workingDirectory: String?
-    /// `Icon`, localised: the name of an icon, or a path.
+    /// The localised name or the path of an icon, from the key `Icon`.
     public let icon: String?
-    /// `NoDisplay`: whether menus leave it out. It opens what it claims all the same.
+    /// Whether menus leave the application out, from the key `NoDisplay`. Such an application still opens its MIME
+    /// types.
     public let isHiddenFromMenus: Bool
-    /// `MimeType`: what it claims to open, in lower case, each once, without those that are no MIME types.
+    /// The MIME types that the application claims to open, from the key `MimeType`.
+    ///
+    /// The types are in lower case, without repetitions and without invalid types.
     public let mimeTypes: [String]
-    /// `X-OpenURL-Handler`: the handler of this system that the entry was written for.
+    /// The handler of this system for which the entry was written, from the key `X-OpenURL-Handler`.
     public let handler: String?
 
-    /// Whether the application is activated over D-Bus instead of being started as ``command``.
+    /// Whether the application is activated over D-Bus, and ``command`` is not used.
     public var isDBusActivatable: Bool { busName != nil }
 
-    /// The object that exports `org.freedesktop.Application`: the bus name with `/` for `.` and `_` for `-` (Desktop
-    /// Entry Specification, "D-Bus Activation").
+    /// The path of the object that exports `org.freedesktop.Application`: the bus name with `/` for `.` and `_` for `-`
+    /// (Desktop Entry Specification, "D-Bus Activation").
     public var objectPath: String? {
         busName.map { "/" + $0.replacing(["."], "/").replacing(["-"], "_") }
     }
 
-    /// The schemes that it claims as `x-scheme-handler/<scheme>`, in lower case.
+    /// The schemes that the application claims as `x-scheme-handler/<scheme>`, in lower case.
     public var urlSchemes: [String] {
         mimeTypes.filter { $0.hasPrefix(schemeHandlerPrefix) }.map { String($0.dropFirst(schemeHandlerPrefix.count)) }
     }
 
-    /// The key that names the handler an entry was written for.
+    /// The key that names the handler for which an entry was written.
     public static let handlerKey = "X-OpenURL-Handler"
 }
 
-/// What the MIME types of schemes start with (Shared MIME-info, "URI scheme handlers").
+/// The prefix of the MIME types of URL schemes (Shared MIME-info, "URI scheme handlers").
 let schemeHandlerPrefix = "x-scheme-handler/"
 
-/// The MIME type by which desktops associate a scheme with applications.
+/// Returns the MIME type by which desktops associate a scheme with applications.
 public func schemeHandlerType(_ scheme: String) -> String { schemeHandlerPrefix + asciiLowercased(scheme) }
 
 extension String {
@@ -63,7 +67,7 @@ extension String {
     }
 }
 
-/// Whether a name is a well-known bus name (D-Bus Specification, "Valid Names").
+/// Returns whether a name is a well-known bus name (D-Bus Specification, "Valid Names").
 func isBusName(_ name: some StringProtocol) -> Bool {
     let elements = name.split(separator: ".", omittingEmptySubsequences: false)
     return name.utf8.count <= 255 && elements.count >= 2
@@ -73,10 +77,10 @@ func isBusName(_ name: some StringProtocol) -> Bool {
         }
 }
 
-/// The type in lower case if it is a MIME type that can be claimed, `nil` otherwise.
+/// Returns a MIME type in lower case, or `nil` if the text is not a MIME type that an application can claim.
 ///
-/// Type and subtype are restricted names of RFC 6838 section 4.2. What follows `x-scheme-handler/` has to be a scheme of
-/// RFC 3986 section 3.1, of 64 bytes at most.
+/// The type and the subtype are restricted names of RFC 6838 section 4.2. After `x-scheme-handler/`, the subtype must
+/// be a scheme of RFC 3986 section 3.1 with at most 64 bytes.
 func validMimeType(_ text: String) -> String? {
     let bytes = text.utf8
     guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")), isRestrictedName(bytes[..<slash]) else { return nil }

@@ -1,42 +1,44 @@
 internal import Glibc
 public import UserFiles
 
-/// The text of a desktop entry that is to be written.
+/// A desktop entry that can be written to a file.
 public struct DesktopEntryFile: Sendable, Hashable {
-    /// How a program takes URLs.
+    /// The way in which a program takes URLs.
     public enum URLCode: String, Sendable, Hashable {
-        /// One process per URL.
+        /// The program gets one URL, and each URL starts a process.
         case one = "%u"
-        /// One process for all of them.
+        /// The program gets all URLs, in one process.
         case several = "%U"
     }
 
-    /// `Name`.
+    /// The application's name, written as `Name`.
     public var name: String
-    /// `Name` in other languages, by the suffix of the key: `de`, `pt_BR`.
+    /// The application's name in other languages, by the suffix of the key: `de`, `pt_BR`.
     public var localizedNames: [String: String] = [:]
-    /// `Icon`: the name of an icon, or a path.
+    /// The name or the path of an icon, written as `Icon`.
     public var icon: String?
-    /// `MimeType`: what it claims.
+    /// The MIME types that the application claims, written as `MimeType`.
     public var mimeTypes: [String] = []
-    /// `DBusActivatable`: whether it is activated by the bus name that it is called by.
+    /// Whether the application is activated by the bus name that the file is named after, written as `DBusActivatable`.
     public var isDBusActivatable = false
-    /// `NoDisplay`: whether menus leave it out.
+    /// Whether menus leave the application out, written as `NoDisplay`.
     public var isHiddenFromMenus = false
-    /// `Terminal`: whether the program runs in a terminal.
+    /// Whether the program runs in a terminal, written as `Terminal`.
     public var runsInTerminal = false
-    /// `X-OpenURL-Handler`: the handler of this system that the entry is written for.
+    /// The handler of this system for which the entry is written, written as `X-OpenURL-Handler`.
     public var handler: String?
 
     private let command: String
 
-    /// An entry that starts a program with URLs as its last arguments.
+    /// Creates an entry that starts a program with URLs as its last arguments.
     ///
     /// - Parameters:
-    ///   - command: the program, absolute or a name on `PATH`, and its arguments before the URLs. None of them is
-    ///     changed by field codes or a shell.
-    ///   - urls: how it takes URLs; `nil` if it takes none.
-    /// - Throws: what keeps the command from being read back as it is: no program, a relative path, or one with `=`.
+    ///   - name: The application's name.
+    ///   - command: The program and its arguments before the URLs. The program is an absolute path or a name to look up
+    ///     in `PATH`. Neither field codes nor a shell change any of these strings.
+    ///   - urls: The way in which the program takes URLs; `nil` if the program takes no URLs.
+    /// - Throws: An error if the command could not be read back unchanged, because there is no program, or because the
+    ///   program is a relative path or contains `=`.
     public init(
         name: String,
         command: [String],
@@ -50,7 +52,9 @@ public struct DesktopEntryFile: Sendable, Hashable {
         _ = try ExecCommand(parsing: self.command)
     }
 
-    /// The file's text. It says that it follows version 1.1, the first that knows all keys in it.
+    /// The text of the file.
+    ///
+    /// The text names version 1.1 of the specification, which is the first version with all keys in the text.
     public var text: String {
         var lines = ["[Desktop Entry]", "Type=Application", "Version=1.1"]
         lines.append("Name=\(KeyFileText.string(name))")
@@ -68,45 +72,55 @@ public struct DesktopEntryFile: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Writes the entry into a directory of entries, in one step. The directory's cache does not know of it yet:
-    /// ``MimeInfoCache/update(_:claims:insteadOf:)``.
+    /// Writes the entry into a directory of entries, in one step.
     ///
-    /// - Parameter isDurable: whether it is on the disk when this returns.
+    /// The cache of the directory does not list the entry until ``MimeInfoCache/update(_:claims:insteadOf:)`` is
+    /// called.
+    ///
+    /// - Parameters:
+    ///   - id: The ID, which is also the name of the file.
+    ///   - directory: The path of the directory.
+    ///   - isDurable: Whether the method waits until the file is on the disk.
     public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(id)", with: Array(text.utf8), isDurable: isDurable)
     }
 
-    /// Whether an entry was written and not waited for, and lost to a loss of power.
+    /// Returns whether an entry that was not written durably was lost in a loss of power.
     public static func isLost(_ id: DesktopFileID, in directory: String) -> Bool {
         isLostToPower("\(directory)/\(id)")
     }
 
-    /// Whether anything stands in the place of an entry in a directory.
+    /// Returns whether a directory contains an entry, or anything else with the entry's name.
     public static func exists(_ id: DesktopFileID, in directory: String) -> Bool {
         access("\(directory)/\(id)", F_OK) == 0
     }
 
-    /// Deletes an entry from a directory, if it is there.
+    /// Deletes an entry from a directory, if the entry exists.
     public static func remove(_ id: DesktopFileID, in directory: String) throws(FileWriteError) {
         try removeFile("\(directory)/\(id)")
     }
 }
 
-/// The text of a D-Bus service file that is to be written: how the session bus starts the owner of a name (D-Bus
+/// A D-Bus service file that can be written. The file tells the session bus how to start the owner of a bus name (D-Bus
 /// Specification, "Message Bus Starting Services").
 public struct DBusServiceFile: Sendable, Hashable {
     /// The bus name.
     public let name: String
-    /// The unit by which systemd starts it instead of the command.
+    /// The unit that systemd starts instead of the command.
     public let systemdUnit: String?
-    /// `X-OpenURL-Handler`: the handler of this system that the file is written for, which marks it.
+    /// The handler of this system for which the file is written, written as `X-OpenURL-Handler`. The key marks the
+    /// file.
     public var handler: String?
 
     private let command: String
 
-    /// The service of a bus name; `nil` if that is no well-known bus name, or the program is no absolute path.
+    /// Creates the service of a bus name; `nil` if `name` is not a well-known bus name, or the program is not an
+    /// absolute path.
     ///
-    /// - Parameter command: the program and its arguments. No shell sees them.
+    /// - Parameters:
+    ///   - name: The bus name.
+    ///   - command: The program and its arguments, which no shell interprets.
+    ///   - systemdUnit: The unit that systemd starts instead of the command.
     public init?(name: String, command: [String], systemdUnit: String? = nil) {
         guard isBusName(name), let program = command.first, program.hasPrefix("/") else { return nil }
         self.name = name
@@ -114,7 +128,7 @@ public struct DBusServiceFile: Sendable, Hashable {
         self.systemdUnit = systemdUnit
     }
 
-    /// The file's text.
+    /// The text of the file.
     public var text: String {
         var lines = ["[D-BUS Service]", "Name=\(name)", "Exec=\(KeyFileText.string(command))"]
         if let systemdUnit { lines.append("SystemdService=\(KeyFileText.string(systemdUnit))") }
@@ -122,24 +136,27 @@ public struct DBusServiceFile: Sendable, Hashable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Writes the file into a directory of services, in one step, under the name that it has to have there.
+    /// Writes the file into a directory of services, in one step. The name of the file is the bus name with `.service`.
     ///
-    /// - Parameter isDurable: whether it is on the disk when this returns.
+    /// - Parameters:
+    ///   - directory: The path of the directory.
+    ///   - isDurable: Whether the method waits until the file is on the disk.
     public func write(in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(name).service", with: Array(text.utf8), isDurable: isDurable)
     }
 
-    /// Whether the file of a bus name was written and not waited for, and lost to a loss of power.
+    /// Returns whether the file of a bus name was not written durably and was lost in a loss of power.
     public static func isLost(_ name: String, in directory: String) -> Bool {
         isLostToPower("\(directory)/\(name).service")
     }
 
-    /// Whether a directory has a file for a bus name.
+    /// Returns whether a directory has a file for a bus name.
     public static func exists(_ name: String, in directory: String) -> Bool {
         access("\(directory)/\(name).service", F_OK) == 0
     }
 
-    /// Whether the file of a bus name was written for a handler of that name; `nil` if there is none.
+    /// Returns whether the file of a bus name was written for the handler of that name; `nil` if the file does not
+    /// exist.
     public static func isMarked(_ name: String, in directory: String) throws(FileWriteError) -> Bool? {
         guard let bytes = try contents(ofChangedFile: "\(directory)/\(name).service", limit: DesktopFile.limit) else {
             return nil
@@ -148,7 +165,7 @@ public struct DBusServiceFile: Sendable, Hashable {
         return bytes.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual(mark) }
     }
 
-    /// The bus names in a directory whose files were written for handlers.
+    /// Returns the bus names in a directory whose files were written for handlers.
     public static func marked(in directory: String) throws(FileWriteError) -> [String] {
         let found: [[UInt8]]
         do throws(FileError) {
@@ -164,23 +181,22 @@ public struct DBusServiceFile: Sendable, Hashable {
             do throws(FileWriteError) {
                 if try isMarked(busName, in: directory) == true { marked.append(busName) }
             } catch {
-                // What cannot be read was not written for a handler.
+                // A file that cannot be read was not written for a handler.
                 continue
             }
         }
         return marked
     }
 
-    /// Deletes the file of a bus name from a directory, if it is there.
+    /// Deletes the file of a bus name from a directory, if the file exists.
     public static func remove(_ name: String, in directory: String) throws(FileWriteError) {
         guard isBusName(name) else { return }
         try removeFile("\(directory)/\(name).service")
     }
 }
 
-/// Whether a file holds zeros, as a loss of power leaves a file whose blocks are reserved before the contents are written.
-///
-/// - Returns: false also where there is no file, or the file cannot be read.
+/// Returns whether a file holds zeros, as a loss of power leaves a file whose blocks were reserved before the contents
+/// were written; false if the file does not exist or cannot be read.
 private func isLostToPower(_ path: String) -> Bool {
     do throws(FileError) {
         return try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true).contains(0)
@@ -189,7 +205,8 @@ private func isLostToPower(_ path: String) -> Bool {
     }
 }
 
-/// An argument as `Exec` takes it ("The Exec key"): in double quotes if it is empty or has a reserved character.
+/// Returns an argument as `Exec` requires it, in double quotes if the argument is empty or contains a reserved
+/// character ("The Exec key").
 private func quotedArgument(_ argument: String) -> String {
     let reserved = " \t\n\"'\\><~|&;$*?#()`".unicodeScalars
     if !argument.isEmpty, !argument.unicodeScalars.contains(where: reserved.contains) { return argument }
@@ -201,7 +218,7 @@ private func quotedArgument(_ argument: String) -> String {
     return result + "\""
 }
 
-/// Whether a text can stand in the brackets of a localised key.
+/// Returns whether a text is allowed in the brackets of a localised key.
 private func isLocaleSuffix(_ text: String) -> Bool {
     !text.isEmpty && text.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == "@" }
 }

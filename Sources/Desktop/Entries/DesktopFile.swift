@@ -1,32 +1,32 @@
 public import UserFiles
 
-/// What one desktop entry's file says: the part of loading that depends on nothing but the file's contents.
+/// The content of one desktop entry file.
 ///
-/// A cache keeps these, by file, size and modification, and puts them together with
-/// ``DesktopEntries/init(of:in:diagnostics:)``.
+/// The content depends on nothing but the bytes of the file. A cache can therefore keep the values by path, size and
+/// time of modification, and combine them with ``DesktopEntries/init(of:in:diagnostics:)``.
 public struct DesktopFile: Sendable, Hashable {
-    /// What the file declares.
+    /// The declaration in a file.
     public enum Content: Sendable, Hashable {
-        /// An application. Whether its programs are installed is not known yet.
+        /// An application, whose programs may or may not be installed.
         case application(DesktopEntry)
-        /// `Hidden` is true: the same as if no directory had an entry with this ID.
+        /// An entry with a true `Hidden` key, which has the same effect as if no directory had an entry with this ID.
         case hidden
-        /// Something that opens nothing, such as `Type=Link`.
+        /// An entry that cannot open anything, such as `Type=Link`.
         case other
-        /// Nothing that can be read.
+        /// A file without a valid entry.
         case invalid
     }
 
-    /// Where a file is, and as what.
+    /// The path of a file, its ID and the index of its directory.
     public struct Location: Sendable, Hashable {
-        /// What the desktop knows the entry by.
+        /// The name by which the desktop knows the entry.
         public let id: DesktopFileID
         /// The file's path.
         public let file: String
-        /// The place of its directory in ``DesktopDirectories/applicationDirectories``.
+        /// The index of the file's directory in ``DesktopDirectories/applicationDirectories``.
         public let precedence: Int
 
-        /// A file that is known to be there.
+        /// Creates the location of a file that is known to exist.
         public init(id: DesktopFileID, file: String, precedence: Int) {
             self.id = id
             self.file = file
@@ -34,17 +34,18 @@ public struct DesktopFile: Sendable, Hashable {
         }
     }
 
-    /// Where the file is.
+    /// The location of the file.
     public let location: Location
-    /// What it declares.
+    /// The declaration in the file.
     public let content: Content
-    /// What is wrong with it.
+    /// The problems with the file.
     public let diagnostics: [Diagnostic]
 
-    /// The largest entry that is read, in bytes.
+    /// The size limit of an entry, in bytes.
     public static let limit = 1 << 20
 
-    /// Takes a file unread for an entry that was written for a handler, and that claims nothing.
+    /// Creates the content of a file that was written for a handler, without reading the file. The entry claims no
+    /// types.
     public init(assuming location: Location, of handler: String) {
         self.location = location
         content = .application(
@@ -67,9 +68,11 @@ public struct DesktopFile: Sendable, Hashable {
         diagnostics = []
     }
 
-    /// Reads a file, following links.
+    /// Reads a file, and follows links.
     ///
-    /// - Parameter languages: the suffixes of localised keys, best first.
+    /// - Parameters:
+    ///   - location: The location of the file.
+    ///   - languages: The suffixes of localised keys, best first.
     public init(reading location: Location, languages: [String]) {
         self.location = location
         do {
@@ -84,14 +87,14 @@ public struct DesktopFile: Sendable, Hashable {
     }
 }
 
-/// Reads the keys of one entry.
+/// A reader for the keys of one entry.
 private struct DesktopFileReader {
     private let location: DesktopFile.Location
     private let languages: [String]
     private let file: KeyFile
     private(set) var problems: Problems
 
-    /// A key's value is unusable, which has been reported.
+    /// An error that ends the reading of an entry. The problem is already in `problems`.
     private struct Unusable: Error {}
 
     private static let groupName = "Desktop Entry"
@@ -105,21 +108,24 @@ private struct DesktopFileReader {
 
     mutating func content() -> DesktopFile.Content {
         do {
-            // Half a file is no file: GLib refuses all of it for one such line, too.
+            // One malformed line makes the whole file invalid, as in GLib.
             if let problem = file.malformed.first {
                 return invalid(problem.key, problem.reason)
             }
             guard file.hasGroup(Self.groupName) else { return invalid("[\(Self.groupName)]", "is missing") }
-            // "There should be nothing preceding this group in the desktop entry file but possibly one or more comments."
+            // Desktop Entry Specification: "There should be nothing preceding this group in the desktop entry file but
+            // possibly one or more comments."
             guard file.firstGroup == Self.groupName else {
                 return invalid("[\(Self.groupName)]", "is not the first group")
             }
             for problem in file.repeated { problems.add(.warning, problem.key, problem.reason) }
 
-            // "This is equivalent to the .desktop file not existing at all", whatever else it holds.
+            // The specification calls a hidden entry "equivalent to the .desktop file not existing at all", so no other
+            // key counts.
             if try boolean("Hidden") { return .hidden }
             guard let type = try string("Type") else { return invalid("Type", "is missing") }
-            // "Implementations should ignore desktop entries with an unknown or missing type."
+            // Desktop Entry Specification: "Implementations should ignore desktop entries with an unknown or missing
+            // type."
             guard type == "Application" else { return .other }
             return .application(try application())
         } catch {
@@ -130,7 +136,7 @@ private struct DesktopFileReader {
     private mutating func application() throws(Unusable) -> DesktopEntry {
         let busName = try busName()
         let command = try command(isNeeded: busName == nil)
-        // Only what it is called: GLib does without.
+        // `Name` is only shown to people, so an entry without `Name` is still usable, as in GLib.
         let name = try localized("Name") ?? String(location.id.rawValue.dropLast(DesktopFileID.suffix.utf8.count))
         var directory = try string("Path")
         if let path = directory, !path.hasPrefix("/") {
@@ -154,7 +160,10 @@ private struct DesktopFileReader {
         )
     }
 
-    /// "The name of the desktop file must be the well-known bus name": of the file, also in a subdirectory.
+    /// Returns the bus name of an entry that is activated over D-Bus.
+    ///
+    /// "The name of the desktop file must be the well-known bus name." Here the name is the last component of the path,
+    /// also for a file in a subdirectory.
     private mutating func busName() throws(Unusable) -> String? {
         guard try boolean("DBusActivatable") else { return nil }
         let fileName = location.file.split(separator: "/").last ?? ""

@@ -1,20 +1,21 @@
 internal import UserFiles
 
-/// A desktop file ID: the name that the desktop knows an application by, such as `org.gnome.Maps.desktop`.
+/// A desktop file ID: the name by which the desktop knows an application, such as `org.gnome.Maps.desktop`.
 ///
-/// The path of the entry below its `applications` directory with `-` for `/` (Desktop Entry Specification, "Desktop
-/// File ID"). Upper and lower case differ, and the order is that of the bytes, in which desktops list entries that
-/// have nothing else to be sorted by.
+/// The ID is the path of the entry below its `applications` directory, with `-` for `/` (Desktop Entry Specification,
+/// "Desktop File ID"). Upper and lower case differ. IDs are ordered by their bytes, as desktops order entries that
+/// nothing else distinguishes.
 public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvertible, RawRepresentable {
-    /// The ID with `.desktop` at its end.
+    /// The text of the ID, which ends in `.desktop`.
     public let rawValue: String
 
-    /// The largest ID, in bytes.
+    /// The maximum length of an ID, in bytes.
     public static let limit = 1024
 
     package static let suffix = ".desktop"
 
-    /// An ID; `nil` unless it ends in `.desktop`, says something before it, and holds neither `/` nor control characters.
+    /// Creates an ID; `nil` unless the text ends in `.desktop`, has more before this suffix, is short enough, and
+    /// contains neither `/` nor control characters.
     public init?(rawValue: String) {
         guard rawValue.hasSuffix(Self.suffix), rawValue.utf8.count > Self.suffix.utf8.count,
             rawValue.utf8.count <= Self.limit, !rawValue.utf8.contains(UInt8(ascii: "/")),
@@ -23,15 +24,15 @@ public struct DesktopFileID: Sendable, Hashable, Comparable, CustomStringConvert
         self.rawValue = rawValue
     }
 
-    /// The ID of the entry that a relative path leads to.
+    /// Creates the ID of the entry at a relative path, given by its components.
     init?(path: some Sequence<String>) {
         self.init(rawValue: path.joined(separator: "-"))
     }
 
-    /// The ID itself.
+    /// The text of the ID.
     public var description: String { rawValue }
 
-    /// Whether the left ID comes first in the order of bytes.
+    /// Returns whether the left ID comes first in the order of bytes.
     public static func < (left: Self, right: Self) -> Bool {
         left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
     }

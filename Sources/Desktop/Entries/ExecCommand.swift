@@ -1,52 +1,56 @@
-/// `Exec`: a program with its arguments, parsed once and expanded for every opening. No shell ever sees it.
+/// The command of an `Exec` key: a program and its arguments, parsed once and expanded for every opening without a
+/// shell.
 ///
-/// Desktop Entry Specification, "The Exec key". Quoting is undone as GLib does it, which is more than the specification
-/// allows: single quotes, quotes within an argument and backslashes outside quotes are as in a shell, since entries in
-/// use need them. Field codes are as strict as the specification: what it calls invalid or undefined is an error.
+/// The syntax is that of the Desktop Entry Specification, "The Exec key". Quoting follows GLib, which accepts more than
+/// the specification: single quotes, quotes within an argument, and backslashes outside quotes work as in a shell.
+/// Existing entries need these additions. Field codes follow the specification strictly: an invalid or undefined use is
+/// an error.
 public struct ExecCommand: Sendable, Hashable {
-    /// The program: an absolute path, or a name to be looked for in `PATH`.
+    /// The program: an absolute path, or a name to look up in `PATH`.
     public let program: String
     let arguments: [Argument]
 
     /// A part of an argument.
     enum Piece: Sendable, Hashable {
         case text(String)
-        /// `%u`.
+        /// The field code `%u`.
         case url
-        /// `%f`.
+        /// The field code `%f`.
         case file
-        /// `%c`.
+        /// The field code `%c`.
         case name
-        /// `%k`.
+        /// The field code `%k`.
         case entryFile
     }
 
     /// An argument before its expansion.
     enum Argument: Sendable, Hashable {
         case pieces([Piece])
-        /// `%U`.
+        /// The field code `%U`.
         case urls
-        /// `%F`.
+        /// The field code `%F`.
         case files
-        /// `%i`.
+        /// The field code `%i`.
         case icon
     }
 
-    /// Whether one process takes all URLs: the command has `%U` or `%F`.
+    /// Whether one process takes all URLs, because the command has `%U` or `%F`.
     public var takesSeveralURLs: Bool { arguments.contains(.urls) || arguments.contains(.files) }
 
-    /// The command with its field codes replaced: all of `argv` for each process to be started, the program first.
+    /// Replaces the field codes, and returns the arguments of each process to start. The first argument is the program.
     ///
-    /// `%U` and `%F` take all URLs. Otherwise there is one process per URL, in order, and one without any if `urls` is
-    /// empty. A command without a field code for URLs gets each as its last argument, as `%f` would give it.
+    /// A command with `%U` or `%F` gives one process for all URLs. Any other command gives one process for each URL, in
+    /// order, or one process without a URL if `urls` is empty. A command without a field code for URLs gets the URL as
+    /// its last argument, in the form of `%f`.
     ///
-    /// `%f` and `%F` give the path of a local `file` URL, and any other URL as it is. (GLib leaves such a URL out, and
-    /// the application never hears of it; `xdg-open` hands it over.)
+    /// The codes `%f` and `%F` give the path of a local `file` URL, and any other URL unchanged. `xdg-open` does the
+    /// same. GLib drops such a URL, so the application never receives it.
     ///
     /// - Parameters:
-    ///   - name: the entry's localised name, for `%c`.
-    ///   - icon: the entry's icon, for `%i`, which gives nothing without one.
-    ///   - file: the entry's path, for `%k`.
+    ///   - urls: The URLs to open.
+    ///   - name: The entry's localised name, for `%c`.
+    ///   - icon: The entry's icon, for `%i`. Without an icon, `%i` gives no arguments.
+    ///   - file: The entry's path, for `%k`.
     public func arguments(opening urls: [String], name: String, icon: String?, file: String) -> [[String]] {
         if takesSeveralURLs || urls.isEmpty {
             return [expanded(urls[...], name, icon, file)]
@@ -75,7 +79,7 @@ public struct ExecCommand: Sendable, Hashable {
             case .pieces(let pieces):
                 if pieces.contains(.url) || pieces.contains(.file) {
                     isTaken = true
-                    // Alone, the code stands for no argument at all.
+                    // Without a URL, an argument that is only `%u` or `%f` disappears.
                     if pieces.count == 1, urls.isEmpty { continue }
                 }
                 result.append(
@@ -95,7 +99,7 @@ public struct ExecCommand: Sendable, Hashable {
     }
 }
 
-/// The path of a `file` URL of this machine (RFC 8089), or the URL itself if it is none.
+/// Returns the path of a `file` URL of this machine (RFC 8089), or the URL itself if it is any other URL.
 private func localPath(_ url: String) -> String {
     let bytes = Array(url.utf8)
     guard url.prefix(5).lowercased() == "file:" else { return url }
@@ -106,7 +110,7 @@ private func localPath(_ url: String) -> String {
         guard ["", "localhost"].contains(String(decoding: host, as: UTF8.self).lowercased()) else { return url }
         rest = rest.dropFirst(host.count)
     }
-    // A path has no query and no fragment.
+    // A path cannot express a query or a fragment.
     guard rest.first == UInt8(ascii: "/"), !rest.contains(UInt8(ascii: "?")), !rest.contains(UInt8(ascii: "#"))
     else { return url }
     var path: [UInt8] = []

@@ -1,6 +1,6 @@
-/// The groups of a key file that somebody asked for, with their values still as they were written.
+/// Selected groups of a key file, whose values are still in their written form.
 struct KeyFile {
-    /// What is wrong with a line, or with a key.
+    /// A problem with a line or a key.
     struct Problem: Error, Hashable {
         var key: String?
         var reason: String
@@ -12,17 +12,17 @@ struct KeyFile {
         var value: Range<Int>
     }
 
-    /// The name of the group that comes first.
+    /// The name of the first group.
     private(set) var firstGroup: String?
-    /// Lines that are no lines of a key file. They are left out.
+    /// The lines that are not valid in a key file. These lines are left out.
     private(set) var malformed: [Problem] = []
-    /// Groups that are there twice, against the specification. They count as one, as with GLib.
+    /// The groups that appear twice, against the specification. Such a group counts as one group, as in GLib.
     private(set) var repeated: [Problem] = []
 
     private let bytes: [UInt8]
     private var groups: [String: [Entry]] = [:]
 
-    /// Reads the groups with these names, in linear time.
+    /// Reads the groups with the given names, in linear time.
     init(_ bytes: [UInt8], groups wanted: Set<String>) {
         self.bytes = bytes
         bytes.withUnsafeBufferPointer { read($0, wanted) }
@@ -49,44 +49,44 @@ struct KeyFile {
                 if name != nil, groups[found] != nil {
                     repeated.append(Problem(key: "[\(found)]", reason: "is there twice"))
                 }
-                // Taken out while it is filled, so that it is not copied.
+                // The array leaves the dictionary while it grows, so that appending does not copy the array.
                 entries = groups.removeValue(forKey: found) ?? []
             }
         }
         if let name { groups[name] = entries }
     }
 
-    /// Whether there is such a group.
+    /// Returns whether the group exists.
     func hasGroup(_ name: String) -> Bool { groups[name] != nil }
 
-    /// The values that a group gives a key, in order. Of several the last one counts, as with GLib.
+    /// Returns the values of a key in a group, in order. The last value counts, as in GLib.
     func values(of key: String, in group: String) -> [KeyFileValue] {
         (groups[group] ?? []).filter { bytes[$0.key].elementsEqual(key.utf8) }
             .map { KeyFileValue(bytes: bytes[$0.value]) }
     }
 
-    /// All keys of a group with their values, in order.
+    /// Returns all keys of a group with their values, in order.
     func entries(of group: String) -> [(key: ArraySlice<UInt8>, value: KeyFileValue)] {
         (groups[group] ?? []).map { (bytes[$0.key], KeyFileValue(bytes: bytes[$0.value])) }
     }
 }
 
-/// A value as it stands in a key file, and what it means as one of the types of the Desktop Entry Specification,
-/// "Possible value types".
+/// A value in its written form, with conversions to the types of the Desktop Entry Specification, "Possible value
+/// types".
 struct KeyFileValue {
     let bytes: ArraySlice<UInt8>
 
-    /// Why a value is not one of its type.
+    /// The reason why a value does not have a type.
     struct Invalid: Error, Hashable {
         var reason: String
     }
 
-    /// A `string` or `localestring`.
+    /// Returns the value as a `string` or `localestring`.
     func string() throws(Invalid) -> String {
         try unescaped(bytes)
     }
 
-    /// The elements of a list of strings, without the empty ones.
+    /// Returns the elements of a list of strings, without empty elements.
     func strings() throws(Invalid) -> [String] {
         var elements: [String] = []
         var start = bytes.startIndex
@@ -103,7 +103,8 @@ struct KeyFileValue {
         }
     }
 
-    /// A `boolean`: `true` or `false`, and the `1` and `0` of older entries, with blanks after it as GLib has it.
+    /// Returns the value as a `boolean`: `true` or `false`, or the `1` or `0` of older entries. Blanks may follow, as
+    /// in GLib.
     func boolean() throws(Invalid) -> Bool {
         let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x09 }.map { $0 + 1 } ?? bytes.startIndex
         switch String(decoding: bytes[..<end], as: UTF8.self) {
@@ -113,7 +114,7 @@ struct KeyFileValue {
         }
     }
 
-    /// Undoes `\s`, `\n`, `\t`, `\r`, `\\`, and `\;` in an element of a list.
+    /// Decodes `\s`, `\n`, `\t`, `\r` and `\\`, and also `\;` in an element of a list.
     private func unescaped(_ bytes: ArraySlice<UInt8>, separator: Bool = false) throws(Invalid) -> String {
         guard !bytes.contains(0) else { throw Invalid(reason: "holds U+0000") }
         guard bytes.contains(UInt8(ascii: "\\")) else { return try text(bytes) }

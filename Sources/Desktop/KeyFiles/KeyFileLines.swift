@@ -1,27 +1,27 @@
 internal import Glibc
 
-/// One line of a key file, as ranges of the file's bytes.
+/// A line of a key file, given by ranges of the file's bytes.
 struct KeyFileLine {
     enum Content: Hashable {
         /// A blank line or a comment.
         case nothing
-        /// `[name]`.
+        /// A group header, `[name]`.
         case group(name: Range<Int>)
-        /// `key=value`, the key without white space around it and the value without white space before it.
+        /// A line `key=value`. The key has no white space around it, and the value has no white space before it.
         case entry(key: Range<Int>, value: Range<Int>)
-        /// None of these, for a reason.
+        /// A malformed line, with the reason.
         case malformed(String)
     }
 
-    /// The line with its line end.
+    /// The bytes of the line, including the line end.
     var range: Range<Int>
     var content: Content
 }
 
-/// The lines of a key file (Desktop Entry Specification, "Basic format of the file"), one after the other.
+/// The lines of a key file, in order (Desktop Entry Specification, "Basic format of the file").
 ///
-/// Lines end with LF. A CR before it is no part of the line and white space before a line does not count, as GLib has
-/// it; both are beyond the specification.
+/// Lines end with LF. A CR before the LF is not part of the line, and white space at the start of a line is ignored.
+/// GLib accepts both, although the specification does not mention them.
 struct KeyFileLines: Sequence, IteratorProtocol {
     let bytes: UnsafeBufferPointer<UInt8>
     private(set) var position: Int
@@ -76,7 +76,7 @@ struct KeyFileLines: Sequence, IteratorProtocol {
     }
 }
 
-/// A space or a tab.
+/// Returns whether a byte is a space or a tab.
 private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
 private func isBracket(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "[") || byte == UInt8(ascii: "]") }

@@ -1,13 +1,15 @@
 internal import UserFiles
 
-/// Values as they are written into key files (Desktop Entry Specification, "Possible value types").
+/// Functions that turn values into their written form in a key file (Desktop Entry Specification, "Possible value
+/// types").
 enum KeyFileText {
-    /// A value of type `string` or `localestring`. Control characters that cannot be written are left out.
+    /// Returns the written form of a `string` or `localestring`. Control characters without an escape sequence are left
+    /// out.
     static func string(_ text: String) -> String {
         escaped(text, separator: false)
     }
 
-    /// A list of strings, with the separator after the last one too.
+    /// Returns the written form of a list of strings, with a separator after every string.
     static func strings(_ elements: some Sequence<String>) -> String {
         elements.map { escaped($0, separator: true) + ";" }.joined()
     }
@@ -20,7 +22,7 @@ enum KeyFileText {
             case "\n": result += "\\n"
             case "\t": result += "\\t"
             case "\r": result += "\\r"
-            // White space before a value is no part of it.
+            // A reader would ignore a plain space before a value.
             case " " where result.isEmpty: result += "\\s"
             case ";" where separator: result += "\\;"
             case _ where isControl(scalar): break
@@ -31,7 +33,7 @@ enum KeyFileText {
     }
 }
 
-/// A key file that is changed line by line: every line, comment and group that a change does not concern stays as it is.
+/// An editor for a key file. Lines, comments and groups that a change does not concern stay as they are.
 struct KeyFileEditor {
     private(set) var bytes: [UInt8]
 
@@ -39,21 +41,23 @@ struct KeyFileEditor {
         self.bytes = bytes
     }
 
-    /// The lines of one key, and where a new one goes.
+    /// The lines of one key, and the place for a new line.
     private struct Place {
-        /// The lines that give the key a value, with their line ends.
+        /// The lines that give the key a value, including their line ends.
         var lines: [Range<Int>] = []
         var value: Range<Int>?
-        /// After the last line of the group that is not blank; `nil` if there is no such group.
+        /// The end of the last line of the group that is not blank; `nil` if there is no such group.
         var end: Int?
     }
 
-    /// The value that counts: the last one, as GLib reads the file. Keys are MIME types here, compared without case.
+    /// Returns the value of a key, which is the last one if there are several, as in GLib.
+    ///
+    /// The keys are MIME types, so they are compared without case.
     func value(of key: String, in group: String) -> KeyFileValue? {
         place(of: key, in: group).value.map { KeyFileValue(bytes: bytes[$0]) }
     }
 
-    /// Gives a key a value as it is written in the file, or none.
+    /// Sets the value of a key, in its written form, or removes the key if the value is `nil`.
     mutating func setValue(_ value: String?, of key: String, in group: String) {
         let place = place(of: key, in: group)
         for line in place.lines.dropLast().reversed() { bytes.removeSubrange(line) }

@@ -1,21 +1,21 @@
 extension GenericURL {
-    /// Why parts do not make a URL, and which part.
+    /// The reason why parts do not make a URL, and the part that is wrong.
     public struct BuildError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What is wrong; the raw values are stable names for scripts.
+        /// The kind of problem. The raw values are stable names for scripts.
         ///
-        /// A later version may add reasons: a `switch` needs a `default`.
+        /// A later version may add reasons, so a `switch` needs a `default`.
         public enum Reason: String, Sendable, CaseIterable {
             /// The scheme is not a letter, then letters, digits, `+`, `.` or `-`.
             case badScheme
-            /// The host holds a separator or a control character, or a `:` and is not an IPv6 address.
+            /// The host contains a separator or a control character, or contains a `:` and is not an IPv6 address.
             case badHost
-            /// There is a user, a password or a port, but no host.
+            /// A user, a password or a port is given without a host.
             case hostMissing
-            /// There is a password, but no user; an empty user will do.
+            /// A password is given without a user. An empty user is enough.
             case userMissing
-            /// There is a relative path beside a scheme or a host, or one of nothing but an empty segment.
+            /// A relative path is given together with a scheme or a host, or consists of a single empty segment.
             case badRelativePath
-            /// There is an opaque part beside a host, a path or parameters, or without a scheme.
+            /// An opaque part is given together with a host, a path or parameters, or without a scheme.
             case opaquePartMisplaced
             /// All parts are absent.
             case empty
@@ -23,7 +23,8 @@ extension GenericURL {
             case tooLong
         }
 
-        /// A part of a URL, by the name that it has in ``GenericURL/Builder``; the raw values are stable names for scripts.
+        /// A part of a URL, named like the property of ``GenericURL/Builder``. The raw values are stable names for
+        /// scripts.
         public enum Part: String, Sendable, CaseIterable {
             /// ``GenericURL/Builder/scheme``.
             case scheme
@@ -41,9 +42,9 @@ extension GenericURL {
             case opaquePart
         }
 
-        /// What is wrong.
+        /// The kind of problem.
         public let reason: Reason
-        /// The part that cannot be there; `nil` where it is about all of them.
+        /// The part that is wrong; `nil` if the problem concerns the URL as a whole.
         public let part: Part?
 
         init(_ reason: Reason, _ part: Part? = nil) {
@@ -54,7 +55,7 @@ extension GenericURL {
         /// The stable name of the reason, such as `badHost`.
         public var name: String { reason.rawValue }
 
-        /// What is wrong in plain English, without the part and without what it holds: that may be a password.
+        /// The problem in plain English, without the part and without the content of the part, which may be a password.
         public var message: String {
             switch reason {
             case .badScheme: "a scheme is a letter, then letters, digits, '+', '.' or '-'"

@@ -1,5 +1,5 @@
 extension GenericURL {
-    /// Puts a URL together from decoded parts.
+    /// A builder that makes a URL from decoded parts.
     ///
     /// ```swift
     /// var builder = GenericURL.Builder()
@@ -10,56 +10,63 @@ extension GenericURL {
     /// try builder.build()     // todolist://www.acme.com?Quarterly%20Report#200806231300
     /// ```
     ///
-    /// Every part is text as a person means it. Each is escaped once, by what may stand in its place, so no part can
-    /// reach into its neighbours, and a `%` always becomes `%25`. Parts that hold `..` are not looked at: that is for
-    /// whoever gives a path its meaning.
+    /// Every part is plain text without escapes. The builder escapes each part once: every byte that may not appear in
+    /// the place of the part becomes an escape. No part can therefore change another part, and a `%` always becomes
+    /// `%25`. The builder does not look for `..` segments: only the program that uses a path knows the meaning of `..`.
     ///
-    /// To change one part of a URL that somebody else wrote, take ``GenericURL/replacing(_:with:)``, which leaves all
-    /// others as they are.
+    /// To change one part of an existing URL, use ``GenericURL/replacing(_:with:)``, which keeps all other parts byte
+    /// for byte.
     public struct Builder: Sendable, Hashable {
         /// The scheme, without its colon.
         public var scheme: String?
         /// The user name.
         public var user: String?
-        /// The password; it takes a user, too.
+        /// The password, which needs a user as well.
         public var password: String?
-        /// The host: a name, or an IPv6 address without brackets, a zone after a `%`.
+        /// The host: a name, or an IPv6 address without brackets and with any zone after a plain `%`.
         ///
-        /// That is how ``GenericURL/decoded(_:)`` gives the host of a URL; ``GenericURL/host`` has brackets and escapes.
-        /// The empty host makes an empty network location, as in `file:///etc`; `nil` makes none.
+        /// ``GenericURL/decoded(_:)`` returns the host in this form. In contrast, ``GenericURL/host`` has brackets and
+        /// escapes. An empty host makes an empty network location, as in `file:///etc`. The value `nil` makes no
+        /// network location.
         public var host: String?
         /// The port.
         public var port: UInt16?
-        /// The segments of the path, in each of which a `/` is escaped; `["lists", ""]` is `/lists/`, `[]` is no path.
+        /// The segments of the path. `["lists", ""]` makes `/lists/`, and `[]` makes no path.
         ///
-        /// A slash at the end is an empty last segment: ``appendSegment(_:)`` takes care of it.
+        /// The builder escapes every `/` within a segment. A slash at the end of the path is an empty last segment,
+        /// which ``appendSegment(_:)`` replaces.
         public var pathSegments: [String] = []
-        /// Whether the path starts without a slash; only one with neither scheme nor host can.
+        /// Whether the path starts without a slash. A relative path excludes a scheme and a host.
         public var isPathRelative = false
         /// The parameters, without the first `;`.
         public var parameters: String?
-        /// The items of the query; `[]` is no query, one item with an empty name is an empty query.
+        /// The items of the query. `[]` makes no query, and a single item with an empty name makes an empty query.
         ///
-        /// A query that is just text, as in the example above, is one item without a value. Items of a URL keep their escapes.
+        /// A query of plain text, as in the example above, is one item without a value. Items that come from a URL keep
+        /// their escapes.
         public var queryItems: [QueryItem] = []
         /// The fragment.
         public var fragment: String?
-        /// What follows the colon of a URL such as `mailto:a@b.c`, instead of a host and a path.
+        /// The text after the scheme's colon in a URL such as `mailto:a@b.c`, which has neither a host nor a path.
         public var opaquePart: String?
 
-        /// Starts without any part.
+        /// Creates a builder without any parts.
         public init() {}
 
-        /// Starts with the parts of a URL.
+        /// Creates a builder with the parts of a URL.
         ///
-        /// What is built from them has the same decoded parts, but the escapes that are usual, except in the query, whose
-        /// items keep theirs. Where a scheme tells an escaped byte from a plain one, that changes the meaning:
-        /// `mailto:a%2Cb@x.org,c@d` becomes `mailto:a,b@x.org,c@d`, which is three addresses, `urn:a%2Fb` becomes
-        /// `urn:a/b`, and `#access%26x=1` becomes `#access&x=1`. ``GenericURL/replacing(_:with:)`` and
-        /// ``GenericURL/appending(queryItem:)`` change one part and nothing else.
+        /// A URL that is built from these parts has the same decoded parts as the original URL. The query items keep
+        /// their escapes. All other parts get the builder's own escapes. A scheme may distinguish an escaped byte from
+        /// a plain byte, and then the meaning changes:
         ///
-        /// ``host`` is empty where the URL's network location is, as in `file:///etc`, although ``GenericURL/host`` is
-        /// `nil` there.
+        /// - `mailto:a%2Cb@x.org,c@d` becomes `mailto:a,b@x.org,c@d`, which has three addresses instead of two;
+        /// - `urn:a%2Fb` becomes `urn:a/b`;
+        /// - `#access%26x=1` becomes `#access&x=1`.
+        ///
+        /// ``GenericURL/replacing(_:with:)`` and ``GenericURL/appending(queryItem:)`` change one part and nothing else.
+        ///
+        /// If the URL has an empty network location, as in `file:///etc`, ``host`` is empty although
+        /// ``GenericURL/host`` is `nil`.
         ///
         /// - Throws: ``PercentDecodingError`` for the first part that has no decoded text.
         public init(_ url: GenericURL) throws(PercentDecodingError) {
@@ -78,28 +85,30 @@ extension GenericURL {
             opaquePart = try url.decoded(.opaquePart)
         }
 
-        /// Appends a segment to the path, in the place of the empty last one if the path ends in a slash: `b` makes both
-        /// `/a` and `/a/` to `/a/b`.
+        /// Appends a segment to the path, and replaces an empty last segment: after `b` is appended, `/a` and `/a/`
+        /// both become `/a/b`.
         public mutating func appendSegment(_ segment: String) {
             if pathSegments.last?.isEmpty == true { pathSegments.removeLast() }
             pathSegments.append(segment)
         }
 
-        /// The URL of the parts, each escaped.
+        /// Returns the URL of the parts, each of them escaped.
         ///
-        /// The builder of the result has the parts of this one, byte for byte, except where no text says just that:
+        /// A builder made from the result has the same parts, byte for byte, except where no URL has exactly these
+        /// parts:
         ///
-        /// - a scheme with neither host nor path has an empty ``opaquePart``, given or not;
+        /// - after a scheme without a host, a path and parameters, an absent ``opaquePart`` becomes an empty one;
         /// - parameters after a scheme or a host without a path follow a `/`, which is one empty segment;
-        /// - a path that starts with an empty segment and goes on follows `/.` without a host, or `.` if it is relative,
-        ///   so its segments start with `"."`: `["", "evil"]` is `/.//evil`;
-        /// - ``isPathRelative`` is `false` without a path.
+        /// - a path of several segments that starts with an empty one follows `/.` without a host, or `.` if the path
+        ///   is relative, so the segments start with `"."`: `["", "evil"]` becomes `/.//evil`;
+        /// - ``isPathRelative`` becomes `false` without a path.
         ///
-        /// Control characters are refused only in a host. Elsewhere they are escaped, and ``GenericURL/decoded(_:)`` throws
-        /// for them; ``GenericURL/decodedBytes(_:)`` has them.
+        /// Control characters are refused only in a host. In all other parts, the builder escapes them.
+        /// ``GenericURL/decoded(_:)`` then throws for the part, and ``GenericURL/decodedBytes(_:)`` returns the control
+        /// characters.
         ///
-        /// - Parameter maximumLength: The longest accepted URL, in bytes.
-        /// - Throws: ``BuildError`` for the first part that cannot be there.
+        /// - Parameter maximumLength: The length of the longest accepted URL, in bytes.
+        /// - Throws: ``BuildError`` for the first part that is wrong.
         public func build(maximumLength: Int = defaultMaximumLength) throws(BuildError) -> GenericURL {
             try check()
             let text = text()
@@ -108,7 +117,7 @@ extension GenericURL {
             do {
                 return try GenericURL(text, maximumLength: maximumLength)
             } catch {
-                // All else is escaped.
+                // All other parts are escaped, so the parser can refuse only the scheme or the host.
                 throw error.reason == .badScheme ? BuildError(.badScheme, .scheme) : BuildError(.badHost, .host)
             }
         }
@@ -187,7 +196,7 @@ extension GenericURL {
 }
 
 extension GenericURL.Builder: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The parts that are present, the password as `***`.
+    /// The parts that are present, with `***` as the password.
     public var description: String {
         "Builder(" + parts.map { "\($0.label): \(String(reflecting: $0.value))" }.joined(separator: ", ") + ")"
     }
@@ -195,7 +204,8 @@ extension GenericURL.Builder: CustomStringConvertible, CustomDebugStringConverti
     /// The same as ``description``.
     public var debugDescription: String { description }
 
-    /// The parts that are present, the password as `***`, so that `dump` does not print it either.
+    /// A mirror of the parts that are present, with `***` as the password, so that `dump` does not print the password
+    /// either.
     public var customMirror: Mirror {
         Mirror(self, children: parts.map { Mirror.Child(label: $0.label, value: $0.value) }, displayStyle: .struct)
     }

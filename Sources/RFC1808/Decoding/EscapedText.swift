@@ -1,38 +1,39 @@
 extension GenericURL {
-    /// A path segment, or the name or value of a query item, decoded on demand.
+    /// A path segment, or the name or value of a query item, which is decoded on demand.
     public struct EscapedText: Sendable, Hashable, CustomStringConvertible {
-        /// The piece as it was written, escapes included.
+        /// The text as it was written, including its escapes.
         public let raw: Substring
 
         init(raw: Substring) {
             self.raw = raw
         }
 
-        /// Escapes all but the bytes of `set`.
+        /// Escapes every byte that is not in `set`.
         init(escaping text: String, _ set: ByteSet) {
             var raw = ""
             raw.appendEscaped(text, set)
             self.raw = raw[...]
         }
 
-        /// The text with its escapes decoded once.
+        /// Returns the text with its escapes decoded once.
         ///
-        /// It can be anything that is text: a path segment that decodes to `..` or to text with a `/` in it is no safe name of
-        /// a file, and characters that turn the direction of writing can make what is shown to a person read as
-        /// something else.
+        /// Any text is possible. A path segment can decode to `..` or to text that contains a `/`, so the result is not
+        /// a safe file name. Characters that change the writing direction can make the text look like different text to
+        /// a person.
         ///
-        /// - Throws: ``PercentDecodingError`` if it is not UTF-8 or holds a control character, with the offset in the URL that
-        ///   the piece is of, or in the piece itself if it was made from text.
+        /// - Throws: ``PercentDecodingError`` if the decoded bytes are not UTF-8 or contain a control character. The
+        ///   offset in the error counts from the start of the URL, or from the start of this value if it was made from
+        ///   text.
         public func decoded() throws(PercentDecodingError) -> String {
             try raw.percentDecodedText()
         }
 
-        /// The bytes with the escapes decoded once.
+        /// Returns the bytes with the escapes decoded once.
         public func decodedBytes() -> [UInt8] {
             raw.percentDecodedBytes
         }
 
-        /// The piece as it was written.
+        /// The text as it was written, including its escapes.
         public var description: String { String(raw) }
     }
 }
@@ -40,7 +41,8 @@ extension GenericURL {
 extension Substring {
     var startsWithSlash: Bool { utf8.first == UInt8(ascii: "/") }
 
-    /// What precedes the first `separator`, and what follows it; all and `nil` without one.
+    /// Returns the text before the first `separator` and the text after it. Without a separator, the result is the
+    /// whole text and `nil`.
     func split(atFirst separator: UInt8) -> (Substring, Substring?) {
         guard let index = utf8.firstIndex(of: separator) else { return (self, nil) }
         return (self[..<index], self[utf8.index(after: index)...])

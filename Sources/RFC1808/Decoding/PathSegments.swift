@@ -1,8 +1,9 @@
 extension GenericURL {
-    /// The segments of the path, found one by one.
+    /// The segments of the path, each found on demand.
     ///
-    /// The leading slash of an absolute path opens the first segment and is none itself: `/a/b` and `a/b` have the
-    /// segments `a` and `b`, `/a/` has `a` and an empty one, `/` has an empty one, and an empty path has none.
+    /// The leading slash of an absolute path starts the first segment and is not a segment itself. Both `/a/b` and
+    /// `a/b` have the segments `a` and `b`. The path `/a/` has `a` and an empty segment, `/` has one empty segment, and
+    /// an empty path has no segments.
     ///
     /// ```swift
     /// switch try url.pathSegments.map({ try $0.decoded() }) {
@@ -17,33 +18,36 @@ extension GenericURL {
         return PathSegments(pieces: Pieces(of: segments, separatedBy: "/"))
     }
 
-    /// The segments of a path, in order; counting and indexing take as long as the path is.
+    /// The segments of a path, in order.
+    ///
+    /// The segments are not stored. Counting the segments, and moving an index over the whole path, takes time linear
+    /// in the length of the path.
     public struct PathSegments: BidirectionalCollection, Sendable, CustomStringConvertible {
         let pieces: Pieces
 
-        /// Where the first segment starts.
+        /// The position of the first segment.
         public var startIndex: Index { Index(piece: pieces.startIndex) }
 
-        /// The position past the last segment.
+        /// The position after the last segment.
         public var endIndex: Index { Index(piece: pieces.endIndex) }
 
-        /// The segment that starts at a position.
+        /// Returns the segment at a position.
         public subscript(position: Index) -> EscapedText { EscapedText(raw: pieces[position.piece]) }
 
-        /// Where the segment after the one at a position starts.
+        /// Returns the position of the next segment.
         public func index(after position: Index) -> Index { Index(piece: pieces.index(after: position.piece)) }
 
-        /// Where the segment before the one at a position starts.
+        /// Returns the position of the previous segment.
         public func index(before position: Index) -> Index { Index(piece: pieces.index(before: position.piece)) }
 
-        /// The segments as they were written, in the form of an array.
+        /// The segments as they were written, formatted like an array.
         public var description: String { pieces.description }
 
-        /// Where a segment starts.
+        /// The position of a segment.
         public struct Index: Comparable, Hashable, Sendable {
             let piece: Pieces.Index
 
-            /// Whether `a` comes before `b`.
+            /// Returns whether `a` comes before `b`.
             public static func < (a: Index, b: Index) -> Bool { a.piece < b.piece }
         }
     }

@@ -1,6 +1,6 @@
-/// The pieces of a component between separators, found one by one.
+/// The pieces of a component between its separators, each found on demand.
 struct Pieces: BidirectionalCollection, Sendable, CustomStringConvertible {
-    /// What is split; `nil` has no pieces, the empty text has an empty one.
+    /// The text to split. An empty text has one empty piece; `nil` has no pieces.
     let component: Substring?
     let separator: UInt8
 
@@ -35,9 +35,9 @@ struct Pieces: BidirectionalCollection, Sendable, CustomStringConvertible {
 
     var description: String { Array(self).description }
 
-    /// Where a piece starts.
+    /// The position of a piece.
     struct Index: Comparable, Hashable {
-        /// `nil` past the last piece.
+        /// The start of the piece; `nil` for the position after the last piece.
         let start: String.Index?
 
         static func < (a: Index, b: Index) -> Bool {

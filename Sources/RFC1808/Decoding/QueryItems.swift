@@ -1,8 +1,9 @@
 extension GenericURL {
-    /// The items of the query, found one by one: split at `&`, then at the first `=`, then decoded.
+    /// The items of the query, each found on demand.
     ///
-    /// Without a query there are none. An empty query has one item with an empty name, as has the place between the two
-    /// of `&&`; nothing is dropped.
+    /// The query is split at each `&`, and each item is split at its first `=`. Only then are escapes decoded, on
+    /// demand. A URL without a query has no items. An empty query has one item with an empty name. The empty text
+    /// between the two bytes of `&&` is an item with an empty name, too, so no item is dropped.
     ///
     /// ```swift
     /// let title = try url.queryItems.first(named: "title")?.value?.decoded()
@@ -11,15 +12,19 @@ extension GenericURL {
         QueryItems(pieces: Pieces(of: query, separatedBy: "&"))
     }
 
-    /// An item of a query, `name=value` or only `name`, escaped: one of a URL is as it was written there.
+    /// An item of a query, `name=value` or only `name`, with its escapes.
+    ///
+    /// An item that comes from a URL is kept exactly as it was written.
     public struct QueryItem: Sendable, Hashable, CustomStringConvertible {
-        /// What precedes the first `=`.
+        /// The text before the first `=`.
         public let name: EscapedText
-        /// What follows it: `nil` without an `=`, empty if nothing follows.
+        /// The text after the first `=`; `nil` without an `=`, and empty if nothing follows the `=`.
         public let value: EscapedText?
 
-        /// An item of text, which is escaped once: all that could end the name or the value, and a `+`, which others read as
-        /// a space.
+        /// Creates an item from plain text, and escapes the text once.
+        ///
+        /// The escaped bytes include every byte that could end the name or the value, and `+`, which other programs
+        /// read as a space.
         public init(name: String, value: String? = nil) {
             self.name = EscapedText(escaping: name, .queryName)
             self.value = value.map { EscapedText(escaping: $0, .queryValue) }
@@ -31,42 +36,45 @@ extension GenericURL {
             self.value = value.map(EscapedText.init(raw:))
         }
 
-        /// The item as it stands in a query.
+        /// The item as it appears in a query.
         public var description: String { name.raw + (value.map { "=" + $0.raw } ?? "") }
     }
 
-    /// The items of a query, in order; counting and indexing take as long as the query is.
+    /// The items of a query, in order.
+    ///
+    /// The items are not stored. Counting the items, and moving an index over the whole query, takes time linear in the
+    /// length of the query.
     public struct QueryItems: BidirectionalCollection, Sendable, CustomStringConvertible {
         let pieces: Pieces
 
-        /// Where the first item starts.
+        /// The position of the first item.
         public var startIndex: Index { Index(piece: pieces.startIndex) }
 
-        /// The position past the last item.
+        /// The position after the last item.
         public var endIndex: Index { Index(piece: pieces.endIndex) }
 
-        /// The item that starts at a position.
+        /// Returns the item at a position.
         public subscript(position: Index) -> QueryItem { QueryItem(raw: pieces[position.piece]) }
 
-        /// Where the item after the one at a position starts.
+        /// Returns the position of the next item.
         public func index(after position: Index) -> Index { Index(piece: pieces.index(after: position.piece)) }
 
-        /// Where the item before the one at a position starts.
+        /// Returns the position of the previous item.
         public func index(before position: Index) -> Index { Index(piece: pieces.index(before: position.piece)) }
 
-        /// The items as they were written, in the form of an array.
+        /// The items as they were written, formatted like an array.
         public var description: String { pieces.description }
 
-        /// The first item whose decoded name is `name`, byte for byte.
+        /// Returns the first item whose decoded name has the same bytes as `name`.
         public func first(named name: String) -> QueryItem? {
             first { $0.name.decodedBytes().elementsEqual(name.utf8) }
         }
 
-        /// Where an item starts.
+        /// The position of an item.
         public struct Index: Comparable, Hashable, Sendable {
             let piece: Pieces.Index
 
-            /// Whether `a` comes before `b`.
+            /// Returns whether `a` comes before `b`.
             public static func < (a: Index, b: Index) -> Bool { a.piece < b.piece }
         }
     }

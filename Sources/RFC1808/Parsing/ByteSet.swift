@@ -1,4 +1,4 @@
-/// A set of ASCII bytes that answers membership with one shift.
+/// A set of ASCII bytes whose membership test needs only one shift.
 struct ByteSet: Sendable {
     let low: UInt64
     let high: UInt64
@@ -25,41 +25,41 @@ struct ByteSet: Sendable {
 
     static let hexDigits = ByteSet(low: 0x03FF_0000_0000_0000, high: 0x0000_007E_0000_007E)
 
-    /// What a scheme is made of (RFC 1808 section 2.2).
+    /// The bytes of a scheme (RFC 1808 section 2.2).
     static let scheme = alphanumerics.with("+").with("-").with(".")
 
-    /// What never needs an escape (RFC 3986 section 2.3), `~` among it (decision D6).
+    /// The bytes that never need an escape (RFC 3986 section 2.3), including `~` (decision D6).
     static let unreserved = alphanumerics.with("-").with(".").with("_").with("~")
 
-    /// `unreserved`, and the reserved bytes that separate nothing in a path.
+    /// The bytes of `unreserved`, and the reserved bytes that separate nothing in a path.
     private static let plain =
         unreserved.with("!").with("$").with("&").with("'").with("(").with(")").with("*").with("+").with(",").with("=")
 
-    /// What a name, a password or a host may hold as it is.
+    /// The bytes that a user name, a password or a host may contain without an escape.
     static let networkLocation = plain.with(";")
 
-    /// A password, which goes on after a further `:`.
+    /// The bytes of a password. A further `:` is part of the password.
     static let password = networkLocation.with(":")
 
-    /// The first segment of a relative path, in which a colon would end a scheme.
+    /// The bytes of the first segment of a relative path, where a colon would end a scheme.
     static let firstRelativeSegment = plain.with("@")
 
-    /// A path segment without parameters (RFC 1808 section 2.2, `pchar`).
+    /// The bytes of a path segment without parameters (RFC 1808 section 2.2, `pchar`).
     static let segment = plain.with("@").with(":")
 
-    /// A path, up to its parameters.
+    /// The bytes of a path without parameters.
     static let path = segment.with("/")
 
-    /// Parameters, which may hold `/` and further `;` (decision D9), and the opaque part of a URL.
+    /// The bytes of parameters, which may contain `/` and further `;` (decision D9), and of an opaque part.
     static let parameters = path.with(";")
 
-    /// A query or a fragment.
+    /// The bytes of a query or a fragment.
     static let query = parameters.with("?")
 
-    /// What may stand in the value of a query item: all of a query but the `&` between items and the `+` that others read
-    /// as a space.
+    /// The bytes of the value of a query item: all bytes of a query except the `&` between items, and the `+`, which
+    /// other programs read as a space.
     static let queryValue = query.without("&").without("+")
 
-    /// What may stand in the name of a query item.
+    /// The bytes of the name of a query item.
     static let queryName = queryValue.without("=")
 }

@@ -1,28 +1,29 @@
-/// Where each component lies in the bytes of a URL.
+/// The positions of the components in the bytes of a URL.
 ///
-/// Only boundaries are stored: which components are present follows from the separators between them, since each takes
-/// at least one byte.
+/// A layout stores only boundaries. A component is present if there is room for its separator between two boundaries,
+/// because every separator takes at least one byte.
 struct Layout: Sendable {
     /// The offset of the colon after the scheme; 0 without a scheme, which is never empty.
     var schemeEnd = 0
-    /// The end of the user name; the password follows if this is not where the host's `@` stands.
+    /// The end of the user name. A password follows unless the `@` before the host stands here.
     var userEnd = 0
-    /// Where the host is or would be; 0 without a network location, before which two slashes stand.
+    /// The start of the host, even if the host is empty; 0 without a network location. A host never starts at 0,
+    /// because `//` stands before every network location.
     var hostStart = 0
     var hostEnd = 0
     /// The end of the network location, and the start of the path or opaque part.
     var pathStart = 0
-    /// The end of the path or opaque part; the `;` of parameters stands here.
+    /// The end of the path or opaque part, and the offset of the `;` of any parameters.
     var pathEnd = 0
-    /// The end of the parameters; the `?` of a query stands here.
+    /// The end of the parameters, and the offset of the `?` of any query.
     var parametersEnd = 0
-    /// The end of the query; the `#` of a fragment stands here.
+    /// The end of the query, and the offset of the `#` of any fragment.
     var queryEnd = 0
     var port: UInt16?
-    /// There is a scheme, no network location and no leading slash (decision D7).
+    /// Whether the URL has a scheme, but no network location and no leading slash (decision D7).
     var isOpaque = false
 
-    /// The first byte after `scheme:`.
+    /// The offset of the first byte after `scheme:`.
     var hierarchyStart: Int { schemeEnd == 0 ? 0 : schemeEnd + 1 }
 
     var hasNetworkLocation: Bool { hostStart > 0 }

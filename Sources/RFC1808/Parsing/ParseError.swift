@@ -1,43 +1,48 @@
 extension GenericURL {
-    /// Why a string is not a URL, and where.
+    /// The reason why a string is not a URL, and the offset of the wrong byte.
     public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// What is wrong; the raw values are stable names for scripts.
+        /// The kind of problem. The raw values are stable names for scripts.
         ///
-        /// A later version may add reasons: a `switch` needs a `default`.
+        /// A later version may add reasons, so a `switch` needs a `default`.
         public enum Reason: String, Sendable, CaseIterable {
-            /// There is nothing to parse.
+            /// The input is empty.
             case emptyInput
-            /// The input, or what ``GenericURL/resolving(reference:mode:maximumLength:)`` made of it, is longer than the limit;
-            /// the offset is the limit.
+            /// The input or the result of ``GenericURL/resolving(reference:mode:maximumLength:)`` is longer than the
+            /// limit. The offset is the limit.
             case tooLong
-            /// A byte that may stand only as an escape, or not here.
+            /// A byte must be written as an escape, at least in this place.
             ///
-            /// That is all but printable ASCII, and in it the space, `"`, `<`, `>`, `\`, `^`, `{`, `}`, `|` and the backtick, a
-            /// bracket that does not enclose an IPv6 host, and a second `#`; also a separator in a component that is replaced.
+            /// The forbidden bytes are:
+            ///
+            /// - every byte outside printable ASCII;
+            /// - the space, `"`, `<`, `>`, `\`, `^`, `{`, `}`, `|` and the backtick;
+            /// - a bracket that does not enclose an IPv6 host;
+            /// - a second `#`;
+            /// - in ``GenericURL/replacing(_:with:)``, a separator that the component cannot contain.
             case forbiddenByte
-            /// A `%` that two hexadecimal digits do not follow.
+            /// A `%` is not followed by two hexadecimal digits.
             case badEscape
-            /// What stands before the first `:` is not a scheme: a letter, then letters, digits, `+`, `.` or `-`.
+            /// The text before the first `:` is not a scheme: a letter, then letters, digits, `+`, `.` or `-`.
             case badScheme
-            /// A second `@` in the network location.
+            /// The network location has a second `@`.
             case secondAtSign
-            /// A host with a `:` in it.
+            /// The host contains a `:`.
             case badHost
-            /// What stands in the brackets is not an IPv6 address.
+            /// The text in the brackets is not an IPv6 address.
             case badIPv6Address
-            /// Something other than a port follows the brackets of an IPv6 address.
+            /// Text other than a port follows the brackets of an IPv6 address.
             case textAfterBracket
-            /// A port that is not a number up to 65535.
+            /// The port is not a number up to 65535.
             case badPort
-            /// Text that ``GenericURL/replacing(_:with:)`` cannot give to the component without a change to another one;
-            /// parsing has no such reason.
+            /// The component cannot have the new text without a change to another component.
+            ///
+            /// Only ``GenericURL/replacing(_:with:)`` throws this reason; parsing never does.
             case misplacedComponent
         }
 
-        /// What is wrong.
+        /// The kind of problem.
         public let reason: Reason
-        /// The offset of the byte that is wrong, counted from 0; the length of the input where something is missing at its
-        /// end.
+        /// The offset of the wrong byte, counted from 0; the length of the input if something is missing at the end.
         public let offset: Int
         /// The byte at the offset; `nil` at the end of the input.
         public let byte: UInt8?
@@ -54,7 +59,7 @@ extension GenericURL {
         /// The offset and the message.
         public var description: String { "at byte offset \(offset): \(message)" }
 
-        /// What is wrong in plain English, without the offset and without the input itself: that may hold a password.
+        /// The problem in plain English, without the offset and without the input, which may contain a password.
         public var message: String {
             switch reason {
             case .emptyInput:

@@ -1,14 +1,17 @@
 extension GenericURL {
     /// The algorithm that resolves a reference against a base.
     public enum ResolutionMode: String, Sendable, CaseIterable {
-        /// RFC 1808 section 4: a surplus `..` stays (`/../g`), the dot segments of an absolute path stay, and parameters
-        /// are a component of their own (decision D3). This is what `NSURL` did.
-        case rfc1808
-        /// RFC 3986 section 5.2: surplus `..` are dropped, dot segments are removed from every path, and parameters are
-        /// part of the path.
+        /// The algorithm of RFC 1808 section 4, which `NSURL` used (decision D3).
         ///
-        /// Where that RFC speaks of a base without a hierarchy only, this library stays on the safe side: an opaque
-        /// reference is not changed, and a path without a leading slash does not gain one.
+        /// A surplus `..` stays, as in `/../g`. The dot segments of an absolute path stay. Parameters are a component
+        /// of their own.
+        case rfc1808
+        /// The algorithm of RFC 3986 section 5.2.
+        ///
+        /// A surplus `..` is dropped. Dot segments are removed from every path. Parameters are part of the path.
+        ///
+        /// The RFC defines resolution only for a base with a hierarchy. For other URLs, this library changes as little
+        /// as possible: an opaque reference stays unchanged, and a path without a leading slash does not get one.
         case rfc3986
     }
 }

@@ -1,4 +1,4 @@
-/// From which of two URLs, the base and the reference, each part of the resolved one is taken.
+/// The origin of each part of a resolved URL: the base or the reference.
 struct ResolvedParts {
     enum Origin {
         case base
@@ -7,30 +7,33 @@ struct ResolvedParts {
 
     enum DotSegments {
         case kept
-        /// A `..` with nothing before it to take away stays (RFC 1808 step 6c) or goes (RFC 3986 section 5.2.4).
+        /// Dot segments are removed. A `..` without a segment before it stays (RFC 1808 section 4, step 6c) or is
+        /// dropped (RFC 3986 section 5.2.4).
         case removed(keepingSurplus: Bool)
     }
 
     var scheme = Origin.base
     var networkLocation: Origin?
-    /// The base's path up to its last slash, where the reference's path follows it.
+    /// The part of the base's path up to its last slash, if the reference's path follows this part; otherwise empty.
     var directory = 0..<0
-    /// The base has a network location, but no path: the result's path starts with a slash that neither has.
+    /// Whether the path of the result starts with a slash that neither URL has, because the base has a network location
+    /// but no path.
     var startsAtRoot = false
     var path = Origin.reference
     var pathRange: Range<Int>
     var dotSegments = DotSegments.kept
-    /// The parameters, if any, are in ``pathRange``; else they are the reference's.
+    /// Whether ``pathRange`` includes the parameters. If not, the parameters are the reference's parameters, if any.
     var pathHoldsParameters = false
-    /// Only with ``pathHoldsParameters`` that of the base; the fragment is always the reference's.
+    /// The origin of the query. The base is possible only with ``pathHoldsParameters``. The fragment always comes from
+    /// the reference.
     var query = Origin.reference
 }
 
 extension ResolvedParts {
-    /// RFC 1808 section 4, for a reference without a scheme.
+    /// Applies RFC 1808 section 4 to a reference without a scheme.
     ///
-    /// An absent component inherits, an empty one does not (decision D2), but for the network location, which inherits
-    /// in both cases (decision D8).
+    /// The result inherits an absent component from the base, but not an empty component (decision D2). The network
+    /// location is the exception: the result inherits an absent or an empty network location (decision D8).
     init(
         rfc1808 reference: Layout,
         _ bytes: Span<UInt8>,
@@ -39,7 +42,7 @@ extension ResolvedParts {
     ) {
         pathRange = reference.path
 
-        // Step 3.
+        // Step 3: a reference with a network location inherits nothing but the scheme, unless the location is empty.
         if let location = reference.networkLocation {
             networkLocation = .reference
             guard location.isEmpty else { return }
@@ -48,7 +51,7 @@ extension ResolvedParts {
 
         let basePath = base.pathWithoutParameters(in: baseBytes)
         if pathRange.isEmpty {
-            // Step 5.
+            // Step 5: an empty path inherits the base's path, then its parameters, then its query.
             path = .base
             pathRange = basePath
             guard reference.parameters == nil else { return }
@@ -56,12 +59,12 @@ extension ResolvedParts {
             pathHoldsParameters = true
             if reference.query == nil { query = .base }
         } else if bytes[reference.pathStart] != UInt8(ascii: "/") {
-            // Step 6; by step 4, an absolute path stays as it is.
+            // Step 6: a relative path follows the base's path. By step 4, an absolute path stays as it is.
             merge(base, basePath, baseBytes, keepingSurplus: true)
         }
     }
 
-    /// RFC 3986 section 5.2.2, with the parameters as part of the path.
+    /// Applies RFC 3986 section 5.2.2, with the parameters as part of the path.
     init(
         rfc3986 reference: Layout,
         _ bytes: Span<UInt8>,
@@ -87,7 +90,7 @@ extension ResolvedParts {
         }
     }
 
-    /// Puts the path behind all of the base's path up to its last slash.
+    /// Puts the reference's path after the base's path up to its last slash.
     private mutating func merge(_ base: Layout, _ basePath: Range<Int>, _ bytes: Span<UInt8>, keepingSurplus: Bool) {
         dotSegments = .removed(keepingSurplus: keepingSurplus)
         var end = basePath.upperBound
@@ -98,7 +101,9 @@ extension ResolvedParts {
 }
 
 extension Layout {
-    /// The path, of an opaque part that up to its first `;`: to RFC 1808, `foo:a;b` is the path `a` with parameters.
+    /// The path without its parameters; in an opaque part, the text before the first `;`.
+    ///
+    /// RFC 1808 has no opaque part, and reads `foo:a;b` as the path `a` with parameters.
     fileprivate func pathWithoutParameters(in bytes: Span<UInt8>) -> Range<Int> {
         guard isOpaque else { return path }
         return pathStart..<(path.first { bytes[$0] == UInt8(ascii: ";") } ?? pathEnd)

@@ -1,15 +1,15 @@
 public import Desktop
 internal import UserFiles
 
-/// Loads the desktop's applications, and loads them again reading only the entries that have changed.
+/// A loader of the desktop's applications, which reads only the changed entries again when it updates them.
 public struct ApplicationLoader: Sendable {
-    /// The applications as of the last look at the desktop's files.
+    /// The applications at the time of the last update.
     public private(set) var applications = Applications()
 
     private let directories: DesktopDirectories
     private var known: [DesktopFile.Location: Known] = [:]
     private var loaded: Loaded?
-    /// How many entries have been read since there is this loader.
+    /// The number of entries that this loader has read.
     private(set) var readCount = 0
 
     private struct Known: Sendable {
@@ -22,23 +22,23 @@ public struct ApplicationLoader: Sendable {
         let associations: MimeAssociations
     }
 
-    /// A loader that has not looked at the files yet.
+    /// Creates a loader that has not read any files yet.
     public init(_ directories: DesktopDirectories) {
         self.directories = directories
     }
 
-    /// What the applications depend on: the directories of entries, and the files of associations.
+    /// The paths that the applications depend on: the directories of entries, and the files of associations.
     ///
-    /// Where a program is installed or removed that an entry asks for (`TryExec`), none of these changes.
+    /// The paths do not include the programs that entries name in `TryExec`.
     public var paths: Set<String> {
         Set(directories.applicationDirectories + directories.associationFiles.map(\.path))
     }
 
-    /// Looks at all files, in one pass that blocks on them.
+    /// Checks all files for changes, and reads the changed ones. Blocks while it reads.
     ///
-    /// - Parameter handlers: whose own entries are taken as such without a look into them, as there may be very many and the
-    ///   applications do not depend on them; the next update reads them.
-    /// - Returns: whether the applications are others now.
+    /// - Parameter handlers: the handlers whose own desktop entries are not read in this update. There may be very many
+    ///   such entries, and the applications do not depend on them. The next update reads them.
+    /// - Returns: whether the applications have changed.
     public mutating func update(assumingEntriesOf handlers: [Handler] = []) -> Bool {
         update(assumingEntriesOf: handlers, now: currentTime())
     }
@@ -59,6 +59,8 @@ public struct ApplicationLoader: Sendable {
             }
             let file = DesktopFile(reading: location, languages: directories.languages)
             readCount += 1
+            // The clock of a file system ticks only every few milliseconds. A file that has just changed could change
+            // again without a new time, so the next update reads such a file again.
             if let before, before == version(of: location), before.isSettled(at: now) {
                 next[location] = Known(version: before, file: file)
             }
@@ -75,7 +77,8 @@ public struct ApplicationLoader: Sendable {
         return true
     }
 
-    /// `nil` if there is no such file any more, which reading it reports.
+    /// Returns the version of a file; `nil` if the file no longer exists. The attempt to read the file reports that
+    /// problem.
     private func version(of location: DesktopFile.Location) -> FileVersion? {
         do throws(FileError) {
             return FileVersion(try status(of: location.file, followingLinks: true))

@@ -1,13 +1,14 @@
 public import Desktop
 public import UserFiles
 
-/// The desktop's applications that open URLs, in the order in which the desktop would take them.
+/// The desktop's applications that open URLs, in the desktop's own order.
 ///
-/// Entries that the registry wrote for its own handlers are no applications: where one is a default, its handler is meant.
+/// Entries that the registry wrote for its own handlers are not applications. If such an entry is a default, its
+/// handler is the default.
 public struct Applications: Sendable {
-    /// The applications, each once, by id.
+    /// The applications in the order of their ids, each once.
     public let all: [DesktopEntry]
-    /// What is wrong with the desktop's files.
+    /// The problems of the desktop's files.
     public let diagnostics: [Diagnostic]
 
     let entries: DesktopEntries
@@ -16,17 +17,17 @@ public struct Applications: Sendable {
     private let byScheme: [Scheme: [Int]]
     private let defaults: [Scheme: [Default]]
 
-    /// No applications, as where there is no desktop.
+    /// Creates an empty set of applications, for a system without a desktop.
     public init() {
         self.init(entries: DesktopEntries(), associations: MimeAssociations())
     }
 
-    /// Reads the desktop's files, which blocks on them.
+    /// Reads the desktop's files. Blocks while it reads.
     public init(loading directories: DesktopDirectories) {
         self.init(entries: DesktopEntries(loading: directories), associations: MimeAssociations(loading: directories))
     }
 
-    /// The applications of a desktop's files.
+    /// Creates the applications of the given desktop entries and associations.
     public init(entries: DesktopEntries, associations: MimeAssociations) {
         self.entries = entries
         self.associations = associations
@@ -49,58 +50,59 @@ public struct Applications: Sendable {
         self.defaults = defaults
     }
 
-    /// The application with an id.
+    /// The application with the given id.
     public subscript(id: DesktopFileID) -> DesktopEntry? { positions[id].map { all[$0] } }
 
-    /// The applications for a scheme, the one that the desktop would take first.
+    /// Returns the applications for a scheme, in the desktop's own order.
     public func claiming(_ scheme: Scheme) -> [DesktopEntry] {
         byScheme[scheme, default: []].map { all[$0] }
     }
 
-    /// The schemes that any application opens.
+    /// The schemes that at least one application opens.
     public var schemes: some Collection<Scheme> { byScheme.keys }
 
-    /// The schemes that an application claims, or that the user has given to it.
+    /// Returns the schemes that an application claims or that the user has assigned to it, in byte order.
     public func schemes(of id: DesktopFileID) -> [Scheme] {
         guard let position = positions[id] else { return [] }
         return byScheme.compactMap { $1.contains(position) ? $0 : nil }.sorted()
     }
 
-    /// What the user or the system chose for a scheme, in the precedence of the desktop's files.
+    /// Returns the choices of the user and of the system for a scheme, in the precedence of the desktop's files.
     func defaults(for scheme: Scheme) -> [Default] { defaults[scheme, default: []] }
 
-    /// The schemes in which the desktop has a say.
+    /// The schemes for which the desktop has an application or a default.
     public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(defaults.keys) }
 
-    /// Whether the desktop may have a say in who gets the URLs of a scheme.
+    /// Returns whether the desktop has an application or a default for the scheme.
     func concern(_ scheme: Scheme) -> Bool { byScheme[scheme] != nil || defaults[scheme] != nil }
 
-    /// What the desktop itself would open a scheme with, which may be an entry of the registry's own.
+    /// Returns the entry that the desktop itself would use for a scheme. The entry may be one that the registry wrote.
     func desktopChoice(for scheme: Scheme) -> DesktopEntry? {
         associations.defaultApplication(for: scheme.mimeType, in: entries)
     }
 }
 
-/// What a desktop file that is somebody's choice for a scheme stands for.
+/// The meaning of a desktop file that is the default for a scheme.
 enum Default: Sendable, Hashable {
-    /// An application that is installed.
+    /// An installed application.
     case application(DesktopFileID)
-    /// The handler of this id, if there is one.
+    /// The handler with this id, which may not exist.
     case handler(String)
 }
 
 extension DesktopEntries {
-    /// What a desktop file stands for; `nil` if there is one and it is of no use.
+    /// Returns the meaning of a desktop file; `nil` if the file exists and is not usable.
     fileprivate func `default`(_ id: DesktopFileID) -> Default? {
         if let entry = entries[id] { return entry.handler.map(Default.handler) ?? .application(id) }
-        // A handler's entry is read a moment after it was written, and yet the handler is the default at once.
+        // A new entry of a handler is read only a moment after it was written, but the user's choice of the handler
+        // applies from the registration on.
         return hasFile(of: id) ? nil : .handler(String(id.rawValue.dropLast(DesktopFileID.suffix.count)))
     }
 }
 
 extension DesktopEntry {
-    /// Whether it leads back to the router: the registry wrote it, it stands for the router itself, or its program is the
-    /// command of this system.
+    /// Whether the entry leads back to the router: the registry wrote the entry, the entry stands for the router
+    /// itself, or its program is the `openurl` command.
     var isOwn: Bool {
         handler != nil || busName == BundleIdentifier.routerName
             || command?.program.split(separator: "/").last == "openurl"
@@ -108,10 +110,11 @@ extension DesktopEntry {
 }
 
 extension Scheme {
-    /// The MIME type by which the desktop knows the scheme.
+    /// The MIME type that stands for the scheme on the desktop.
     public var mimeType: String { schemeHandlerType(rawValue) }
 
-    /// A scheme out of the desktop's files; `nil` for what no URL can have, which those files may hold.
+    /// Creates a scheme from a desktop file; `nil` if the text is not a valid scheme. A desktop file may contain
+    /// invalid schemes.
     init?(ofDesktop text: String) {
         do throws(ParseError) {
             try self.init(text)

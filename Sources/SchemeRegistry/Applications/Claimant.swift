@@ -1,13 +1,13 @@
 public import Desktop
 
-/// What can get a URL.
+/// A handler or an application that can receive a URL.
 public enum Claimant: Sendable, Hashable, CustomStringConvertible {
-    /// A handler of the registry, which answers for what it did.
+    /// A handler of the registry, which reports the result of each URL.
     case handler(Handler)
-    /// An application of the desktop's, which does not.
+    /// An application of the desktop, which reports no result.
     case application(DesktopEntry)
 
-    /// The bundle id, or the id of the desktop file with its `.desktop`.
+    /// The bundle id of a handler, or the id of a desktop file, including `.desktop`.
     public var id: String {
         switch self {
         case .handler(let handler): handler.id.rawValue
@@ -20,7 +20,7 @@ public enum Claimant: Sendable, Hashable, CustomStringConvertible {
         if case .handler(let handler) = self { handler } else { nil }
     }
 
-    /// How it gets its URLs.
+    /// The way in which the claimant receives its URLs.
     public var kind: Handler.Kind {
         switch self {
         case .handler(let handler): handler.kind
@@ -28,7 +28,7 @@ public enum Claimant: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The place of its data directory; the lower comes first.
+    /// The position of the claimant's data directory; the lower number comes first.
     var precedence: Int {
         switch self {
         case .handler(let handler): handler.precedence

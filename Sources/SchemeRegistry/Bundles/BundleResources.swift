@@ -1,27 +1,27 @@
 public import UserFiles
 
-/// What a bundle holds besides its manifest for people to see: names in their language, and launch images.
+/// The localised names and the launch images of a bundle.
 ///
-/// A bare manifest has none.
+/// A bare manifest has none of these.
 public struct BundleResources: Sendable, Hashable {
-    /// The names of the schemes by their abstract names (`CFBundleURLName`), in the user's language.
+    /// The localised names of the schemes, by abstract name (`CFBundleURLName`).
     public private(set) var urlNames: [String: String] = [:]
-    /// The bundle's name in the user's language.
+    /// The localised name of the bundle.
     public private(set) var name: String?
-    /// What is wrong with the files of localised strings.
+    /// The problems of the files of localised strings.
     public private(set) var diagnostics: [Diagnostic] = []
 
     private let directory: String
     private let imageName: String
     private var images: Set<String> = []
 
-    /// The name of the files of localised strings, one in each `<language>.lproj`.
+    /// The name of the file of localised strings in each `<language>.lproj` directory.
     public static let stringsFile = "InfoPlist.strings"
 
-    /// Reads what there is for a handler; blocks on files.
+    /// Reads the resources of a handler. Blocks while it reads.
     ///
-    /// - Parameter languages: the user's, such as `de_DE` and `de`, the first choice first. Where the bundle has none of
-    ///   them, its development language (`en`, `Base`) speaks.
+    /// - Parameter languages: the user's languages, such as `de_DE` and `de`, the preferred one first. If the bundle
+    ///   has none of them, the bundle's development language is used (`en` or `Base`).
     public init(of handler: Handler, languages: [String]) {
         directory = handler.path
         imageName = handler.manifest.launchImageFile
@@ -40,8 +40,11 @@ public struct BundleResources: Sendable, Hashable {
         for abstract in handler.manifest.urlTypes.compactMap(\.name) { urlNames[abstract] = strings[abstract] }
     }
 
-    /// The image to show while the handler is launched for a URL of a scheme (guide, "Providing Launch Images for Custom URL
-    /// Schemes"): `<base>-<scheme>.png` or `<base>-<scheme>@2x.png`, else `<base>.png` or `<base>@2x.png`.
+    /// Returns the path of the image to show while the handler is launched for a URL of a scheme (guide, "Providing
+    /// Launch Images for Custom URL Schemes").
+    ///
+    /// The candidates are `<base>-<scheme>.png`, `<base>-<scheme>@2x.png`, `<base>.png` and `<base>@2x.png`, in this
+    /// order.
     public func launchImage(for scheme: Scheme? = nil) -> String? {
         let bases = [scheme.map { "\(imageName)-\($0)" }, imageName].compactMap { $0 }
         let names = bases.flatMap { ["\($0).png", "\($0)@2x.png"] }
@@ -71,6 +74,6 @@ public struct BundleResources: Sendable, Hashable {
 }
 
 extension Handler {
-    /// Whether it is a bundle and no bare manifest.
+    /// Whether the handler is a bundle, not a bare manifest.
     public var isBundle: Bool { HandlerForm(name: path) == .bundle }
 }

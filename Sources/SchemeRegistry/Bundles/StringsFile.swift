@@ -1,14 +1,14 @@
 internal import UserFiles
 
-/// A file of localised strings (`InfoPlist.strings`): a property list, or `"key" = "value";` line by line.
+/// A file of localised strings (`InfoPlist.strings`): a property list, or lines of the form `"key" = "value";`.
 struct StringsFile {
     /// The strings by key.
     private(set) var strings: [String: String] = [:]
 
-    /// The largest file, in bytes.
+    /// The maximum size of a file, in bytes.
     static let limit = 1 << 20
 
-    /// What is wrong with a file that cannot be read, and where.
+    /// The error of a file that cannot be parsed, with its line.
     struct ParseError: Error, Hashable, CustomStringConvertible {
         let line: Int
         let expected: String
@@ -52,7 +52,7 @@ struct StringsFile {
     }
 }
 
-/// The tokens of the older syntax, between which white space and the comments of C stand.
+/// A scanner for the tokens of the older syntax. White space and C comments may stand between the tokens.
 private struct Scanner {
     private let scalars: [Unicode.Scalar]
     private var index = 0

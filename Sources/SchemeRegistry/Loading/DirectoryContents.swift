@@ -8,34 +8,34 @@ struct DirectoryPlace {
     let precedence: Int
 }
 
-/// What one of the registry's directories holds: its bundles and manifests in byte order of their names.
+/// The bundles and manifests of one registry directory, in byte order of their names.
 struct DirectoryContents: Sendable, Hashable {
     private struct Entry: Sendable, Hashable {
         let name: String
         var handler: Handler?
         var diagnostics: [Diagnostic] = []
-        /// The property list, where it is another file than the entry.
+        /// The path of the property list, if the property list is not the entry itself.
         var dependency: String?
-        /// The version of a manifest that says all about its handler.
+        /// The version of the manifest file, if the handler depends on nothing but this file.
         var ownFile: FileVersion?
     }
 
     private var entries: [Entry] = []
     private var problems: [Diagnostic] = []
 
-    /// The handlers that are declared.
+    /// The handlers that the directory declares.
     var handlers: [Handler] { entries.compactMap(\.handler) }
 
-    /// What is wrong with the rest.
+    /// The problems of the directory and its entries.
     var diagnostics: [Diagnostic] { problems + entries.flatMap(\.diagnostics) }
 
-    /// The files besides the directory that this depends on.
+    /// The files outside the directory that the contents depend on.
     var dependencies: [String] { entries.compactMap(\.dependency) }
 
-    /// Nothing.
+    /// Creates the contents of an empty directory.
     init() {}
 
-    /// What a directory holds now, with what has not changed since `before` taken from there.
+    /// Reads the current contents of a directory; entries that have not changed are taken from `before`.
     init(of place: DirectoryPlace, before: DirectoryContents, files: inout ManifestFiles, now: Int64) {
         do throws(FileError) {
             guard let names = try names(inDirectory: place.path) else { return }
@@ -58,10 +58,11 @@ struct DirectoryContents: Sendable, Hashable {
         }
     }
 
-    /// Looks again at whatever declares a handler with an id.
+    /// Reads every entry again that declares, or may declare, the handler with an id.
     ///
-    /// - Parameter manifests: what some entries say, which is not read again.
-    /// - Returns: the handlers that were declared by what was looked at, and those that are now; `nil` if all is as it was.
+    /// - Parameter manifests: known manifests by the names of their entries. These manifests are not read again.
+    /// - Returns: the handlers that the entries declared before and the handlers that the entries declare now; `nil` if
+    ///   nothing has changed.
     mutating func look(
         again id: BundleIdentifier,
         saying manifests: [String: HandlerManifest],
@@ -82,7 +83,7 @@ struct DirectoryContents: Sendable, Hashable {
         do throws(FileError) {
             resolved = try ResolvedDirectory(place.path)
         } catch {
-            // It went away meanwhile, and the whole of it is looked at for that.
+            // The directory has been removed in the meantime. An update of the whole directory will report that.
             return old.isEmpty ? nil : (old.compactMap(\.handler), [])
         }
         for name in names where faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
@@ -96,7 +97,7 @@ struct DirectoryContents: Sendable, Hashable {
         return old == new ? nil : (old.compactMap(\.handler), new.compactMap(\.handler))
     }
 
-    /// Where an entry of a name is, or belongs.
+    /// Returns the position at which the entry with a name stands, or at which it has to be inserted.
     private func position(of name: String) -> Int {
         var (low, high) = (entries.startIndex, entries.endIndex)
         while low < high {
@@ -110,7 +111,7 @@ struct DirectoryContents: Sendable, Hashable {
         return low
     }
 
-    /// What an entry declares; nil for files that are nothing to the registry.
+    /// Returns the declaration in an entry; nil if the file is neither a bundle nor a manifest.
     private static func entry(
         _ name: String,
         in place: DirectoryPlace,
@@ -139,8 +140,8 @@ struct DirectoryContents: Sendable, Hashable {
             )
             entry.handler = handler
             entry.diagnostics = warnings
-            // A program beside the manifest is looked for each time, as links may have come to lead elsewhere. What a manifest
-            // said before this version was asked for may be another one's.
+            // A relative program path is checked each time, because links on the way may now lead elsewhere. A manifest
+            // that the caller passed may belong to another version of the file than the one just checked.
             if manifest == nil, let version = ownFile?.version, version.isSettled(at: now),
                 handler.manifest.executable?.isRelative != true
             {

@@ -1,4 +1,4 @@
-/// The two forms that a handler comes in.
+/// The two forms of a handler: a bundle or a bare manifest.
 enum HandlerForm: Sendable, Hashable {
     /// A directory `Name.app` with `Info.plist`.
     case bundle
@@ -9,7 +9,7 @@ enum HandlerForm: Sendable, Hashable {
     static let manifestSuffix = ".plist"
     static let bundleManifest = "Info.plist"
 
-    /// The form that a file's name stands for; `nil` for files that are nothing to the registry.
+    /// Creates the form that a file name indicates; `nil` if the name has neither suffix.
     init?(name: String) {
         if name.hasSuffix(Self.bundleSuffix) {
             self = .bundle
@@ -20,7 +20,7 @@ enum HandlerForm: Sendable, Hashable {
         }
     }
 
-    /// The name under which a handler is linked into a directory.
+    /// Returns the name of the link that registers a handler.
     func entryName(of id: BundleIdentifier) -> String {
         id.rawValue + (self == .bundle ? Self.bundleSuffix : Self.manifestSuffix)
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import UserFiles
 
-/// What a manifest's file says: a handler, or what is wrong with it.
+/// The contents of a manifest file: a handler, or the problems of the file.
 enum ManifestReading: Sendable, Hashable {
     indirect case manifest(HandlerManifest)
     case invalid([ManifestProblem])
@@ -19,23 +19,24 @@ enum ManifestReading: Sendable, Hashable {
     }
 }
 
-/// Reads manifests, and each version of a file once only.
+/// A reader of manifests that reads each version of a file only once.
 struct ManifestFiles: Sendable {
-    /// The largest manifest, in bytes.
+    /// The maximum size of a manifest, in bytes.
     static let sizeLimit = 1 << 20
 
     private var cached: [String: CachedManifest] = [:]
     private var used: Set<String> = []
-    /// The paths of which something else is in memory than in the cache's file.
+    /// The paths whose reading in memory differs from the cache's file.
     private var unsaved: Set<String> = []
-    /// How many files have been read.
+    /// The number of files that have been read.
     private(set) var readCount = 0
 
-    /// What a file says, from a path with all links resolved.
+    /// Returns the contents of a file.
     ///
     /// - Parameters:
-    ///   - known: the file's status, if it has just been asked for.
-    ///   - now: the time of day.
+    ///   - path: the path, with all links resolved.
+    ///   - known: the file's status, if the caller has just requested it.
+    ///   - now: the current time of day.
     mutating func read(_ path: String, _ known: stat?, now: Int64) throws(FileError) -> ManifestReading {
         let version =
             if let known { FileVersion(known) } else { FileVersion(try status(of: path, followingLinks: false)) }
@@ -43,6 +44,7 @@ struct ManifestFiles: Sendable {
         if let cached = cached[path], cached.version == version { return cached.reading }
         readCount += 1
         let reading = ManifestReading(bytes: try contents(ofFile: path, limit: Self.sizeLimit))
+        // A reading is kept only if the file did not change meanwhile, and if every later change gives another version.
         let isOneVersion = FileVersion(try status(of: path, followingLinks: false)) == version
         let isCertain = isOneVersion && version.isSettled(at: now)
         cached[path] = isCertain ? CachedManifest(version: version, reading: reading) : nil
@@ -50,12 +52,12 @@ struct ManifestFiles: Sendable {
         return reading
     }
 
-    /// Counts a file as asked for.
+    /// Marks a file as in use.
     mutating func keep(_ path: String) {
         used.insert(path)
     }
 
-    /// Forgets the files that have not been asked for since the last call.
+    /// Forgets the files that have not been in use since the last call.
     mutating func forgetUnused() {
         if used.count < cached.count {
             unsaved.formUnion(cached.keys.filter { !used.contains($0) })
@@ -64,12 +66,12 @@ struct ManifestFiles: Sendable {
         used = []
     }
 
-    /// Takes up what a cache has kept.
+    /// Loads the readings of a cache.
     mutating func restore(from cache: ManifestCache) throws(ManifestCache.Failure) {
         cached = try cache.read()
     }
 
-    /// Has a cache keep what is in memory.
+    /// Writes the readings that are not in the cache yet.
     mutating func save(to cache: ManifestCache) throws(ManifestCache.Failure) {
         guard !unsaved.isEmpty else { return }
         let paths = unsaved

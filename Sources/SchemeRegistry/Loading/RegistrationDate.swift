@@ -1,12 +1,13 @@
 internal import Glibc
 internal import UserFiles
 
-/// When a handler was registered: the time of its entry in the directory, in nanoseconds since 1970.
+/// The date of a handler's registration: the modification time of its entry in the directory, in nanoseconds since
+/// 1970.
 public struct RegistrationDate: Sendable, Hashable, Comparable {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     public let nanoseconds: Int64
 
-    /// A date so many nanoseconds after 1970-01-01 00:00 UTC.
+    /// Creates a date from a number of nanoseconds since 1970-01-01 00:00 UTC.
     public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
@@ -15,6 +16,6 @@ public struct RegistrationDate: Sendable, Hashable, Comparable {
         nanoseconds = UserFiles.nanoseconds(status.st_mtim)
     }
 
-    /// Whether the left date is the earlier one.
+    /// Returns whether the left date is the earlier one.
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 }

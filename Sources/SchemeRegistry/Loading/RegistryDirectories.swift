@@ -1,32 +1,33 @@
 internal import UserFiles
 
-/// Where handlers are declared, in order of precedence: the user's directory, then the system's.
+/// The directories that declare handlers, in order of precedence: the user's directory, then the system's directories.
 public struct RegistryDirectories: Sendable, Hashable {
-    /// Whose directory it is.
+    /// The owner of a directory.
     public enum Scope: Sendable, Hashable {
-        /// The user's own: registrations go here, and `OUFixed` does not count.
+        /// The user's own directory, which holds the registrations. `OUFixed` has no effect in this directory.
         case user
-        /// One that the system provides.
+        /// A directory that the system provides.
         case system
     }
 
-    /// The user's directory; `nil` if the environment gives neither `XDG_DATA_HOME` nor `HOME`.
+    /// The user's directory; `nil` if neither `XDG_DATA_HOME` nor `HOME` gives one.
     public let user: String?
     /// The system's directories.
     public let system: [String]
 
-    /// The place of handlers below a data directory.
+    /// The path of the handlers' directory below a data directory.
     public static let subdirectory = "openurl/handlers"
 
-    /// The directories of the XDG Base Directory Specification: `$XDG_DATA_HOME` or `$HOME/.local/share`, then each of
-    /// `$XDG_DATA_DIRS` or `/usr/local/share:/usr/share`.
+    /// Creates the directories of the XDG Base Directory Specification: `$XDG_DATA_HOME` or `$HOME/.local/share`, then
+    /// each of `$XDG_DATA_DIRS` or `/usr/local/share:/usr/share`.
     ///
     /// An empty variable counts as unset and a relative path is ignored, as the specification says. A directory that is
-    /// named twice counts where it stands first.
+    /// listed twice counts at its first position.
     ///
     /// - Parameters:
-    ///   - environment: the variables, those of the session and never a caller's.
-    ///   - additional: one more system directory, complete, after the others: the one of the router's own installation.
+    ///   - environment: the environment variables of the session, never those of a caller.
+    ///   - additional: the full path of one more system directory, which comes last: the directory of the router's own
+    ///     installation.
     public init(environment: [String: String], additional: String? = nil) {
         let base = BaseDirectories(environment: environment)
         let user = base.dataHome.map { normalizedPath("\($0)/\(Self.subdirectory)") }
@@ -40,13 +41,13 @@ public struct RegistryDirectories: Sendable, Hashable {
         self.system = system
     }
 
-    /// Directories given one by one, as tests need them.
+    /// Creates directories from explicit paths, for tests.
     public init(user: String?, system: [String]) {
         self.user = user
         self.system = system
     }
 
-    /// All of them in order of precedence.
+    /// All directories, in order of precedence.
     var all: [(path: String, scope: Scope)] {
         [user].compactMap { $0 }.map { ($0, .user) } + system.map { ($0, .system) }
     }

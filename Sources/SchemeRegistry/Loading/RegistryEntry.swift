@@ -1,21 +1,21 @@
 internal import Glibc
 internal import UserFiles
 
-/// Why an entry declares no handler: one problem or several.
+/// The error of an entry that declares no handler, with at least one problem.
 struct InvalidEntry: Error, Hashable {
     var diagnostics: [Diagnostic]
 }
 
-/// A bundle or a bare manifest at some path: an entry of a registry's directory, or what is to become one.
+/// A bundle or a bare manifest: an entry of a registry directory, or a file that is about to be registered.
 struct RegistryEntry {
     let path: String
     let form: HandlerForm
     private let status: Result<stat, FileError>
     private let directory: ResolvedDirectory?
 
-    /// Looks at an entry.
+    /// Reads the status of an entry.
     ///
-    /// - Parameter directory: the one that it stands in, if that has been resolved already.
+    /// - Parameter directory: the directory that contains the entry, if the directory has been resolved already.
     init(path: String, form: HandlerForm, in directory: ResolvedDirectory? = nil) {
         self.path = path
         self.form = form
@@ -23,25 +23,28 @@ struct RegistryEntry {
         status = Result { () throws(FileError) in try UserFiles.status(of: path, followingLinks: false) }
     }
 
-    /// The property list, as a path that leads through the entry.
+    /// The path of the property list, through the entry and without resolving links.
     var manifestFile: String { form == .bundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
 
-    /// Whether the property list is another file than the entry, so that it changes without its directory's knowledge.
+    /// Whether the property list is another file than the entry. A change of such a property list does not change the
+    /// entry's directory.
     var leadsElsewhere: Bool {
         guard form == .manifest, case .success(let status) = status else { return form == .bundle }
         return status.st_mode & S_IFMT == S_IFLNK
     }
 
-    /// The version of a manifest that stands in the directory itself, and its path without links.
+    /// The version of a manifest that is a regular file in the directory itself, and its path without links.
     var ownFile: (version: FileVersion, path: String)? {
         guard form == .manifest, let directory, case .success(let status) = status else { return nil }
         return status.st_mode & S_IFMT == S_IFREG ? (FileVersion(status), directory.path(of: path)) : nil
     }
 
-    /// Reads the handler that the entry declares, with warnings about what it asks for and does not get.
+    /// Reads the handler that the entry declares, with warnings about requests in the manifest that are not granted.
     ///
-    /// A bare manifest in a registry's directory has to be called by its id; `name` is what it is called there. What the property
-    /// list says is read, unless it is known.
+    /// - Parameters:
+    ///   - name: the entry's name in a registry directory. The name of a bare manifest must be the handler's id with
+    ///     `.plist`.
+    ///   - known: the contents of the property list, if the caller has read it already.
     func handler(
         scope: RegistryDirectories.Scope,
         precedence: Int,
@@ -81,7 +84,7 @@ struct RegistryEntry {
         return (handler, [warning])
     }
 
-    /// Finds out what the entry leads to, and when it was made.
+    /// Resolves the entry, and returns its date.
     private func locate() throws(InvalidEntry) -> (resolved: String, date: RegistrationDate, isLink: Bool) {
         do throws(FileError) {
             let status = try status.get()
@@ -125,7 +128,7 @@ struct RegistryEntry {
         }
     }
 
-    /// Finds the program's path, without asking whether there is such a file.
+    /// Returns the program's path, without checking that the file exists.
     private func program(of manifest: HandlerManifest, resolved: String) throws(InvalidEntry) -> Handler.Program? {
         let relative: String
         switch (manifest.executable, form) {
@@ -144,10 +147,10 @@ struct RegistryEntry {
         return .path("\(base)/\(relative)")
     }
 
-    /// Whether a link among the parts of a path leads out of a directory.
+    /// Returns whether a link within a path leads out of a directory.
     ///
-    /// Every part that exists is looked at, so that no link to a directory outside can wait for its file to appear. A part
-    /// that does not exist or cannot be reached is for the launch to report.
+    /// Every existing part of the path is checked, including a link to an outside directory that does not contain the
+    /// file yet. A part that does not exist or cannot be reached is left for the launch to report.
     private func leadsOut(_ relative: String, of base: String) -> Bool {
         var path = base
         for component in relative.split(separator: "/") where component != "." {
@@ -165,13 +168,13 @@ struct RegistryEntry {
         InvalidEntry(diagnostics: [diagnostic(.error, key: key, reason)])
     }
 
-    /// A problem of the manifest, which in a bundle is a file of its own.
+    /// Creates a diagnostic about the manifest file, which in a bundle is not the entry itself.
     private func diagnostic(_ severity: Diagnostic.Severity, key: String?, _ reason: String) -> Diagnostic {
         Diagnostic(severity: severity, file: manifestFile, key: key, reason: reason)
     }
 }
 
-/// A directory with its links resolved, so that this is not done again for each of its entries.
+/// A directory with its links resolved, which saves the resolution for each entry.
 struct ResolvedDirectory {
     private let path: String
     private let resolved: String
@@ -181,7 +184,7 @@ struct ResolvedDirectory {
         resolved = try resolvedPath(path)
     }
 
-    /// The resolved path of an entry that is no link.
+    /// Returns the resolved path of an entry that is not a link.
     func path(of entry: String) -> String {
         (resolved == "/" ? "" : resolved) + entry.dropFirst(path.count)
     }

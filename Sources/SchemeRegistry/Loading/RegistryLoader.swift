@@ -1,50 +1,55 @@
 internal import UserFiles
 
-/// Loads the registry from its directories, and loads it again reading only the files that have changed.
+/// A loader of the registry, which reads only the changed files again when it updates the registry.
 public struct RegistryLoader: Sendable {
-    /// The registry as of the last look at the directories.
+    /// The registry at the time of the last update.
     public private(set) var registry = Registry(handlers: [])
-    /// What the registry depends on: the directories, and the files that their entries lead to. What is at one of these
-    /// paths, or on the way there, is as it was when the registry was loaded, or ``update()`` finds out.
+    /// The paths that the registry depends on: the directories, and the files that their entries lead to.
+    ///
+    /// An ``update()`` is needed only after a change at one of these paths, or of a directory or link on the way to one
+    /// of them.
     public private(set) var paths: Set<String>
 
     private let directories: RegistryDirectories
     private var files = ManifestFiles()
-    /// What was found in each directory.
+    /// The contents of each directory.
     private var found: [DirectoryContents]
-    /// All of it, with the handlers in the registry's order, in which a registration has only to insert one.
+    /// The contents of all directories. The handlers are in the registry's order, so that a registration only inserts
+    /// one handler.
     private var loaded: (handlers: [Handler], diagnostics: [Diagnostic]) = ([], [])
     private var changedHandlers: [Handler] = []
 
-    /// A loader that has not looked at the directories yet.
+    /// Creates a loader that has not read any directories yet.
     public init(_ directories: RegistryDirectories) {
         self.directories = directories
         paths = Set(directories.all.map(\.path))
         found = directories.all.map { _ in DirectoryContents() }
     }
 
-    /// The schemes of the handlers that came, went or changed at the last update that made the registry another one.
+    /// The schemes of the handlers that were added, removed or changed by the last update that changed the registry.
     public var changedSchemes: Set<Scheme> { Set(changedHandlers.flatMap(\.schemes)) }
 
-    /// Takes up what an earlier process has read, so that only what has changed since is read. Blocks on the cache's file.
+    /// Loads the readings that an earlier process has cached, so that only later changes are read. Blocks while it
+    /// reads the cache.
     public mutating func restore(from cache: ManifestCache) throws(ManifestCache.Failure) {
         try files.restore(from: cache)
     }
 
-    /// Has a cache keep what was read, for a later process; nothing is done if there is nothing new. Blocks on its file.
+    /// Writes new readings to a cache for a later process. Blocks while it writes, and does nothing if there are no new
+    /// readings.
     public mutating func save(to cache: ManifestCache) throws(ManifestCache.Failure) {
         try files.save(to: cache)
     }
 
-    /// How many manifests have been read since there is this loader; those that have not changed are not read again.
+    /// The number of manifests that this loader has read. An unchanged manifest is not read again.
     public var readCount: Int { files.readCount }
 
-    /// Looks at all directories, in one pass that blocks on files.
+    /// Checks all directories for changes, in one pass. Blocks while it reads files.
     ///
-    /// A manifest that cannot be registered becomes a diagnostic and spoils nothing else. A directory that does not exist
-    /// holds nothing; one that cannot be read is a diagnostic.
+    /// A manifest that cannot be registered becomes a diagnostic and does not affect other handlers. A directory that
+    /// does not exist counts as empty; a directory that cannot be read becomes a diagnostic.
     ///
-    /// - Returns: whether the registry is another one now.
+    /// - Returns: whether the registry has changed.
     public mutating func update() -> Bool {
         update(now: currentTime())
     }
@@ -61,17 +66,17 @@ public struct RegistryLoader: Sendable {
         return takeFound()
     }
 
-    /// Looks at what a registration of the user's has changed, and at nothing else: for its own use right away. Other changes
-    /// are for ``update()``.
+    /// Applies one registration in the user's directory, and checks nothing else. The handler is then available
+    /// immediately; ``update()`` finds any other change.
     ///
-    /// - Parameter handler: what was registered, whose manifest is not read again.
-    /// - Returns: whether the registry is another one now.
+    /// - Parameter handler: the registered handler, whose manifest is not read again.
+    /// - Returns: whether the registry has changed.
     public mutating func update(registrationOf handler: Handler) -> Bool {
         let name = handler.entry.split(separator: "/").last.map(String.init) ?? ""
         return update(registrationOf: handler.id, saying: [name: handler.manifest])
     }
 
-    /// Looks at what taking back a registration has changed, as ``update(registrationOf:)`` does.
+    /// Applies the removal of one registration, in the same way as ``update(registrationOf:)``.
     public mutating func update(unregistrationOf id: BundleIdentifier) -> Bool {
         update(registrationOf: id, saying: [:])
     }
@@ -96,9 +101,9 @@ public struct RegistryLoader: Sendable {
         take(found.flatMap(\.handlers).sorted(by: Handler.precedes))
     }
 
-    /// Makes the registry that of what was found, where that is other than before.
+    /// Updates the registry from the directories' contents, if the contents have changed.
     ///
-    /// - Parameter handlers: those that were found, in the registry's order.
+    /// - Parameter handlers: the handlers of all directories, in the registry's order.
     private mutating func take(_ handlers: [Handler]) -> Bool {
         paths = Set(directories.all.map(\.path) + found.flatMap(\.dependencies))
         let diagnostics = found.flatMap(\.diagnostics)
@@ -110,7 +115,7 @@ public struct RegistryLoader: Sendable {
 }
 
 extension Registry {
-    /// Loads the handlers of all directories once, as ``RegistryLoader/update()`` does.
+    /// Creates a registry with the handlers of all directories, as one ``RegistryLoader/update()`` does.
     public init(loading directories: RegistryDirectories) {
         var loader = RegistryLoader(directories)
         _ = loader.update()

@@ -1,26 +1,29 @@
-/// A rule that decides between two handlers that claim the same URL.
+/// A rule that decides which of two claimants gets a URL that both claim.
 public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
-    /// What whoever opens the URL asks for comes before every other.
+    /// The claimant that the sender of the request names wins.
     case request
-    /// The handler of a fixed scheme before every other.
+    /// The handler of a fixed scheme wins.
     case fixedScheme
-    /// What the user chose for the scheme (`mimeapps.list`, `[Default Applications]`).
+    /// The user's default for the scheme wins (`mimeapps.list`, `[Default Applications]`).
     case userDefault
-    /// The longer of the hosts that match, one host before a pattern, any pattern before none.
+    /// The longest matching host wins. A host comes before a pattern, and a pattern comes before a claim on any host.
     case host
-    /// The user's directory before the system's, and those in their order.
+    /// The user's directory comes before the system's directories, which come in their own order.
     case directory
-    /// A handler of the registry before an application of the desktop's in a directory of the same precedence.
+    /// A handler of the registry comes before an application of the desktop, if their directories have the same
+    /// precedence.
     case kind
-    /// The desktop's own order among its applications, by which one also loses to a handler that comes before the
-    /// application in front of it.
+    /// The application that comes first in the desktop's own order wins.
+    ///
+    /// By this rule an application also loses to a handler, if the desktop prefers another application that the
+    /// handler comes before.
     case association
-    /// The earlier registration.
+    /// The earliest registration wins.
     case registrationDate
-    /// The bundle id that comes first in byte order.
+    /// The bundle id that comes first in byte order wins.
     case identifier
 
-    /// The rule as a sentence says it.
+    /// The rule as part of a sentence.
     public var description: String {
         switch self {
         case .request: "the one that is asked for comes first"
@@ -36,23 +39,23 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What could have a URL, and why it gets it or not.
+/// A handler or an application that could receive a URL, with the outcome and its reason.
 public struct Candidate: Sendable, Hashable, CustomStringConvertible {
-    /// How a candidate came off.
+    /// The outcome for a candidate.
     public enum Outcome: Sendable, Hashable {
-        /// It gets the URL, as nothing else claims it.
+        /// The candidate gets the URL, because nothing else claims the URL.
         case unopposed
-        /// It gets the URL; the rule is the one that put it before the next candidate.
+        /// The candidate gets the URL. The rule is the one that put the candidate before the next candidate.
         case won(by: WinningRule)
-        /// Another one gets it; the rule is the first that tells the two apart.
+        /// Another candidate gets the URL. The rule is the first one that distinguishes the two.
         case lost(to: String, by: WinningRule)
 
-        /// Whether it gets the URL.
+        /// Whether the candidate gets the URL.
         public var wins: Bool {
             if case .lost = self { false } else { true }
         }
 
-        /// Why, as a sentence says it.
+        /// The reason as part of a sentence.
         public var reason: String {
             switch self {
             case .unopposed: "nothing else claims this URL"
@@ -63,12 +66,12 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
 
     /// The handler or application.
     public let claimant: Claimant
-    /// The pattern that the URL's host matches; `nil` if it takes any host.
+    /// The pattern that matches the URL's host; `nil` if the candidate accepts any host.
     public let host: HostPattern?
-    /// How it came off.
+    /// The outcome for this candidate.
     public let outcome: Outcome
 
-    /// A sentence for a person.
+    /// The outcome as a sentence for a person.
     public var description: String {
         let claim = host.map { "\(claimant) (\($0))" } ?? claimant.id
         return switch outcome {
@@ -78,9 +81,9 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// A scheme that more than one handler claims for the same URLs, which is never decided in silence.
+/// A scheme for which several handlers claim the same URLs. Every such conflict is reported.
 ///
-/// Fixed handlers among themselves are no conflict: that is how the system divides a scheme by hosts.
+/// Several fixed handlers with the same scheme are not a conflict: the system divides the scheme among them by host.
 public struct Conflict: Sendable, Hashable {
     /// The scheme.
     public let scheme: Scheme

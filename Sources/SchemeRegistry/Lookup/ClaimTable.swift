@@ -1,31 +1,33 @@
-/// The claims on each scheme, in so many parts that a copy which differs in few schemes shares most of them.
+/// The claims on each scheme, divided into parts so that two similar copies of the table share most of their memory.
 ///
-/// Whoever reads a registry keeps it as it is while the next one is made. Of one dictionary that would be a copy of all its
-/// schemes for each change, and the end of one afterwards: some milliseconds for 100,000.
+/// A reader keeps its registry while the next registry is created. With a single dictionary, each change would copy all
+/// schemes and later free the copy, which takes some milliseconds for 100,000 schemes.
 struct ClaimTable: Sendable {
     private static let partCount = 256
 
     private var parts = [[Scheme: SchemeClaims]](repeating: [:], count: partCount)
 
-    /// Whether nobody claims anything.
+    /// Whether there are no claims.
     var isEmpty: Bool { parts.allSatisfy(\.isEmpty) }
 
-    /// Makes room for so many schemes in all.
+    /// Reserves capacity for a total number of schemes.
     mutating func reserveCapacity(_ count: Int) {
         guard count > Self.partCount else { return }
+        // The parts are only about equally large, so each part gets an eighth more than the average.
         for part in parts.indices { parts[part].reserveCapacity(count / Self.partCount * 9 / 8) }
     }
 
     private func part(of scheme: Scheme) -> Int {
-        // What differs in many schemes is mostly the end. Parts of about the same size are all that this is for: each is a
-        // dictionary, hashed against attacks.
+        // Similar schemes mostly differ at the end, so the last bytes choose the part. A simple hash is enough: it only
+        // has to make the parts about equally large, because each part is a dictionary with a hash that resists
+        // attacks.
         let hash = scheme.rawValue.utf8.withContiguousStorageIfAvailable { bytes in
             bytes.suffix(6).reduce(UInt32(bytes.count)) { ($0 ^ UInt32($1)) &* 0x9E37_79B1 }
         }
         return Int((hash ?? 0) >> 24) % Self.partCount
     }
 
-    /// The claims on a scheme; nil if there are none.
+    /// The claims on a scheme; nil if there are no claims.
     subscript(scheme: Scheme) -> SchemeClaims? {
         get { parts[part(of: scheme)][scheme] }
         set { parts[part(of: scheme)][scheme] = newValue }
@@ -33,11 +35,11 @@ struct ClaimTable: Sendable {
 
     /// Replaces the claims on a scheme.
     ///
-    /// - Returns: the claims that there were.
+    /// - Returns: the previous claims; nil if there were no claims.
     mutating func updateValue(_ claims: SchemeClaims, forKey scheme: Scheme) -> SchemeClaims? {
         parts[part(of: scheme)].updateValue(claims, forKey: scheme)
     }
 
-    /// All schemes with their claims, in no order.
+    /// All schemes with their claims, in no particular order.
     var all: some Collection<(key: Scheme, value: SchemeClaims)> { parts.lazy.joined() }
 }

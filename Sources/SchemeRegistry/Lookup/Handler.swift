@@ -1,12 +1,12 @@
-/// A registered handler: its manifest, and where the registry found it.
+/// A registered handler: the manifest, and the place at which the registry found it.
 public struct Handler: Sendable, Hashable {
-    /// How a handler gets its URLs.
+    /// The way in which a handler receives its URLs.
     public enum Kind: String, Sendable, Hashable {
-        /// It speaks this system's own protocol.
+        /// Through the D-Bus interface of this system.
         case native
-        /// Over `org.freedesktop.Application`; or it is the desktop's default application for the scheme, whatever that is.
+        /// Through `org.freedesktop.Application`, or through the desktop's default application for the scheme.
         case freedesktop
-        /// A program is started with the URL among its arguments.
+        /// As an argument of a program that is started for the URL.
         case exec
     }
 
@@ -14,7 +14,7 @@ public struct Handler: Sendable, Hashable {
     public enum Program: Sendable, Hashable, CustomStringConvertible {
         /// An absolute path.
         case path(String)
-        /// A name that is looked up on `PATH` at launch.
+        /// The name of a program that is looked up on `PATH` at launch.
         case nameOnPath(String)
 
         /// The path or the name.
@@ -25,27 +25,27 @@ public struct Handler: Sendable, Hashable {
         }
     }
 
-    /// What the handler says about itself.
+    /// The handler's own description.
     public var manifest: HandlerManifest { declaration.manifest }
-    /// The bundle's directory or the manifest's file, with all links resolved.
+    /// The path of the bundle's directory or of the manifest's file, with all links resolved.
     public var path: String { declaration.path }
-    /// The entry in the registry's directory: the link that a registration made, or the bundle or file itself.
+    /// The entry in the registry's directory: the link that a registration created, or the bundle or file itself.
     public var entry: String { declaration.entry }
     /// The program, or `nil` for the desktop's default application.
     ///
-    /// There may be no such file: that is for the launch to say.
+    /// The program's file may not exist; the launch reports that.
     public var program: Program? { declaration.program }
-    /// Whose directory declares it.
+    /// The owner of the directory that declares the handler.
     public var scope: RegistryDirectories.Scope { declaration.scope }
-    /// The place of that directory, counted from 0; the lower comes first.
+    /// The position of the directory among all directories, counted from 0. The lower number comes first.
     public var precedence: Int { declaration.precedence }
-    /// When it was registered.
+    /// The date of the registration.
     public var registrationDate: RegistrationDate { declaration.registrationDate }
-    /// What it claims, without fixed schemes of others.
+    /// The handler's claims, without fixed schemes of other handlers.
     public var claims: [URLType] { declaration.claims }
     private let declaration: Declaration
 
-    /// A handler that an entry of a directory declares.
+    /// Creates a handler that an entry of a directory declares.
     public init(
         manifest: HandlerManifest,
         path: String,
@@ -67,7 +67,7 @@ public struct Handler: Sendable, Hashable {
         )
     }
 
-    /// A handler that claims less than it declares.
+    /// Creates a copy of a handler that claims less than its manifest declares.
     init(_ handler: Handler, claiming claims: [URLType]) {
         declaration = Declaration(
             manifest: handler.manifest,
@@ -81,34 +81,36 @@ public struct Handler: Sendable, Hashable {
         )
     }
 
-    /// The id, which is the bus name as well.
+    /// The handler's id, which is also its bus name.
     public var id: BundleIdentifier { declaration.manifest.identifier }
 
-    /// The property list that declares it, as diagnostics name it.
+    /// The path of the property list that declares the handler, as shown in diagnostics.
     var manifestFile: String {
         entry.hasSuffix(HandlerForm.bundleSuffix) ? "\(entry)/\(HandlerForm.bundleManifest)" : entry
     }
 
-    /// The name to show: the display name, else the short name, else the id.
+    /// The name for display: the display name, otherwise the short name, otherwise the id.
     public var name: String {
         [manifest.displayName, manifest.name].compactMap { $0 }.first { !$0.isEmpty } ?? id.rawValue
     }
 
-    /// The schemes that it claims, each once, in the manifest's order.
+    /// The schemes that the handler claims, each once, in the manifest's order.
     public var schemes: [Scheme] {
         var seen: Set<Scheme> = []
         return claims.flatMap(\.schemes).filter { seen.insert($0).inserted }
     }
 
-    /// Whether its schemes cannot be taken over: it says so, and stands in a system directory.
+    /// Whether no other handler can take over the handler's schemes: `OUFixed` is set, and the handler is in a system
+    /// directory.
     public var isFixed: Bool { manifest.isFixed && scope == .system }
 
-    /// How it gets its URLs.
+    /// The way in which the handler receives its URLs.
     public var kind: Kind { program == nil ? .freedesktop : .native }
 }
 
-/// All of a handler behind one reference, as each change of the registry copies and compares all handlers, and a
-/// manifest has two dozen fields.
+/// The contents of a handler, behind one reference.
+///
+/// Each change of the registry copies and compares all handlers, and a manifest has about twenty fields.
 private final class Declaration: Sendable, Hashable {
     let manifest: HandlerManifest
     let path: String
@@ -153,9 +155,10 @@ private final class Declaration: Sendable, Hashable {
 }
 
 extension Handler {
-    /// The rules by which one of two handlers wins, in the order in which they are asked.
+    /// Returns the rule that decides between two handlers which claim the same URL; `nil` if both have the same id.
     ///
-    /// Between the first two, the longer of the matching hosts decides, which only a URL can tell.
+    /// The rules are checked in the order of their precedence. The rule ``WinningRule/host`` comes between the first
+    /// two but is not checked here, because only a URL can decide it.
     static func decidingRule(_ left: Handler, _ right: Handler) -> WinningRule? {
         if left.isFixed != right.isFixed { return .fixedScheme }
         if left.precedence != right.precedence { return .directory }
@@ -163,14 +166,14 @@ extension Handler {
         return left.id == right.id ? nil : .identifier
     }
 
-    /// Whether one handler comes before another by those rules.
+    /// Returns whether one handler comes before another by these rules.
     static func precedes(_ left: Handler, _ right: Handler) -> Bool {
         switch decidingRule(left, right) {
         case .fixedScheme: left.isFixed
         case .directory: left.precedence < right.precedence
         case .registrationDate: left.registrationDate < right.registrationDate
         case .identifier: left.id < right.id
-        // Two entries of one directory with one id, made in the same nanosecond.
+        // Two entries of one directory can have the same id and the same date.
         case .request, .userDefault, .host, .kind, .association, nil: left.entry < right.entry
         }
     }

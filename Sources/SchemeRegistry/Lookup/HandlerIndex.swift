@@ -1,6 +1,7 @@
-/// Handlers in their order, and who of them claims which scheme.
+/// The handlers in their order, and the claims of the handlers by scheme.
 ///
-/// A handler that comes or goes costs as much as it has schemes, and a look at each other handler.
+/// The cost of adding or removing a handler is proportional to its number of schemes, plus one comparison with every
+/// other handler.
 struct HandlerIndex: Sendable {
     /// The handlers, each id once, in the registry's order.
     private(set) var handlers: [Handler] = []
@@ -11,10 +12,10 @@ struct HandlerIndex: Sendable {
     private var ranks: [Int] = []
     private var claims = ClaimTable()
 
-    /// Takes other handlers.
+    /// Replaces the handlers.
     ///
-    /// - Parameter others: in the registry's order, each id once.
-    /// - Returns: the handlers that came or went; one that changed did both.
+    /// - Parameter others: the new handlers, in the registry's order, each id once.
+    /// - Returns: the handlers that were removed or added. A changed handler is in both groups.
     mutating func update(_ others: [Handler]) -> [Handler] {
         let (removed, added) = differences(from: handlers, to: others)
         handlers = others
@@ -50,23 +51,24 @@ struct HandlerIndex: Sendable {
 
     private mutating func insert(_ slot: Slot, _ scheme: Scheme, _ hosts: [HostPattern]?) {
         let claim = SchemeClaims(slot, hosts: hosts)
-        // Mostly there is no other claim, and this one step does it.
+        // There is usually no other claim, and then this single step is enough.
         guard let others = claims.updateValue(claim, forKey: scheme) else { return }
         claims[scheme] = others.adding(slot, hosts: hosts, ranks: ranks)
     }
 
-    /// The handler with an id.
+    /// The handler with the given id.
     subscript(id: BundleIdentifier) -> Handler? { slotsByID[id].flatMap(handler) }
 
-    /// The schemes that a handler claims, in no order.
+    /// The schemes that at least one handler claims, in no particular order.
     var schemes: [Scheme] { claims.all.map(\.key) }
 
-    /// The handlers that claim a scheme: those of any host, then those of certain hosts only.
+    /// Returns the handlers that claim a scheme: first the handlers of any host, then the handlers of certain hosts
+    /// only.
     func handlers(claiming scheme: Scheme) -> [Handler] {
         (claims[scheme]?.slots(ranks) ?? []).compactMap(handler)
     }
 
-    /// The handler that gets a URL.
+    /// Returns the handler that gets a URL.
     func winner(for scheme: Scheme, host: String?) -> Handler? {
         guard let claims = claims[scheme] else { return nil }
         guard claims.dependsOnHost else { return claims.firstOfAnyHost.flatMap(handler) }
@@ -74,7 +76,7 @@ struct HandlerIndex: Sendable {
         return first.first(where: \.isFixed) ?? first.first
     }
 
-    /// The claims that apply to a URL, each handler once, by its longest host.
+    /// Returns the claims that apply to a URL. Each handler is included once, with its longest matching host.
     func claims(for scheme: Scheme, host: String?) -> [(handler: Handler, host: HostPattern?)] {
         var seen: Set<Slot> = []
         let claims = (claims[scheme]?.lists(for: host) ?? []).flatMap { list in
@@ -83,7 +85,7 @@ struct HandlerIndex: Sendable {
         return claims.filter(\.handler.isFixed) + claims.filter { !$0.handler.isFixed }
     }
 
-    /// The schemes that more than one handler claims for the same URLs, in byte order.
+    /// The schemes for which several handlers claim the same URLs, in byte order.
     var conflicts: [Conflict] {
         claims.all.compactMap { scheme, claims in
             let rivals = claims.rivals(ranks).compactMap(handler)
@@ -95,7 +97,7 @@ struct HandlerIndex: Sendable {
     private func handler(_ slot: Slot) -> Handler? { slots[Int(slot)] }
 }
 
-/// What one list in the registry's order has and another has not; a handler that changed is in both.
+/// Returns the differences between two lists of handlers in the registry's order. A changed handler is in both results.
 func differences(from old: [Handler], to new: [Handler]) -> (removed: [Handler], added: [Handler]) {
     var removed: [Handler] = []
     var added: [Handler] = []

@@ -1,26 +1,27 @@
 internal import Desktop
 public import UserFiles
 
-/// Which handler claims which scheme, and why this one wins: all that one look at the directories found.
+/// The claims of all handlers, and the rules that choose a handler or an application for a URL.
 ///
-/// A value that never changes. A router keeps one, and replaces it when a new one has been loaded elsewhere.
+/// A registry is a value. A router keeps the current registry, and replaces it when a newer one has been loaded
+/// elsewhere.
 public struct Registry: Sendable {
-    /// What is wrong with the rest, file by file in the order of loading, then what only all of them together show.
+    /// The problems of the files in the order of loading, followed by the problems between handlers.
     public private(set) var diagnostics: [Diagnostic] = []
-    /// What the desktop has besides.
+    /// The desktop's applications.
     public var applications: Applications
 
     private var index = HandlerIndex()
-    /// The schemes that belong to one handler whatever the host.
+    /// The schemes that belong to one handler for all hosts.
     private var fixed: [Scheme: BundleIdentifier] = [:]
 
-    /// The handlers, those of fixed schemes first, then by directory, date of registration and id.
+    /// The handlers: those of fixed schemes first, then by directory, date of registration and id.
     public var handlers: [Handler] { index.handlers }
 
-    /// A registry of handlers that were loaded, or made by a test.
+    /// Creates a registry of handlers.
     ///
-    /// Of several with one id the first counts: a fixed one, else the one of the first directory. What is wrong with that
-    /// is added to the diagnostics of before.
+    /// If several handlers have the same id, the fixed handler counts, otherwise the handler of the first directory.
+    /// The resulting problems are added to `diagnostics`.
     public init(
         handlers loaded: [Handler],
         applications: Applications = Applications(),
@@ -30,9 +31,9 @@ public struct Registry: Sendable {
         _ = update(handlers: loaded, diagnostics: diagnostics)
     }
 
-    /// Takes other handlers, for the price of those that are other than before.
+    /// Replaces the handlers; the cost grows with the number of handlers that changed.
     ///
-    /// - Returns: the handlers that came or went; one that changed did both.
+    /// - Returns: the handlers that were removed or added. A changed handler is in both groups.
     mutating func update(handlers loaded: [Handler], diagnostics: [Diagnostic]) -> [Handler] {
         self.diagnostics = diagnostics
         let sorted = loaded.sorted(by: Handler.precedes)
@@ -43,12 +44,14 @@ public struct Registry: Sendable {
         var handlers: [Handler] = []
         handlers.reserveCapacity(sorted.count)
         var newcomers: [BundleIdentifier: Handler] = [:]
-        // Those of before that are yet to be come by, and those that were come by and are there no more.
+        // The previous handlers that the loop has not reached yet, and the ids of the previous handlers that no longer
+        // exist.
         var known = index.handlers[...]
         var gone: Set<BundleIdentifier> = []
         for var handler in sorted {
             while let first = known.first, Handler.precedes(first, handler) { gone.insert(known.removeFirst().id) }
-            // A handler that kept all of its claims before keeps them among the same fixed schemes.
+            // An unchanged handler with all its claims needs no check against the fixed schemes unless the fixed
+            // schemes changed.
             if known.first == handler, handler.isFixed || keepsFixed {
                 known.removeFirst()
                 if let first = newcomers[handler.id] {
@@ -70,7 +73,7 @@ public struct Registry: Sendable {
         return index.update(handlers)
     }
 
-    /// The handler with an id, if the text is one.
+    /// Returns the handler with the given id; `nil` if the text is not an id.
     public func handler(named text: String) -> Handler? {
         do throws(BundleIdentifier.ParseError) {
             return index[try BundleIdentifier(text)]
@@ -79,37 +82,46 @@ public struct Registry: Sendable {
         }
     }
 
-    /// The handler with an id.
+    /// The handler with the given id.
     public subscript(id: BundleIdentifier) -> Handler? { index[id] }
 
     /// The schemes that a handler or an application claims, in byte order.
     public var schemes: [Scheme] { Set(index.schemes).union(applications.schemes).sorted() }
 
-    /// The claims of the registry's handlers that apply to a URL, in their order.
+    /// Returns the claims of the registry's handlers that apply to a URL, in the handlers' order.
     func handlerClaims(for scheme: Scheme, host: String?) -> [(handler: Handler, host: HostPattern?)] {
         index.claims(for: scheme, host: host)
     }
 
-    /// The handlers that claim a scheme: first those of any host, the winner for a URL without a host leading, then those
-    /// of certain hosts only.
+    /// Returns the handlers that claim a scheme.
+    ///
+    /// The handlers of any host come first, beginning with the winner for a URL without a host. The handlers of certain
+    /// hosts only come after them.
     public func handlers(claiming scheme: Scheme) -> [Handler] {
         index.handlers(claiming: scheme)
     }
 
-    /// The handler that gets a URL among those of the registry; ``winner(for:host:)`` asks the desktop's applications too.
+    /// Returns the handler of the registry that gets a URL. ``winner(for:host:)`` also considers the desktop's
+    /// applications.
     ///
-    /// One look into a hash table, and one for each label of the host where a handler asks for certain hosts. The host is
-    /// as it is written in the URL, and `nil` if that has none.
+    /// The lookup takes one access to a hash table. If a handler of the scheme restricts its hosts, the lookup takes
+    /// one more access for each label of the host.
+    ///
+    /// - Parameters:
+    ///   - scheme: the URL's scheme.
+    ///   - host: the host as written in the URL; `nil` if the URL has no host.
     public func handler(for scheme: Scheme, host: String?) -> Handler? {
         index.winner(for: scheme, host: host)
     }
 
-    /// Those of some schemes whose URLs, if they have no host, go elsewhere than in another registry; in byte order.
-    public func schemes(_ some: Set<Scheme>, thatGoElsewhereThanIn other: Registry) -> [Scheme] {
+    /// Returns the schemes among `some` whose URLs without a host go to another claimant than in the other registry, in
+    /// byte order.
+    public func schemes(_ some: Set<Scheme>, withWinnersOtherThanIn other: Registry) -> [Scheme] {
         some.filter { destination(of: $0) != other.destination(of: $0) }.sorted()
     }
 
-    /// What gets the URLs of a scheme that have no host: for a handler without a program, the application behind it.
+    /// Returns the claimant of a scheme's URLs without a host. For a handler without a program, the result is the
+    /// application behind the handler.
     private func destination(of scheme: Scheme) -> String? {
         let first = claimants(of: scheme).first
         guard let handler = handler(for: scheme, host: nil), handler.id.rawValue == first, handler.program == nil else {
@@ -118,12 +130,12 @@ public struct Registry: Sendable {
         return applications.desktopChoice(for: scheme)?.id.rawValue
     }
 
-    /// The schemes that more than one handler claims for the same URLs, in byte order.
+    /// The schemes for which several handlers claim the same URLs, in byte order.
     public var conflicts: [Conflict] { index.conflicts }
 }
 
 extension [Handler] {
-    /// The schemes that belong to one of these handlers whatever the host, if they are in the registry's order.
+    /// The schemes that belong to one of these handlers for all hosts. The handlers must be in the registry's order.
     fileprivate var fixedSchemes: [Scheme: BundleIdentifier] {
         var schemes: [Scheme: BundleIdentifier] = [:]
         var seen: Set<BundleIdentifier> = []
@@ -137,7 +149,9 @@ extension [Handler] {
 }
 
 extension Handler {
-    /// Takes schemes off the claims that belong to another handler whatever the host, with a warning for each.
+    /// Removes the schemes from the claims that belong to another handler for all hosts.
+    ///
+    /// - Returns: a warning for each removed scheme.
     fileprivate mutating func withdrawClaims(of owner: (Scheme) -> BundleIdentifier?) -> [Diagnostic] {
         var diagnostics: [Diagnostic] = []
         var rest = claims
@@ -160,9 +174,10 @@ extension Handler {
         return diagnostics
     }
 
-    /// What to say about another handler with the same id that is not registered because of this one.
+    /// Returns the diagnostic for another handler with the same id, which is not registered because of this handler.
     fileprivate func diagnosticOfDuplicate(_ other: Handler) -> [Diagnostic] {
-        // A handler of an earlier directory stands for those of later ones: that is how a user replaces one.
+        // A handler of an earlier directory replaces the handlers of later directories: this is how a user replaces a
+        // handler.
         guard other.precedence <= precedence else { return [] }
         let reason =
             isFixed

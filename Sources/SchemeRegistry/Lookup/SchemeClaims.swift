@@ -1,14 +1,15 @@
-/// The place of a handler in a ``HandlerIndex``; it stays the same while other handlers come and go.
+/// The position of a handler in a ``HandlerIndex``. The position does not change when other handlers are added or
+/// removed.
 typealias Slot = Int32
 
-/// The claims on one scheme: handlers by their slots, each list in the registry's order.
+/// The claims on one scheme, as lists of handlers in the registry's order.
 ///
-/// Nearly every scheme has one handler that takes any host, which needs no memory beyond the index's own.
+/// Nearly every scheme has one handler that accepts any host. The case `one` needs no memory beyond the index's own.
 enum SchemeClaims: Sendable {
     case one(Slot)
     indirect case several(anyHost: [Slot], byHost: [HostPattern: [Slot]])
 
-    /// One handler's claim.
+    /// Creates the claim of one handler.
     init(_ slot: Slot, hosts: [HostPattern]?) {
         guard let hosts else {
             self = .one(slot)
@@ -35,9 +36,9 @@ enum SchemeClaims: Sendable {
         self = byHost.isEmpty && anyHost.count == 1 ? .one(anyHost[0]) : .several(anyHost: anyHost, byHost: byHost)
     }
 
-    /// These claims and another one; the same one twice counts once.
+    /// Returns these claims and another claim. A claim that is added twice counts once.
     ///
-    /// - Parameter ranks: the place in the registry's order of each slot.
+    /// - Parameter ranks: the position of each slot's handler in the registry's order.
     func adding(_ slot: Slot, hosts: [HostPattern]?, ranks: [Int]) -> SchemeClaims {
         var (anyHost, byHost) = (anyHost, byHost)
         if let hosts {
@@ -48,7 +49,7 @@ enum SchemeClaims: Sendable {
         return SchemeClaims(anyHost, byHost)
     }
 
-    /// These claims without those of a handler; nil if none are left.
+    /// Returns these claims without the claims of a handler; nil if there are no claims left.
     func removing(_ slot: Slot) -> SchemeClaims? {
         let anyHost = anyHost.filter { $0 != slot }
         let byHost = byHost.compactMapValues { slots in
@@ -58,7 +59,7 @@ enum SchemeClaims: Sendable {
         return anyHost.isEmpty && byHost.isEmpty ? nil : SchemeClaims(anyHost, byHost)
     }
 
-    /// Whether a URL's host has a say in who gets it.
+    /// Whether the winner depends on the URL's host.
     var dependsOnHost: Bool {
         switch self {
         case .one: false
@@ -66,7 +67,7 @@ enum SchemeClaims: Sendable {
         }
     }
 
-    /// The first of the handlers that take any host.
+    /// The first handler that accepts any host.
     var firstOfAnyHost: Slot? {
         switch self {
         case .one(let slot): slot
@@ -74,7 +75,7 @@ enum SchemeClaims: Sendable {
         }
     }
 
-    /// The lists that apply to a URL's host, that of the longest pattern first and that of any host last.
+    /// Returns the lists that apply to a URL's host, from the longest pattern to the list for any host.
     func lists(for host: String?) -> [(host: HostPattern?, slots: [Slot])] {
         guard let host, dependsOnHost else { return [(nil, anyHost)] }
         let byHost = byHost
@@ -82,15 +83,15 @@ enum SchemeClaims: Sendable {
         return matching + [(nil, anyHost)]
     }
 
-    /// All handlers with a claim, each once: those of any host, then the others.
+    /// Returns all handlers with a claim, each once: the handlers of any host, then the others.
     func slots(_ ranks: [Int]) -> [Slot] {
         guard dependsOnHost else { return anyHost }
         return anyHost + Set(byHost.values.joined()).subtracting(anyHost).inOrder(ranks)
     }
 
-    /// The handlers that some URL could go to as well as to another one.
+    /// Returns the handlers that share at least one URL with another handler.
     func rivals(_ ranks: [Int]) -> [Slot] {
-        // A handler of any host shares every URL with every other handler.
+        // A handler of any host shares URLs with every other handler.
         if !anyHost.isEmpty {
             let slots = slots(ranks)
             return slots.count > 1 ? slots : []

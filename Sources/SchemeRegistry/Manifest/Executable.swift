@@ -1,24 +1,25 @@
-/// `CFBundleExecutable`: which program a handler is.
+/// The program of a handler (`CFBundleExecutable`).
 ///
-/// Never a shell line: spaces and quotes are part of a file's name.
+/// The value is a file name and never a shell command: spaces and quotes are part of the name.
 public enum Executable: Sendable, Hashable, CustomStringConvertible {
     /// An absolute path.
     case absolute(String)
-    /// A path below the bundle, or below the directory of a bare manifest. Holds no `..`.
+    /// A path below the bundle, or below the directory of a bare manifest. The path contains no `..`.
     case relative(String)
-    /// A name without a slash: a file of the bundle, or for a bare manifest one to be found on `PATH` at launch.
+    /// A name without a slash: a file in the bundle, or for a bare manifest a program that is looked up on `PATH` at
+    /// launch.
     case name(String)
 
-    /// What is wrong with a text that names no program.
+    /// The error of a text that is not a valid program name.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
-        /// No character at all.
+        /// The text is empty.
         case empty
-        /// A path to a directory: `.`, `..` or a slash at the end.
+        /// The path names a directory: `.`, `..` or a path with a slash at the end.
         case directory
-        /// A relative path with `..`.
+        /// The path is relative and contains `..`.
         case leavesBundle
 
-        /// The mistake as a message says it after the name of the key.
+        /// The error as text that follows the name of the key.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -28,7 +29,7 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Reads the value of the key.
+    /// Parses the value of the key.
     public init(_ text: String) throws(ParseError) {
         guard !text.isEmpty else { throw .empty }
         let components = text.split(separator: "/", omittingEmptySubsequences: false)
@@ -42,7 +43,7 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether it is a path below the handler's directory.
+    /// Whether the value is a path below the handler's directory.
     var isRelative: Bool {
         if case .relative = self { true } else { false }
     }

@@ -1,67 +1,71 @@
-/// What a handler says about itself: the keys of its information property list, typed and checked.
+/// A handler's own description: the typed and validated keys of its information property list.
 ///
-/// The keys are those of app bundles (Information Property List Key Reference), and with the prefix `OU` the ones that
-/// only this system has. Keys that are not listed here are ignored.
+/// The keys are the ones of app bundles (Information Property List Key Reference). The keys with the prefix `OU` exist
+/// only in this system. Keys that are not listed here are ignored.
 public struct HandlerManifest: Sendable, Hashable {
     /// `CFBundleIdentifier`: the handler's id and bus name.
     public var identifier: BundleIdentifier
-    /// `CFBundleExecutable`: the program; `nil` only for a fixed system handler, which means the desktop's default.
+    /// `CFBundleExecutable`: the program. The value is `nil` only for a fixed system handler, whose URLs go to the
+    /// desktop's default application.
     public var executable: Executable?
-    /// `OUArguments`: the arguments after the program's name, passed on as they are.
+    /// `OUArguments`: the arguments after the program's name, passed unchanged.
     public var arguments: [String] = []
     /// `CFBundleName`: the short name.
     public var name: String?
-    /// `CFBundleDisplayName`: the name that is shown to people.
+    /// `CFBundleDisplayName`: the name for display.
     public var displayName: String?
     /// `CFBundleVersion`: the version of the build.
     public var version: String?
-    /// `CFBundleURLTypes`: the schemes that it claims.
+    /// `CFBundleURLTypes`: the schemes that the handler claims.
     public var urlTypes: [URLType] = []
-    /// `CFBundleDocumentTypes`: the kinds of file that it opens.
+    /// `CFBundleDocumentTypes`: the kinds of file that the handler opens.
     public var documentTypes: [DocumentType] = []
-    /// `UILaunchImageFile`: the base name of its launch images, `Default` if the manifest gives none.
+    /// `UILaunchImageFile`: the base name of the launch images; `Default` if the key is missing.
     public var launchImageFile: String = HandlerManifest.defaultLaunchImageFile
-    /// `UIBackgroundModes`: what it does in the background; one that has any is not suspended.
+    /// `UIBackgroundModes`: the handler's activities in the background. A handler with at least one mode is not
+    /// suspended.
     public var backgroundModes: [String] = []
-    /// `UIApplicationExitsOnSuspend`: it ends where others go to the background.
+    /// `UIApplicationExitsOnSuspend`: whether the handler ends instead of entering the background.
     public var exitsOnSuspend: Bool = false
-    /// `LSApplicationQueriesSchemes`: the schemes that it may ask about, whether they can be opened.
+    /// `LSApplicationQueriesSchemes`: the schemes for which the handler may ask whether a URL can be opened.
     public var queriesSchemes: [Scheme] = []
-    /// `OULaunchTimeout`: how long it may take from its start until it is ready; `nil` for the router's default.
+    /// `OULaunchTimeout`: the time limit from the start of the process until the handler is ready; `nil` for the
+    /// router's default.
     public var launchTimeout: Duration?
-    /// `OUOpenTimeout`: how long it may take to answer for one URL; `nil` for the router's default.
+    /// `OUOpenTimeout`: the time limit for the answer to one URL; `nil` for the router's default.
     public var openTimeout: Duration?
-    /// `OUSuspendDelay`: how long it stays unsuspended in the background; `nil` for the router's default.
+    /// `OUSuspendDelay`: the time in the background before the handler is suspended; `nil` for the router's default.
     public var suspendDelay: Duration?
-    /// `OUEnvironment`: added to the clean environment that it is started with.
+    /// `OUEnvironment`: variables that are added to the clean environment in which the handler is started.
     public var environment: [String: String] = [:]
-    /// `OUAllowedSources`: who may send it URLs; `nil` for anyone, empty for nobody.
+    /// `OUAllowedSources`: the senders that may send URLs to the handler; `nil` for all senders, empty for none.
     public var allowedSources: [SourcePattern]?
-    /// `OUFixed`: its schemes cannot be taken over.
+    /// `OUFixed`: whether no other handler can take over the handler's schemes.
     ///
-    /// Counts in a system directory only: see ``Handler/isFixed``.
+    /// The key has an effect in a system directory only: see ``Handler/isFixed``.
     public var isFixed: Bool = false
 
-    /// The base name of launch images where the manifest gives none.
+    /// The base name of launch images if the manifest names none.
     public static let defaultLaunchImageFile = "Default"
 
-    /// A manifest with nothing but an id and a program.
+    /// Creates a manifest with an id and a program only.
     public init(identifier: BundleIdentifier, executable: Executable?) {
         self.identifier = identifier
         self.executable = executable
     }
 }
 
-/// One entry of `CFBundleURLTypes`: schemes under an abstract name (app programming guide, Table 6-2).
+/// An entry of `CFBundleURLTypes`: schemes with an abstract name (app programming guide, Table 6-2).
 public struct URLType: Sendable, Hashable {
-    /// `CFBundleURLName`: the abstract name, in reverse DNS by convention; also the key of its localised name.
+    /// `CFBundleURLName`: the abstract name, in reverse DNS order by convention. The name is also the key of its
+    /// localised form.
     public var name: String?
     /// `CFBundleURLSchemes`: the schemes, never empty.
     public var schemes: [Scheme]
-    /// `OUHosts`: only URLs of these hosts, never empty; `nil` for URLs of any host or none.
+    /// `OUHosts`: the hosts whose URLs the entry claims, never empty; `nil` for URLs with any host or none.
     public var hosts: [HostPattern]?
 
-    /// An entry for schemes, of certain hosts only if any are given.
+    /// Creates an entry that claims the URLs of the given schemes and hosts.
     public init(name: String? = nil, schemes: [Scheme], hosts: [HostPattern]? = nil) {
         self.name = name
         self.schemes = schemes
@@ -69,18 +73,18 @@ public struct URLType: Sendable, Hashable {
     }
 }
 
-/// One entry of `CFBundleDocumentTypes`: a kind of file that a handler opens.
+/// An entry of `CFBundleDocumentTypes`: a kind of file that a handler opens.
 public struct DocumentType: Sendable, Hashable {
     /// `CFBundleTypeName`: the abstract name of the kind.
     public var name: String?
     /// `LSItemContentTypes`: uniform type identifiers.
     public var contentTypes: [String] = []
-    /// `CFBundleTypeExtensions`: file name extensions without the dot.
+    /// `CFBundleTypeExtensions`: the file name extensions, without the dot.
     public var filenameExtensions: [String] = []
     /// `CFBundleTypeMIMETypes`: MIME types.
     public var mimeTypes: [String] = []
 
-    /// An entry that names no kind yet.
+    /// Creates an entry without types.
     public init(name: String? = nil) {
         self.name = name
     }

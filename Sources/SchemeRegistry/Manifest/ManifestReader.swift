@@ -1,15 +1,15 @@
 internal import UserFiles
 
-/// A mistake in a manifest: which key, as a path such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`, and what it is.
+/// An error in a manifest.
 struct ManifestProblem: Error, Hashable {
-    /// The key; `nil` if it is the file as a whole.
+    /// The path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` if the whole file is invalid.
     var key: String?
     var reason: String
 }
 
-/// Takes the keys of one dictionary apart and collects what is wrong with them.
+/// A reader of the keys of one dictionary, which collects the problems of the values.
 ///
-/// A class because the readers of inner dictionaries add to the problems of the outermost one.
+/// The type is a class because the readers of inner dictionaries add their problems to those of the outermost reader.
 final class ManifestReader {
     private let keys: [String: PropertyListValue]
     private let path: String
@@ -20,18 +20,21 @@ final class ManifestReader {
         self.path = path
     }
 
-    /// The value of a key that has to be there, or `nil` with a problem.
+    /// Returns the value of a required key. The result is `nil`, and a problem is recorded, if the value is missing or
+    /// invalid.
     func required<Value>(_ key: String, _ read: (PropertyListValue) throws -> Value) -> Value? {
         if keys[key] == nil { report(key, "is missing") }
         return optional(key, read)
     }
 
-    /// The value of a key, or `nil` if it is absent or, with a problem, wrong.
+    /// Returns the value of a key; `nil` if the key is missing. If the value is invalid, the result is `nil` and a
+    /// problem is recorded.
     func optional<Value>(_ key: String, _ read: (PropertyListValue) throws -> Value) -> Value? {
         keys[key].flatMap { value($0, of: key, read) }
     }
 
-    /// The elements of an array that are right, with a problem for each other one; `nil` if the key is absent.
+    /// Returns the valid elements of an array and records a problem for each invalid element; `nil` if the key is
+    /// missing.
     func list<Element>(
         _ key: String,
         isRequired: Bool = false,
@@ -50,7 +53,7 @@ final class ManifestReader {
         return elements.enumerated().compactMap { value($0.element, of: "\(key)[\($0.offset)]", read) }
     }
 
-    /// The elements of an array of dictionaries, empty if the key is absent.
+    /// Returns the elements of an array of dictionaries; empty if the key is missing.
     func dictionaries<Element>(_ key: String, _ read: (ManifestReader) -> Element) -> [Element] {
         let elements = list(key) { $0 } ?? []
         return elements.enumerated().compactMap { index, element in
@@ -65,7 +68,7 @@ final class ManifestReader {
         }
     }
 
-    /// A dictionary of environment variables, empty if the key is absent.
+    /// Returns a dictionary of environment variables; empty if the key is missing.
     func environment(_ key: String) -> [String: String] {
         guard let value = keys[key] else { return [:] }
         guard case .dictionary(let variables) = value else {
@@ -102,17 +105,17 @@ final class ManifestReader {
     }
 }
 
-/// A value that is not what its key needs.
+/// The error of a value that is invalid for its key.
 private struct WrongValue: Error, CustomStringConvertible {
     var description: String
 }
 
 extension PropertyListValue {
-    /// Which characters a string may hold.
+    /// The characters that a string may contain.
     enum AllowedCharacters {
-        /// No control characters: names, which are shown to people.
+        /// All characters except control characters: for names that are displayed.
         case text
-        /// All that fits in a C string: arguments and environment.
+        /// All characters that fit in a C string: for arguments and environment variables.
         case anything
     }
 
@@ -130,7 +133,7 @@ extension PropertyListValue {
         return value
     }
 
-    /// A time: more than nothing, and no more than a day, which no watchdog waits.
+    /// Returns the value as a duration between a millisecond and a day. No watchdog waits longer than a day.
     func seconds() throws -> Duration {
         let seconds: Double
         switch self {
@@ -144,7 +147,7 @@ extension PropertyListValue {
         return .seconds(seconds)
     }
 
-    /// A name of a file in the bundle, not a path.
+    /// Returns the value as the name of a file in the bundle; a path is not valid.
     func fileName() throws -> String {
         let name = try string()
         guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {

@@ -1,32 +1,33 @@
 internal import UserFiles
 
-/// The reverse-DNS name of a handler, which is its D-Bus bus name too.
+/// The reverse-DNS name of a handler, which is also its D-Bus bus name.
 ///
-/// At least two elements separated by dots, each of `[A-Za-z0-9_-]` and none starting with a digit, 255 bytes at most:
-/// the bus names of the D-Bus specification, "Valid Names". Upper and lower case differ, as they do on the bus.
+/// An identifier has at least two elements separated by dots, and at most 255 bytes. Each element consists of
+/// `[A-Za-z0-9_-]` and does not begin with a digit. These are the rules for bus names of the D-Bus specification,
+/// "Valid Names". Identifiers are case-sensitive, as on the bus.
 public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The identifier as it was written.
+    /// The identifier as written.
     public let rawValue: String
 
-    /// The longest identifier, in bytes.
+    /// The maximum length of an identifier, in bytes.
     public static let maximumLength = 255
 
-    /// What is wrong with a text that is no bundle identifier.
+    /// The error of a text that is not a bundle identifier.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
-        /// More bytes than ``BundleIdentifier/maximumLength``.
+        /// The text has more than ``BundleIdentifier/maximumLength`` bytes.
         case tooLong(Int)
-        /// One element only, or none.
+        /// The text has fewer than two elements.
         case noDot
-        /// Two dots in a row, or one at either end.
+        /// The text has an empty element: two dots in a row, or a dot at the beginning or at the end.
         case emptyElement
-        /// An element that starts with a digit.
+        /// An element begins with a digit.
         case leadingDigit(element: String)
-        /// A character outside `[A-Za-z0-9_.-]`.
+        /// The text contains a character outside `[A-Za-z0-9_.-]`.
         case forbiddenCharacter(Unicode.Scalar)
-        /// The name of the bus itself or of the router, which no handler can own.
+        /// The text is the name of the bus itself or of the router, which no handler can own.
         case reserved
 
-        /// The mistake as a message says it after the name of the key.
+        /// The error as text that follows the name of the key.
         public var description: String {
             switch self {
             case .tooLong(let length): "has \(length) bytes; a bundle identifier has at most \(maximumLength)"
@@ -40,13 +41,14 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         }
     }
 
-    /// The bus would let a handler have neither, and a service file for it would stand in for the router's.
+    /// The bus would refuse both names to a handler. A D-Bus service file for such a handler would also replace the
+    /// router's service file.
     private static let reserved: Set<String> = ["org.freedesktop.DBus", routerName]
 
-    /// The router's own name on the bus.
+    /// The router's bus name.
     static let routerName = "org.openurl.Router1"
 
-    /// Checks a text and keeps it unchanged.
+    /// Checks a text and stores it unchanged.
     public init(_ text: String) throws(ParseError) {
         guard !Self.reserved.contains(text) else { throw .reserved }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
@@ -62,31 +64,32 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
         rawValue = text
     }
 
-    /// Byte order.
+    /// Compares by byte order.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
     /// The text itself.
     public var description: String { rawValue }
 }
 
-/// Who may send URLs to a handler: one bundle identifier, everything below a prefix (`com.acme.*`), or anyone (`*`).
+/// A pattern for the senders of URLs: one bundle identifier, all identifiers below a prefix (`com.acme.*`), or all
+/// (`*`).
 ///
-/// `com.acme.*` matches `com.acme.todolist` and `com.acme.todolist.helper`, not `com.acme` itself.
+/// The pattern `com.acme.*` matches `com.acme.todolist` and `com.acme.todolist.helper`, but not `com.acme`.
 public struct SourcePattern: Sendable, Hashable, CustomStringConvertible {
-    /// The pattern as it was written.
+    /// The pattern as written.
     public let rawValue: String
 
-    /// Checks a pattern; what stands before a final `.*` follows the rules of an identifier's elements.
+    /// Checks a pattern. The part before a final `.*` follows the rules for the elements of an identifier.
     public init(_ text: String) throws(BundleIdentifier.ParseError) {
         if text != "*" {
-            // A prefix of one element (`com.*`) is a pattern, though `com` alone is no identifier.
+            // The prefix may consist of one element (`com.*`), although `com` alone is not an identifier.
             let identifier = text.hasSuffix(".*") ? text.dropLast() + "x" : text[...]
             _ = try BundleIdentifier(String(identifier))
         }
         rawValue = text
     }
 
-    /// Whether the pattern covers this sender.
+    /// Returns whether the pattern matches a sender.
     public func matches(_ source: BundleIdentifier) -> Bool {
         rawValue.hasSuffix("*") ? source.rawValue.hasPrefix(rawValue.dropLast()) : source.rawValue == rawValue
     }

@@ -1,31 +1,31 @@
 internal import UserFiles
 
-/// The hosts whose URLs a handler takes: one host, or with `*.` before it every host below one.
+/// A pattern for the hosts whose URLs a handler accepts: one host, or every host below a host, written with `*.`.
 ///
-/// `*.acme.com` matches whole labels: `www.acme.com` and `a.b.acme.com`, neither `acme.com` nor `evilacme.com`. Hosts
-/// are compared without case. A host is a registered name or an IPv4 address, as it is written in a URL: nothing is
-/// decoded and no trailing dot is dropped.
+/// The pattern `*.acme.com` matches whole labels: `www.acme.com` and `a.b.acme.com`, but neither `acme.com` nor
+/// `evilacme.com`. The comparison ignores case. A host is a registered name or an IPv4 address as written in the URL:
+/// nothing is decoded, and a trailing dot is not removed.
 public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
-    /// The pattern in lower case, with its `*.` if it has one.
+    /// The pattern in lower case, including `*.`.
     public let rawValue: String
 
-    /// The longest pattern, in bytes: the longest name of RFC 1035 section 2.3.4.
+    /// The maximum length of a pattern in bytes, which is the maximum length of a name in RFC 1035 section 2.3.4.
     public static let maximumLength = 253
 
-    /// What is wrong with a text that is no host pattern.
+    /// The error of a text that is not a host pattern.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
-        /// No host.
+        /// The text is empty.
         case empty
-        /// More bytes than ``HostPattern/maximumLength``.
+        /// The text has more than ``HostPattern/maximumLength`` bytes.
         case tooLong(Int)
-        /// Two dots in a row, or one at either end.
+        /// The text has an empty label: two dots in a row, or a dot at the beginning or at the end.
         case emptyLabel
-        /// A `*` that is not the whole first label.
+        /// The text contains a `*` that is not the whole first label.
         case misplacedWildcard
-        /// A character that no host has.
+        /// The text contains a character that no host contains.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The mistake as a message says it after the name of the key.
+        /// The error as text that follows the name of the key.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -38,7 +38,7 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Checks a text and keeps it in lower case.
+    /// Checks a text and stores it in lower case.
     public init(_ text: String) throws(ParseError) {
         let host = text.hasPrefix("*.") ? text.dropFirst(2) : text[...]
         guard !text.isEmpty else { throw .empty }
@@ -56,15 +56,16 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         rawValue = lowercased
     }
 
-    /// Whether a URL with this host, in any case, is one of the pattern's.
+    /// Returns whether the pattern matches a host. The comparison ignores case.
     public func matches(_ host: String) -> Bool {
         Self.matching(host).contains(self)
     }
 
-    /// Every pattern that matches a host, the longest first: the host itself, then `*.` before each of its suffixes.
+    /// Returns every pattern that matches a host, in order of decreasing length: the host itself, then `*.` with each
+    /// of its suffixes.
     ///
-    /// None is longer than ``maximumLength``, which bounds the work for a host of any length. A host that is not ASCII
-    /// has none: case folding would turn a Kelvin sign into a `k`.
+    /// No pattern is longer than ``maximumLength``, which bounds the work for a very long host. A host with non-ASCII
+    /// characters has no patterns: case folding would change a Kelvin sign to a `k`.
     static func matching(_ host: String) -> [HostPattern] {
         guard host.utf8.allSatisfy({ $0 < 0x80 }) else { return [] }
         let host = host.lowercased()
@@ -73,14 +74,14 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         let start = host.utf8.index(host.endIndex, offsetBy: 1 - maximumLength, limitedBy: host.startIndex)
         var rest = host.utf8[(start ?? host.startIndex)...]
         while let dot = rest.firstIndex(of: UInt8(ascii: ".")) {
-            // The first label must exist: `.acme.com` is below nothing.
+            // The first label must not be empty: `.acme.com` is not below any host.
             if dot > host.startIndex { patterns.append(HostPattern(lowercased: "*" + host[dot...])) }
             rest = rest[rest.index(after: dot)...]
         }
         return patterns
     }
 
-    /// The other patterns that match all that this one matches.
+    /// The other patterns that match everything that this pattern matches.
     var wider: [HostPattern] {
         let isWildcard = rawValue.hasPrefix("*")
         return Array(Self.matching(isWildcard ? String(rawValue.dropFirst(2)) : rawValue).dropFirst())

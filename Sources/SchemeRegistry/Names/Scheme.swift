@@ -2,27 +2,27 @@ internal import UserFiles
 
 /// The scheme of a URL, in lower case.
 ///
-/// `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` of RFC 3986 section 3.1, 64 bytes at most. Schemes are compared without
-/// case (RFC 1738 section 2.1), so `HTTP` and `http` are one value.
+/// The grammar is `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` of RFC 3986 section 3.1, with at most 64 bytes. Schemes
+/// are compared without case (RFC 1738 section 2.1), so `HTTP` and `http` are the same value.
 public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The scheme in lower case.
     public let rawValue: String
 
-    /// The longest scheme that a handler can claim, in bytes.
+    /// The maximum length of a scheme that a handler can claim, in bytes.
     public static let maximumLength = 64
 
-    /// What is wrong with a text that is no scheme.
+    /// The error of a text that is not a scheme.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
-        /// No character at all.
+        /// The text is empty.
         case empty
-        /// More bytes than ``Scheme/maximumLength``.
+        /// The text has more than ``Scheme/maximumLength`` bytes.
         case tooLong(Int)
-        /// A first character that is no letter.
+        /// The text begins with a character that is not a letter.
         case startsWith(Unicode.Scalar)
-        /// A character outside `[A-Za-z0-9+.-]`.
+        /// The text contains a character outside `[A-Za-z0-9+.-]`.
         case forbiddenCharacter(Unicode.Scalar)
 
-        /// The mistake as a message says it after the name of the key.
+        /// The error as text that follows the name of the key.
         public var description: String {
             switch self {
             case .empty: "is empty"
@@ -34,7 +34,7 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         }
     }
 
-    /// Checks a text and keeps it in lower case.
+    /// Checks a text and stores it in lower case.
     public init(_ text: String) throws(ParseError) {
         guard let first = text.unicodeScalars.first else { throw .empty }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
@@ -46,12 +46,12 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
         rawValue = text.lowercased()
     }
 
-    /// A scheme in lower case that was checked before.
+    /// Creates a scheme from a valid text in lower case, without checking the text again.
     init(checked rawValue: String) {
         self.rawValue = rawValue
     }
 
-    /// Byte order.
+    /// Compares by byte order.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
     /// The text itself.

@@ -1,8 +1,9 @@
 /// Checks that a binary property list cannot harm the decoder.
 ///
-/// Follows every reference from the top object, as the decoder will, without recursion and within
-/// ``PropertyListLimits``, and refuses whatever is not exactly the layout that `CFBinaryPList.c` documents: the magic
-/// `bplist00`, objects, a table of their offsets and a trailer of 32 bytes, all numbers big-endian.
+/// The check follows every reference from the top object, as the decoder does, but without recursion and within
+/// ``PropertyListLimits``. The check rejects everything that does not have exactly the layout of `CFBinaryPList.c`: the
+/// magic `bplist00`, the objects, a table of their offsets and a trailer of 32 bytes, with all numbers in big-endian
+/// order.
 struct BinaryPropertyListGuard {
     static let magic = Array("bplist00".utf8)
 
@@ -26,13 +27,13 @@ struct BinaryPropertyListGuard {
         objectCount = try Self.integer(in: bytes, at: trailer + 8, size: 8)
         topObject = try Self.integer(in: bytes, at: trailer + 16, size: 8)
         offsetTable = try Self.integer(in: bytes, at: trailer + 24, size: 8)
-        // The count is at most the file's size before it is multiplied.
+        // The count is bounded by the file's size first, so that the multiplication cannot overflow.
         guard objectCount > 0, objectCount <= bytes.count, offsetTable > Self.magic.count,
             offsetTable <= trailer - objectCount * offsetSize
         else { throw .corrupt("its table of offsets is not within the file") }
     }
 
-    /// Walks the tree of objects.
+    /// Walks the tree of objects, and throws an error if the tree exceeds a limit or is damaged.
     func check() throws(PropertyListError) {
         var pending = [topObject]
         var containers = 0
@@ -56,9 +57,9 @@ struct BinaryPropertyListGuard {
     }
 
     private enum Content {
-        /// So many bytes of the object's own.
+        /// The number of bytes of the object itself.
         case bytes(Int)
-        /// References to other objects, in these bytes of the file.
+        /// References to other objects, in this range of the file.
         case references(Range<Int>)
     }
 
@@ -92,9 +93,10 @@ struct BinaryPropertyListGuard {
         return isReferences ? .references(next..<next + length) : .bytes(length)
     }
 
-    /// The number of elements: the low half of the marker, or if that is 15 the integer object that follows it.
+    /// Reads a number of elements: the low half of the marker, or the integer object that follows if the low half is
+    /// 15.
     ///
-    /// At most the file's size, so that multiplying it cannot overflow.
+    /// The result is at most the file's size, so that a multiplication of it cannot overflow.
     private func count(_ low: Int, at next: inout Int) throws(PropertyListError) -> Int {
         guard low == 0x0F else { return low }
         guard next < offsetTable, bytes[next] >> 4 == 0x1, bytes[next] & 0x0F <= 3 else {

@@ -1,20 +1,21 @@
 internal import UserFiles
 
-/// Why bytes are no property list that the registry reads.
+/// The reason why the registry rejects the bytes of a property list.
 enum PropertyListError: Error, Hashable, CustomStringConvertible {
-    /// Neither `bplist00` nor `<` at the start.
+    /// The bytes begin neither with `bplist00` nor with `<`.
     case unknownFormat
-    /// XML that is not UTF-8.
+    /// The XML is not UTF-8.
     case notUTF8
-    /// XML with a NUL byte.
+    /// The XML contains a NUL byte.
     case containsNUL
-    /// More arrays and dictionaries than ``PropertyListLimits/containers``, which endless nesting amounts to as well.
+    /// The list has more arrays and dictionaries than ``PropertyListLimits/containers``. Endless nesting also leads to
+    /// this error.
     case tooManyContainers
-    /// More values than ``PropertyListLimits/values``, or more text than ``PropertyListLimits/payload``.
+    /// The list has more values than ``PropertyListLimits/values``, or more text than ``PropertyListLimits/payload``.
     case tooLarge
-    /// A binary property list whose structure is broken, and how.
+    /// The structure of a binary property list is damaged in the described way.
     case corrupt(String)
-    /// What the decoder says.
+    /// The decoder reports an error.
     case malformed(String)
 
     var description: String {
@@ -32,19 +33,20 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// How much of a property list is handed to the decoder.
+/// The limits on the property lists that reach the decoder.
 ///
-/// `PropertyListDecoder` trusts its input: a container that holds itself, or 10,000 nested ones, overflow the stack; 60
-/// arrays of 16 references to the next one never end; and every level of dictionaries multiplies its time. The checks
-/// before it therefore bound the containers, which bounds the depth whatever the decoder makes of the text, and what
-/// shared references add up to.
+/// `PropertyListDecoder` trusts its input. A container that contains itself, or 10,000 nested containers, overflow the
+/// stack. A list of 60 arrays, each with 16 references to the next array, keeps the decoder busy forever. Every level
+/// of dictionaries multiplies the running time. The checks therefore run before the decoder. The limit on containers
+/// also bounds the depth, whatever structure the decoder finds in the text. The limits on values and bytes bound the
+/// effect of shared references.
 enum PropertyListLimits {
-    /// Arrays and dictionaries, each counted every time that something refers to it.
+    /// The maximum number of arrays and dictionaries. A container counts once for every reference to it.
     ///
-    /// As many, nested, take the decoder less than 1 MiB of stack.
+    /// The decoder needs less than 1 MiB of stack for this many nested containers.
     static let containers = 256
-    /// Values of any type, counted alike.
+    /// The maximum number of values of any type, counted in the same way.
     static let values = 65_536
-    /// Bytes of strings and data, counted alike.
+    /// The maximum number of bytes in strings and data, counted in the same way.
     static let payload = 1 << 20
 }

@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
-/// A property list as a tree, before anything is known about its keys.
+/// A property list as a tree, before its keys are interpreted.
 ///
-/// A manifest is decoded into this first and validated by hand, so that every mistake is reported with the path of its
-/// key instead of ending the decoding at the first one.
+/// A manifest is decoded into this tree first and then validated by hand. Every error can therefore be reported with
+/// the path of its key, and decoding does not end at the first error.
 indirect enum PropertyListValue: Sendable, Hashable {
     case string(String)
     case boolean(Bool)
@@ -13,10 +13,11 @@ indirect enum PropertyListValue: Sendable, Hashable {
     case dictionary([String: PropertyListValue])
     case date
     case data
-    /// A value without meaning here or that cannot be read: a set, a UID, a null, a string in a broken encoding.
+    /// A value that has no meaning here or that cannot be read: a set, a UID, a null, or a string with an invalid
+    /// encoding.
     case unreadable
 
-    /// The value's type as a message names it.
+    /// The value's type, as shown in messages.
     var typeName: String {
         switch self {
         case .string: "a string"
@@ -31,7 +32,7 @@ indirect enum PropertyListValue: Sendable, Hashable {
         }
     }
 
-    /// Reads an XML or a binary property list that stays within the limits of ``PropertyListGuard``.
+    /// Reads an XML or binary property list, if the list is within the ``PropertyListLimits``.
     init(bytes: [UInt8]) throws(PropertyListError) {
         if bytes.starts(with: BinaryPropertyListGuard.magic) {
             try BinaryPropertyListGuard(bytes).check()
@@ -48,8 +49,10 @@ indirect enum PropertyListValue: Sendable, Hashable {
 
 extension PropertyListValue: Decodable {
     init(from decoder: any Decoder) throws {
-        // The decoder tells types apart only by being asked. An attempt costs about a microsecond, and most values of a
-        // manifest are strings. A whole real decodes as an integer, an integer never as a boolean.
+        // The decoder reveals a value's type only by trying one. A failed attempt costs about a microsecond, and most
+        // values of a manifest are strings, so strings come first. A boolean comes before the numbers, because an
+        // integer never decodes as a boolean. An integer comes before a real number, because a whole real number
+        // decodes as an integer.
         let container = try decoder.singleValueContainer()
         if let value = decoded(String.self, from: container) {
             self = .string(value)
@@ -73,9 +76,9 @@ extension PropertyListValue: Decodable {
     }
 }
 
-/// The value if it has this type.
+/// Returns the value if it has this type; otherwise nil.
 ///
-/// The error of a failed attempt is the answer no, and carries nothing else.
+/// The error of a failed attempt contains no further information.
 private func decoded<Value: Decodable>(_ type: Value.Type, from container: any SingleValueDecodingContainer) -> Value? {
     do {
         return try container.decode(type)
@@ -84,7 +87,7 @@ private func decoded<Value: Decodable>(_ type: Value.Type, from container: any S
     }
 }
 
-/// The innermost sentence of a decoding error; the outer ones say only that decoding failed.
+/// Returns the innermost reason of a decoding error; the outer errors say only that decoding failed.
 private func reason(of error: any Error) -> String {
     guard case DecodingError.dataCorrupted(let context) = error else { return "\(error)" }
     guard let inner = context.underlyingError as? CocoaError,

@@ -2,9 +2,9 @@ internal import UserFiles
 
 /// Checks that an XML property list cannot harm the decoder.
 ///
-/// Counts opening tags wherever they stand, in a comment too: a check that knew XML could disagree with the decoder
-/// about where a comment ends, and a count cannot. No entity is ever expanded, because the decoder refuses a document
-/// type with declarations of its own.
+/// The check counts all opening tags, even in comments. A check that interpreted XML could disagree with the decoder
+/// about the end of a comment; a plain count cannot. Entities are never expanded, because the decoder rejects a
+/// document type with its own declarations.
 func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
     let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
     let text = bytes.starts(with: byteOrderMark) ? bytes.dropFirst(3) : bytes[...]
@@ -22,7 +22,7 @@ func checkXMLPropertyList(_ bytes: [UInt8]) throws(PropertyListError) {
         values += 1
         if nesting.contains(where: { text[index...].starts(with: $0) }) { containers += 1 }
     }
-    // The outermost `<plist>` is no container.
+    // The outermost `<plist>` is not a container.
     if containers > PropertyListLimits.containers + 1 { throw .tooManyContainers }
     if values > PropertyListLimits.values { throw .tooLarge }
 }

@@ -1,38 +1,41 @@
 public import Desktop
 public import UserFiles
 
-/// What the registry writes where the desktop and the bus look, so that programs which know nothing of it reach its
-/// handlers: for each handler an entry `<id>.desktop`, which has `openurl` open the URLs, and a service file, by which the
-/// bus has the router start or wake the handler when somebody calls its name.
+/// The files through which the desktop and the bus reach the registry's handlers.
 ///
-/// Only files that bear the mark of this system are ever replaced or removed. Where another program has an entry or a
-/// service of the same name, that one stays in force. Blocks on files, and not on the disk: what a loss of power takes away is
-/// made anew at the next start.
+/// Each handler has an entry `<id>.desktop`, which opens URLs with the `openurl` command. Each handler also has a
+/// service file, so that a call of the handler's bus name makes the router start or wake the handler. Programs that do
+/// not know this system can therefore reach the handlers.
+///
+/// Only files that bear the mark of this system are replaced or removed. An entry or a service of another program with
+/// the same name stays in force. Publishing blocks on files, but does not wait until the disk has stored them: files
+/// that a loss of power has damaged are written again at the next start.
 public struct DesktopPublication: Sendable {
     private let applicationDirectory: String
     private let serviceDirectory: String
-    /// The other directories in which the bus finds services.
+    /// The other directories in which the bus looks for services.
     private let otherServiceDirectories: [String]
     private var cache: MimeInfoCache
     /// The absolute path of the command.
     private let command: String
 
-    /// What is wrong with what is published of handlers,
+    /// The problems of publishing, by handler.
     private var problems: [BundleIdentifier: [Diagnostic]] = [:]
-    /// and with the rest.
+    /// The problems that do not belong to a single handler.
     private var otherProblems: [Diagnostic] = []
-    /// The handlers that somebody else's files stand for, or whose own could not be written or removed.
+    /// The handlers for which another program's file is used, or whose own files could not be written or removed.
     private var unpublished: Set<BundleIdentifier> = []
-    /// Whether the cache says other than the entries.
+    /// Whether the cache of MIME types differs from the entries.
     private var isCacheBehind = false
 
-    /// More changes than this to the cache of MIME types, and it is made anew.
+    /// The maximum number of changes to the cache of MIME types. With more changes, the whole cache is written again.
     private static let editLimit = 8
 
-    /// The MIME types that entries claim now, and those that they claimed before if that is known.
+    /// The MIME types that an entry claims now, and those that it claimed before; `nil` if those are not known.
     private typealias Claims = [DesktopFileID: (now: [String], before: [String]?)]
 
-    /// Where the user's desktop looks; `nil` if there is no such place, or the path of the command is not absolute.
+    /// Creates a publication in the user's directories; `nil` if there are no such directories, or if the path of the
+    /// command is not absolute.
     public init?(in directories: DesktopDirectories, command: String) {
         guard let applications = directories.userApplicationDirectory, let services = directories.userServiceDirectory,
             command.hasPrefix("/")
@@ -44,15 +47,15 @@ public struct DesktopPublication: Sendable {
         self.command = command
     }
 
-    /// What is wrong with what is published: what could not be written, and which handlers others stand before.
+    /// All problems of publishing: failed writes, and the handlers whose entries another program's files replace.
     public var diagnostics: [Diagnostic] { problems.sorted { $0.key < $1.key }.flatMap(\.value) + otherProblems }
 
-    /// What is wrong with what is published of one handler.
+    /// Returns the problems of one handler, and the problems that do not belong to a single handler.
     public func diagnostics(of id: BundleIdentifier) -> [Diagnostic] { problems[id, default: []] + otherProblems }
 
-    /// Brings all that is published into line with a registry, and removes what is left of handlers that are gone.
+    /// Makes the published files match a registry, and removes the files of handlers that no longer exist.
     ///
-    /// - Parameter registry: with the desktop's applications as they are now.
+    /// - Parameter registry: the registry with the current applications of the desktop.
     public mutating func publish(_ registry: Registry) {
         problems = [:]
         otherProblems = []
@@ -60,7 +63,7 @@ public struct DesktopPublication: Sendable {
         let entries = registry.applications.entries
         let own = (entries.entries.values + entries.ignored).filter { $0.handler != nil && isInPlace($0) }
         let handlers = registry.publishedHandlers
-        // A router that ended between an entry and the cache has left them apart.
+        // A router that ended after writing an entry and before updating the cache has left the two different.
         isCacheBehind = false
         if !handlers.isEmpty || !own.isEmpty {
             do throws(FileWriteError) {
@@ -93,11 +96,12 @@ public struct DesktopPublication: Sendable {
         updateCache(claims)
     }
 
-    /// Brings what is published into line after a change of the registry, looking only at the handlers that differ.
+    /// Makes the published files match a changed registry. Only the handlers that differ are considered.
     ///
     /// - Parameters:
-    ///   - registry: its applications may be those of before the last changes that were published.
-    ///   - isRetrying: whether to look again at those that could not be published, as something else has changed as well.
+    ///   - registry: the new registry. Its applications may be those from before the last publication.
+    ///   - old: the registry that was published before.
+    ///   - isRetrying: whether to try the unpublished handlers again, because something else has changed as well.
     public mutating func publish(_ registry: Registry, insteadOf old: Registry, isRetrying: Bool) {
         let (removed, added) = differences(from: old.handlers, to: registry.handlers)
         var ids = Set((removed + added).map(\.id))
@@ -121,20 +125,20 @@ public struct DesktopPublication: Sendable {
         updateCache(claims)
     }
 
-    /// Whether an entry is what would be written for a handler.
+    /// Returns whether an entry has the content that would be written for a handler.
     private func isComplete(_ entry: DesktopEntry, _ handler: Handler) -> Bool {
         entry.handler == handler.id.rawValue && entry.command?.program == command && entry.name == handler.name
             && entry.urlSchemes.sorted() == handler.schemes.map(\.rawValue).sorted()
     }
 
-    /// Whether an entry stands where those of handlers are written.
+    /// Returns whether an entry is in the directory of the handlers' entries.
     private func isInPlace(_ entry: DesktopEntry) -> Bool { entry.file == "\(applicationDirectory)/\(entry.id)" }
 
-    /// Writes a handler's entry, unless somebody else's stands for it.
+    /// Writes a handler's entry, unless another program's entry stands for the handler.
     ///
     /// - Parameters:
-    ///   - types: what the one before claimed, where there is none any more.
-    ///   - existing: what the desktop took for it when it was looked at last.
+    ///   - types: the MIME types that a previous entry claimed, used if that entry no longer exists.
+    ///   - existing: the entry that the desktop used for the handler at the last update.
     private mutating func publishEntry(
         of handler: Handler,
         _ id: DesktopFileID,
@@ -147,7 +151,7 @@ public struct DesktopPublication: Sendable {
         let own = ownEntry(id, of: handler.id)
         if own == nil, let existing, isThere || !isInPlace(existing), !isInPlace(existing) || existing.handler == nil {
             if isComplete(existing, handler) || existing.handler == nil && existing.isOwn {
-                // An entry of a package that leads to the command is as good as one that is written here.
+                // An entry of a package that starts the command is as good as a written entry.
                 unpublished.insert(handler.id)
                 return
             }
@@ -191,7 +195,9 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    /// - Parameter handler: the one that it was written for, if there might be one of this id.
+    /// Removes the entry of a handler.
+    ///
+    /// - Parameter handler: the handler for which the entry was written; `nil` if there can be no such handler.
     private mutating func withdrawEntry(_ entry: DesktopEntry, of handler: BundleIdentifier?, _ claims: inout Claims) {
         do throws(FileWriteError) {
             try DesktopEntryFile.remove(entry.id, in: applicationDirectory)
@@ -210,7 +216,9 @@ public struct DesktopPublication: Sendable {
         }
     }
 
-    /// The entry that was written for a handler.
+    /// Returns the entry in the user's directory, if the entry was written for the handler.
+    ///
+    /// The function reads the file, because the registry's applications may be older than the last publication.
     private func ownEntry(_ id: DesktopFileID, of handler: BundleIdentifier) -> DesktopEntry? {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
         guard case .application(let entry) = DesktopFile(reading: location, languages: []).content,
@@ -222,6 +230,7 @@ public struct DesktopPublication: Sendable {
     private mutating func updateCache(_ claims: Claims) {
         guard !claims.isEmpty || isCacheBehind else { return }
         let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
+        // A failed update leaves the flag set, so that the next publication writes the whole cache again.
         isCacheBehind = true
         do throws(FileWriteError) {
             if isKnown, claims.count <= Self.editLimit {
@@ -251,18 +260,18 @@ public struct DesktopPublication: Sendable {
 }
 
 extension Registry {
-    /// The handlers that the desktop is told of.
+    /// The handlers that are published to the desktop.
     public var publishedHandlers: [Handler] { handlers.filter(\.isPublished) }
 }
 
 extension Handler {
-    /// Whether the desktop is told of it: a handler of the system's is the desktop's own already.
+    /// Whether the handler is published to the desktop. A system handler uses the desktop's own applications already.
     fileprivate var isPublished: Bool { program != nil && !isFixed }
 
-    /// The types of what it opens.
+    /// The MIME types of the handler's schemes.
     fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) }
 
-    /// What the desktop knows the handler by; `nil` where it opens nothing.
+    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme.
     var desktopFileID: DesktopFileID? {
         schemes.isEmpty ? nil : DesktopFileID(rawValue: "\(id).desktop")
     }

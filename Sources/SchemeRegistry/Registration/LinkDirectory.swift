@@ -1,19 +1,19 @@
 internal import Glibc
 internal import UserFiles
 
-/// The user's directory of handlers, where each registration is a symbolic link.
+/// The user's directory of handlers, in which each registration is a symbolic link.
 struct LinkDirectory {
     let path: String
 
-    /// Why the directory was not changed.
+    /// The reason why the directory was not changed.
     enum Failure: Error, Hashable {
-        /// An entry that would have to go is a file or directory, not a link.
+        /// The entry to be removed is a file or a directory, not a link.
         case notALink(entry: String)
         /// A system call failed.
         case file(path: String, FileError)
     }
 
-    /// Whether a path is that of an entry of this directory, whichever way it leads there.
+    /// Returns whether a path names an entry of this directory, even if the path leads there through links.
     func contains(_ entry: String) throws(Failure) -> Bool {
         let parent = parentDirectory(of: entry)
         guard let directory = try statusIfPresent(path, followingLinks: true),
@@ -22,9 +22,10 @@ struct LinkDirectory {
         return directory.st_dev == other.st_dev && directory.st_ino == other.st_ino
     }
 
-    /// The links that declare an id, with what each of them holds.
+    /// Returns the links that declare an id, with their targets.
     ///
-    /// Those called by the id, whatever they lead to, and the one that a registry found under another name.
+    /// The result includes the links that are named after the id, whatever their targets, and the link that the
+    /// registry found under another name.
     func links(declaring id: BundleIdentifier, previous: Handler?) throws(Failure) -> [String: String] {
         var names: Set<String> = [HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
         if let previous, previous.entry.hasPrefix("\(path)/") {
@@ -40,9 +41,10 @@ struct LinkDirectory {
         return links
     }
 
-    /// Makes a link, or gives one another target, in one step; then removes others.
+    /// Creates a link or replaces the target of a link, in one step. Then removes other links.
     ///
-    /// Makes the directory if there is none, for the user alone. All is on the disk when this returns.
+    /// If the directory does not exist, the function creates it with access for the user only. All changes are on the
+    /// disk when the function returns.
     func link(_ name: String, to target: String, replacing others: [String]) throws(Failure) {
         do throws(DirectoryError) {
             try makePrivateDirectories(path)
@@ -60,7 +62,7 @@ struct LinkDirectory {
         try remove(others, from: directory)
     }
 
-    /// Removes links.
+    /// Removes the links with the given names.
     func remove(_ names: [String]) throws(Failure) {
         let directory = try open()
         defer { close(directory) }
@@ -80,7 +82,7 @@ struct LinkDirectory {
         return descriptor
     }
 
-    /// Makes a link under a name that no handler has, and that a registry that is being loaded does not see.
+    /// Creates a link under a name that no handler uses and that a loader of the registry ignores.
     private func makeTemporaryLink(to target: String, in directory: Int32) throws(Failure) -> String {
         while true {
             let name = ".link-\(UInt64.random(in: .min ... .max))"

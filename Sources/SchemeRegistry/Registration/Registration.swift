@@ -1,49 +1,51 @@
 public import UserFiles
 
-/// What a registration did.
+/// The result of a registration.
 public struct Registration: Sendable, Hashable {
-    /// What changed in the user's directory.
+    /// The change of the user's directory.
     public enum Change: Sendable, Hashable {
         /// The id had no handler before.
         case added
-        /// The id had this handler already; nothing was touched.
+        /// The id already had this handler; the directory was not changed.
         case unchanged
-        /// The id had another handler, at this path; it may be one of a system directory, which is still there.
+        /// The id had another handler, at this path. The path may be in a system directory, whose files are not
+        /// changed.
         case replaced(path: String)
     }
 
-    /// The handler as it is registered now.
+    /// The handler as it is now registered.
     public let handler: Handler
-    /// What changed.
+    /// The change of the user's directory.
     public let change: Change
-    /// The schemes that others claim as well. Which handler wins is for the registry's rules, not for the last to come.
+    /// The schemes that other handlers claim as well. The registry's rules decide which handler wins, not the order of
+    /// registration alone.
     public let conflicts: [Conflict]
-    /// What the manifest asks for and does not get, such as a fixed scheme.
+    /// The requests of the manifest that are not granted, such as a fixed scheme.
     public var warnings: [Diagnostic]
 }
 
-/// Why a handler was not registered.
+/// The reason why a handler was not registered.
 ///
-/// Nothing has changed then, except where the disk itself failed.
+/// The directory is unchanged, unless the disk itself failed.
 public enum RegistrationError: Error, Hashable, CustomStringConvertible {
-    /// The path does not start at the root; whose working directory it is relative to is not known here.
+    /// The path is relative. Its base, the working directory of the caller, is not known.
     case relativePath(String)
-    /// The path holds a NUL byte.
+    /// The path contains a NUL byte.
     case pathHoldsNUL
-    /// Its name ends neither in `.app` nor in `.plist`.
+    /// The file name ends neither in `.app` nor in `.plist`.
     case notAHandler(String)
-    /// The manifest is wrong.
+    /// The manifest is invalid.
     case invalid([Diagnostic])
-    /// The id is that of a fixed system handler.
+    /// The id belongs to a fixed system handler.
     case fixedHandler(BundleIdentifier)
-    /// A file or directory of the user's own declares the id; only links are ever replaced.
+    /// The user's own file or directory declares the id. Only links are replaced.
     case occupied(entry: String)
     /// There is no user's directory: neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
     case noUserDirectory
     /// The system refused to change the directory.
     case fileSystem(path: String, reason: String)
 
-    /// What is wrong and what to do.
+    /// The error, and how to correct it.
     public var description: String {
         switch self {
         case .relativePath(let path): "\(printable(path)) is a relative path; give an absolute one"
@@ -61,20 +63,20 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Why a handler was not unregistered.
+/// The reason why a handler was not unregistered.
 ///
-/// Nothing has changed then, except where the disk itself failed.
+/// The directory is unchanged, unless the disk itself failed.
 public enum UnregistrationError: Error, Hashable, CustomStringConvertible {
     /// No directory declares the id.
     case unknown(BundleIdentifier)
     /// Only a system directory declares the id.
     case systemHandler(BundleIdentifier, entry: String)
-    /// The user's directory declares it by a file or directory of its own, which is not removed.
+    /// The user's directory declares the id with a file or a directory instead of a link. Only links are removed.
     case notALink(entry: String)
     /// The system refused to change the directory.
     case fileSystem(path: String, reason: String)
 
-    /// What is wrong and what to do.
+    /// The error, and how to correct it.
     public var description: String {
         switch self {
         case .unknown(let id): "no handler is registered as \(id); `openurl list` shows all that are"

@@ -104,7 +104,7 @@ public actor RegistryStore {
         if publishing, number != numberBefore {
             publication?.publish(registry, insteadOf: before, isRetrying: changes.applications)
         }
-        let changed = registry.schemes(schemes, thatGoElsewhereThanIn: before).map(\.rawValue)
+        let changed = registry.schemes(schemes, withWinnersOtherThanIn: before).map(\.rawValue)
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
     }
 

@@ -1,20 +1,22 @@
-/// Names one background task of a handler; no two tasks of a process have the same.
+/// The identifier of a background task, unique within the process.
 public struct BackgroundTaskIdentifier: Sendable, Hashable {
     let number: Int
 }
 
 extension Application {
-    /// Keeps the handler from being suspended until the task ends ("Executing a Finite-Length Task in the Background").
+    /// Begins a background task, which prevents the handler from being suspended until the task ends ("Executing a
+    /// Finite-Length Task in the Background").
     ///
-    /// Begin it before the work, wherever the handler is by then; every task must be ended. The router gives all tasks
-    /// together 180 seconds in the background. Just before they are over it has the expiration handlers called, and a
-    /// second later it ends the process if a task is still open. Without a router nobody suspends the handler.
+    /// Begin the task before the work, whatever state the handler is in, and end every task. The router gives all tasks
+    /// together 180 seconds in the background. Shortly before the time is over, the router asks the handler to call the
+    /// expiration handlers. One second later the router ends the process if a task is still open. Without a router no
+    /// process suspends the handler.
     ///
     /// - Parameters:
-    ///   - name: what the work is, for a person who looks at what runs.
-    ///   - expirationHandler: called on the main actor when the time is nearly over, at most once and not after the task has
-    ///     ended; it breaks the work off and ends the task.
-    /// - Returns: what ``endBackgroundTask(_:)`` wants to know.
+    ///   - name: a description of the work, for a person who looks at the running tasks.
+    ///   - expirationHandler: a function that stops the work and ends the task. The function is called on the main
+    ///     actor when the time is nearly over, at most once, and not after the task has ended.
+    /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``.
     public func beginBackgroundTask(
         named name: String,
         expirationHandler: (@MainActor () -> Void)? = nil
@@ -22,32 +24,40 @@ extension Application {
         await backgroundTasks.begin(name, expirationHandler)
     }
 
-    /// Ends a task, and with the last one what keeps the handler from being suspended. One that has ended is ignored.
+    /// Ends a task. The handler may be suspended when its last task has ended.
+    ///
+    /// A task that has already ended is ignored.
     public func endBackgroundTask(_ task: BackgroundTaskIdentifier) {
         backgroundTasks.end(task)
     }
 
-    /// How long the handler may still run in the background; nil where there is no limit: in the foreground, and without a
-    /// router.
+    /// The remaining time that the handler may run in the background.
+    ///
+    /// The value is nil if there is no limit: in the foreground, and without a router.
     public var backgroundTimeRemaining: Duration? {
         get async { await backgroundTasks.timekeeper?.remaining() }
     }
 }
 
-/// Who gives a handler time in the background: the router.
+/// The source of a handler's background time, which is the router outside of tests.
 package protocol BackgroundTimekeeper: Sendable {
-    /// - Returns: the task's number there; nil where the router cannot be asked.
+    /// Begins a task.
+    ///
+    /// - Returns: the timekeeper's number of the task, or nil if the router cannot be asked.
     func begin(_ name: String) async -> UInt32?
+    /// Ends the task with this number.
     func end(_ number: UInt32)
-    /// - Returns: nil where there is no limit.
+    /// Returns the remaining background time.
+    ///
+    /// - Returns: nil if there is no limit.
     func remaining() async -> Duration?
 }
 
-/// The tasks that have begun and not ended.
+/// The background tasks that have begun and not ended.
 @MainActor package final class BackgroundTasks {
     private struct OpenTask {
         var expirationHandler: (@MainActor () -> Void)?
-        /// The router's number for it, where it has one.
+        /// The router's number of the task, if the router has given one.
         var number: UInt32?
     }
 
@@ -66,7 +76,8 @@ package protocol BackgroundTimekeeper: Sendable {
     func begin(_ name: String, _ expirationHandler: (@MainActor () -> Void)?) async -> BackgroundTaskIdentifier {
         lastNumber += 1
         let number = lastNumber
-        // It counts from here on, whatever the router says and when.
+        // The task counts as open from here on, before the router has answered: the wait must not let the handler be
+        // suspended.
         tasks[number] = OpenTask(expirationHandler: expirationHandler)
         if let timekeeper { tasks[number]?.number = await timekeeper.begin(name) }
         return BackgroundTaskIdentifier(number: number)
@@ -77,13 +88,13 @@ package protocol BackgroundTimekeeper: Sendable {
         timekeeper?.end(number)
     }
 
-    /// How many have begun and not ended.
+    /// The number of tasks that have begun and not ended.
     package var count: Int { tasks.count }
 
-    /// Calls the expiration handlers, the one of the oldest task first.
+    /// Calls the expiration handlers, in the order in which the tasks began.
     package func expire() {
         for number in tasks.keys.sorted() {
-            // Nil where an expiration handler before has ended this task too.
+            // The value is nil if an earlier expiration handler has ended this task too.
             let handler = tasks[number]?.expirationHandler
             tasks[number]?.expirationHandler = nil
             handler?()

@@ -2,7 +2,9 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The router on the bus, as long as there is one: nobody starts it for this, as without it nobody suspends a handler either.
+/// The router on the bus, as the source of background time.
+///
+/// A call does not start the router: without a router no process suspends the handler, so the time needs no limit.
 struct RouterTimekeeper: BackgroundTimekeeper {
     private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
 
@@ -13,20 +15,20 @@ struct RouterTimekeeper: BackgroundTimekeeper {
             let answer = try await connection.call(LifecycleInterface.beginBackgroundTask, on: Self.router, name)
             return answer.values.0
         } catch {
-            // There is no router, or it does not take this process for a handler that it would suspend.
+            // There is no router, or the router does not regard this process as a handler that it could suspend.
             return nil
         }
     }
 
     func end(_ number: UInt32) {
         let connection = connection
-        // In the order of the calls, and without waiting for it.
+        // The loop keeps the calls in order, and the caller does not wait for the message to be sent.
         connection.loop.execute {
             connection.assumeIsolated { connection in
                 do throws(CallError) {
                     try connection.send(LifecycleInterface.endBackgroundTask, on: Self.router, number)
                 } catch {
-                    // The connection has ended, and with it what the router knew of this process.
+                    // The connection has ended, so the router has already forgotten this process.
                 }
             }
         }

@@ -1,9 +1,9 @@
 internal import ByteCoding
 
-/// Keeps the values that a delegate restores at its next launch ("Preserving Your App's High-Level State").
+/// A store of values that a delegate saves and gets back at its next launch ("Preserving Your App's High-Level State").
 ///
-/// The values describe the screen that the user sees: a selection, a filter, a draft. The user's data does not belong here,
-/// because a state that gives trouble is deleted.
+/// Use the coder for the state of the user interface: a selection, a filter, a draft. The state may be deleted whenever
+/// it causes a problem, so do not store the user's data in it.
 public final class RestorableStateCoder {
     /// The ``ApplicationDelegate/restorationVersion`` of the handler that saved the state.
     public let version: Int
@@ -14,23 +14,23 @@ public final class RestorableStateCoder {
         self.values = values
     }
 
-    /// Keeps a value under a key, and replaces the earlier value of the key.
+    /// Stores a value under a key, and replaces an earlier value of that key.
     ///
-    /// - Throws: `EncodingError`, also for integers of more than 64 bits.
+    /// - Throws: `EncodingError`, also for an integer that needs more than 64 bits.
     public func encode(_ value: some Encodable, forKey key: String) throws {
         values[key] = try ArchivedValue(encoding: value)
     }
 
     /// Returns the value of a key.
     ///
-    /// - Returns: nil if the key has no value.
-    /// - Throws: `DecodingError` for a value of another type.
+    /// - Returns: nil if no value is stored under the key.
+    /// - Throws: `DecodingError` if the value has another type.
     public func decode<Content: Decodable>(_ type: Content.Type, forKey key: String) throws -> Content? {
         try values[key]?.decoded(as: type)
     }
 }
 
-/// A handler's state as a file keeps it between two of the handler's processes.
+/// A handler's state as it is stored between two processes of the handler.
 package struct SavedState: Hashable {
     var version: Int
     var values: [String: ArchivedValue]
@@ -40,10 +40,10 @@ package struct SavedState: Hashable {
         self.values = values
     }
 
-    /// The beginning of a file: a name, and the version of the format.
+    /// The first bytes of a file: a name and the version of the format.
     private static let mark = Array("openurl-state 1\n".utf8)
 
-    /// The contents of a file: the mark, a checksum of the rest, the handler's own version, and the values.
+    /// The contents of a file: the mark, a checksum of the rest, the handler's restoration version, the values.
     package var bytes: [UInt8] {
         var content = ByteWriter()
         content.write(.integer(Int64(version)))

@@ -1,32 +1,36 @@
 internal import Glibc
 internal import UserFiles
 
-/// The place of a handler's state between two of its processes.
+/// The storage of a handler's state between two processes of the handler.
 @MainActor package protocol RestorableStateStore: AnyObject {
     /// Returns the saved state, once.
     ///
-    /// A launch that does not reach ``finishRestoring()`` makes the state suspect. The next launch starts without a state.
+    /// If the launch ends before ``finishRestoring()``, the state is suspected of having crashed it. The next launch
+    /// then runs without the state.
     func beginRestoring() -> SavedState?
-    /// Ends the launch that has begun to restore.
+    /// Deletes the state that ``beginRestoring()`` returned, when the launch is over.
     func finishRestoring()
-    /// Replaces the saved state; nil removes the saved state.
+    /// Replaces the saved state; nil deletes it.
     func save(_ state: SavedState?)
 }
 
-/// The saved state of a handler in a ``RestorationFile``. A failure is a warning, and stops nothing.
+/// The storage of a handler's state in a ``RestorationFile``.
+///
+/// An error does not stop the handler: it is only written to standard error.
 final class StateFile: RestorableStateStore {
     private let file: RestorationFile
     private let warn: (String) -> Void
 
-    /// The state in a file.
+    /// Creates the storage in a file.
     ///
-    /// - Parameter warn: takes a sentence without a full stop.
+    /// - Parameter warn: a function that reports a problem; its argument is a sentence without a full stop.
     init(_ file: RestorationFile, warn: @escaping (String) -> Void) {
         self.file = file
         self.warn = warn
     }
 
     func beginRestoring() -> SavedState? {
+        // A file that is still here was not deleted by `finishRestoring()`: the launch that used it has crashed.
         if unlink(file.restoringPath) == 0 {
             warn("its state is not restored, as the launch before did not survive that")
             return nil

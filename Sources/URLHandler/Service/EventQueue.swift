@@ -3,14 +3,15 @@ internal import DequeModule
 internal import OpenURLBus
 internal import Synchronization
 
-/// What arrived for the main actor and waits for its turn: one event at a time, in the order of arrival.
+/// The events that wait for the main actor. Events run one at a time, in the order of arrival.
 ///
-/// An event that finds the queue idle starts a task on the main actor, which ends when the queue is empty. There is no
-/// stream to wait on in between: waking from one costs a detour through another thread (see ``EventLoop``).
+/// An event that finds the queue idle starts a task on the main actor, and the task ends when the queue is empty. The
+/// queue does not use an asynchronous stream, because a wake-up from a stream takes a detour through another thread
+/// (see ``EventLoop``).
 final class EventQueue: Sendable {
     typealias Event = @MainActor @Sendable () async -> Void
 
-    /// How many events may wait; the router keeps to the same number.
+    /// The maximum number of waiting events. The router's limit per handler is the same.
     static let limit = 16_384
 
     private struct State {
@@ -21,8 +22,10 @@ final class EventQueue: Sendable {
 
     private let state = Mutex(State())
 
-    /// Events that have arrived and are not done. Counted apart from what the main actor runs, as it learns that the queue is
-    /// empty after the sender of the last event has its answer and may ask.
+    /// The number of events that have arrived and are not done.
+    ///
+    /// The number is separate from `State`: the main actor finds the queue empty only after the sender of the last
+    /// event has received its answer. The sender could ask in between whether the handler is idle.
     private let unfinished = Atomic(0)
 
     /// Whether all events that have arrived are done.
@@ -32,10 +35,10 @@ final class EventQueue: Sendable {
         case full, finished
     }
 
-    /// Runs `body` on the main actor when all events before it are done, and returns what it returns.
+    /// Runs `body` on the main actor when all earlier events are done, and returns the result of `body`.
     ///
-    /// - Throws: what `body` throws; `limitsExceeded` when too much waits; ``HandlerInterface/ending`` when the handler is ending,
-    ///   which tells the router that this process has not seen the URL.
+    /// - Throws: the error of `body`; `limitsExceeded` when too many events wait; ``HandlerInterface/ending`` when the
+    ///   handler is ending. The last error tells the router that this process has not handled the URL.
     func run<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { result in
             let refusal = add {
@@ -58,7 +61,7 @@ final class EventQueue: Sendable {
         }
     }
 
-    /// Adds the last event; does nothing the second time.
+    /// Adds the last event; a second call does nothing.
     func finish(_ event: @escaping Event) {
         let starts = state.withLock { state in
             guard !state.isFinished else { return false }

@@ -3,7 +3,7 @@ internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
 
-/// What a handler exports.
+/// The D-Bus object that a handler exports.
 struct HandlerObject: Sendable {
     let application: Application
     let queue: EventQueue
@@ -24,7 +24,7 @@ struct HandlerObject: Sendable {
                     .method(HandlerInterface.suspend) { call, _ in try await suspend(call.sender) },
                     .method(HandlerInterface.receiveMemoryWarning) { _, _ in try await handle(.receiveMemoryWarning) },
                     .method(HandlerInterface.expireBackgroundTasks) { _, _ in
-                        // Not in the queue: what it waits for may be what takes so long.
+                        // The call bypasses the queue: the queue may be busy with the work that the task waits for.
                         await application.backgroundTasks.expire()
                         return Empty()
                     },
@@ -44,7 +44,7 @@ struct HandlerObject: Sendable {
                         var context = OpenContext()
                         context.activationToken = options.activationToken
                         context.desktopStartupID = options.desktopStartupID
-                        // All are tried; the first failure is the answer.
+                        // Every URL is tried; the first error is the answer.
                         var failure: (any Error)?
                         for url in input.values.0 {
                             do {
@@ -69,7 +69,8 @@ struct HandlerObject: Sendable {
         } catch {
             throw OpenURLError(.malformedURL, String(describing: error))
         }
-        // The main actor takes it from here, and is mostly back before this thread could sleep.
+        // The main actor usually finishes before this thread could go to sleep and wake up again, so the loop polls
+        // first.
         loop.expectInput()
         return try await queue.run { try await application.open(url, context) }
     }
@@ -79,7 +80,7 @@ struct HandlerObject: Sendable {
         return Empty()
     }
 
-    /// Nobody but a router wakes the handler again.
+    /// Suspends the handler, if the caller is a router. No other process would wake the handler again.
     private func suspend(_ caller: BusName?) async throws -> Bool {
         guard routers.contains(caller) else {
             throw OpenURLError(.notAllowed, "\(application.identifier) is suspended by the router alone")

@@ -2,14 +2,15 @@ internal import DBus
 internal import OpenURLBus
 internal import Synchronization
 
-/// The connections that have owned the router's name, one after the other.
+/// The unique names of all connections that have owned the router's bus name.
 ///
-/// What a router says of a sender is found out; what anybody else says of itself is not. A router that has given its name
-/// back still hands over what it has, so it stays trusted: the bus gives a unique name to one connection only.
+/// A router determines the facts about a sender itself, so its context is trusted. The context of any other caller is
+/// only the caller's own claim. A router that has released the name still delivers its remaining URLs and therefore
+/// stays trusted. This is safe because the bus never gives a unique name to a second connection.
 final class Routers: Sendable {
     private let names = Mutex<Set<BusName>>([])
 
-    /// Learns who the router is, from now on and for as long as the connection lives.
+    /// Adds the current owner of the router's name, and every later owner for as long as the connection lives.
     func watch(on connection: Connection) async throws(CallError) {
         _ = try await connection.watchName(RouterService.name) { _, new in self.add(new) }
         add(try await connection.owner(of: RouterService.name))
@@ -19,13 +20,13 @@ final class Routers: Sendable {
         if let name { names.withLock { _ = $0.insert(name) } }
     }
 
-    /// Whether it is a router that calls.
+    /// Returns whether the caller is a router.
     func contains(_ caller: BusName?) -> Bool {
         guard let caller else { return false }
         return names.withLock { $0.contains(caller) }
     }
 
-    /// The context without what only a router may say.
+    /// Returns the context without the facts that only a router may state, unless the caller is a router.
     func verified(_ context: OpenContext, from caller: BusName?) -> OpenContext {
         if contains(caller) { return context }
         var context = context

@@ -2,8 +2,10 @@ internal import DBus
 internal import OpenURLBus
 internal import Synchronization
 
-/// The handler's name while its process may be stopped: given back, so that no message can reach a process that executes
-/// nothing, and taken again when it goes on.
+/// The handler's bus name while the process may be stopped.
+///
+/// The handler releases the name before it is stopped, so that no message reaches a stopped process. The handler
+/// requests the name again when it continues.
 final class Suspension: Sendable {
     private let identifier: BusName
     private let connection: Connection
@@ -20,13 +22,15 @@ final class Suspension: Sendable {
 
     private var isIdle: Bool { progress.state == .background && progress.openTasks == 0 && queue.isIdle }
 
-    /// Gives the name back, if the handler has nothing to do. Runs on the event loop, so that a busy main actor is seen
-    /// instead of waited for.
+    /// Releases the name if the handler is idle.
     ///
-    /// The bus answers after everything that it has sent to the name before. Events start in the order of their arrival, so
-    /// what was on its way is in the queue when the answer is here; and what the handler has answered has left it by then.
+    /// The function runs on the event loop. A busy main actor is therefore noticed at once, without waiting for it.
     ///
-    /// - Returns: whether the process may be stopped; if not, the handler has its name.
+    /// The bus answers the release after it has sent everything addressed to the name. Events enter the queue in the
+    /// order of arrival. When the answer is here, the queue therefore contains every event that was on its way, and the
+    /// answers of the handler have already been sent.
+    ///
+    /// - Returns: whether the process may be stopped. If not, the handler has its name again.
     func begin() async throws(CallError) -> Bool {
         guard isIdle else { return false }
         isNameGiven.store(true, ordering: .relaxed)
@@ -36,7 +40,7 @@ final class Suspension: Sendable {
         return false
     }
 
-    /// Takes the name back, if it was given: the process goes on.
+    /// Requests the name again if it was released, because the process continues.
     func end() {
         guard isNameGiven.load(ordering: .relaxed) else { return }
         Task(executorPreference: connection.loop) { await self.takeName() }

@@ -1,26 +1,27 @@
 internal import DBus
 internal import Desktop
 internal import OpenURLBus
+internal import RFC1808
 
-/// One URL on its way to an application of the desktop's.
+/// One URL on its way to an application of the desktop.
 struct ApplicationRequest {
-    let url: String
+    let url: GenericURL
     let application: DesktopEntry
     let options: OpenOptions
-    /// Where somebody wants to know whether the application had it.
+    /// Set for a delivery of the queue, which has to know whether the application had the URL.
     var handover: Handover?
-    /// How many openings led to this one.
+    /// The number of openings that led to this request.
     var hops: UInt32 = 0
-    /// When the router accepted it, in microseconds of ``TracePhase/now``.
+    /// The time at which the router accepted the request, in microseconds of ``TracePhase/now``.
     let accepted = TracePhase.now
-    /// How long the whole open may take.
+    /// The time limit of the whole open.
     let timeout: Duration
-    /// When the sender gets an answer at the latest.
+    /// The latest time of the sender's answer.
     let deadline: ContinuousClock.Instant
 
     var id: DesktopFileID { application.id }
 
-    init(_ url: String, _ application: DesktopEntry, _ options: OpenOptions, timeout: Duration) {
+    init(_ url: GenericURL, _ application: DesktopEntry, _ options: OpenOptions, timeout: Duration) {
         self.url = url
         self.application = application
         self.options = options
@@ -28,7 +29,7 @@ struct ApplicationRequest {
         deadline = .now + timeout
     }
 
-    /// What is left of the time.
+    /// The rest of the time limit.
     var left: Duration { ContinuousClock.now.duration(to: deadline) }
 
     /// A phase that is reached now.
@@ -36,13 +37,5 @@ struct ApplicationRequest {
 
     func result(_ path: OpenResult.Path, _ trace: [TracePhase]) -> OpenResult {
         OpenResult(handler: id.rawValue, path: path, reply: [:], trace: trace)
-    }
-}
-
-extension URLRouter {
-    /// Opens a URL with an application of the desktop's, by the way that its entry asks for.
-    func open(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
-        if request.application.isDBusActivatable { return try await openOverTheBus(request) }
-        return try await start(request)
     }
 }

@@ -15,7 +15,7 @@ struct HandlerLauncher: Sendable {
 
     /// Starts a handler that waits for its first message.
     ///
-    /// - Throws: ``OpenURLError`` with the code `launchFailed` and the reason.
+    /// - Throws: `OpenURLError` with the code `launchFailed` and the reason.
     func launch(
         _ handler: Handler,
         onExit: @escaping (ProcessExit) -> Void

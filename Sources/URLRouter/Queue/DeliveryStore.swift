@@ -6,34 +6,34 @@ public import Reactor
 internal import SQLite
 internal import UserFiles
 
+/// The reason for which the store cannot do something.
+struct DeliveryStoreError: Error, Hashable, CustomStringConvertible {
+    let path: String
+    let reason: String
+    /// Whether the store holds as much as it may.
+    var isFull = false
+
+    var description: String { "the queue \(printable(path)) cannot be used: \(reason)" }
+}
+
+/// The amount that a ``DeliveryStore`` holds.
+struct DeliveryStoreLimits: Sendable {
+    /// The number of deliveries, dead letters included.
+    var deliveries = 65_536
+    /// The size of all deliveries, in bytes.
+    var bytes = 256 << 20
+    /// The number of dead letters; the oldest give way to new ones.
+    var deadLetters = 1000
+    /// The length of a stored error message, in Unicode scalars.
+    var messageLength = 1024
+}
+
 /// The deliveries on disk: what was accepted is there until a handler has taken it or somebody drops it, whatever becomes of
 /// the router.
 ///
 /// Reading and writing block, so the store has a thread of its own. What arrives while it writes is written together next.
 /// All times are in milliseconds since 1970.
 public actor DeliveryStore {
-    /// Why the store cannot do something.
-    struct Failure: Error, Hashable, CustomStringConvertible {
-        let path: String
-        let reason: String
-        /// There is as much in it as there may be.
-        var isFull = false
-
-        var description: String { "the queue \(printable(path)) cannot be used: \(reason)" }
-    }
-
-    /// How much the store holds.
-    struct Limits: Sendable {
-        /// Deliveries, dead letters included.
-        var deliveries = 65_536
-        /// Their bytes.
-        var bytes = 256 << 20
-        /// Dead letters; beyond them the oldest go.
-        var deadLetters = 1000
-        /// What is kept of an error's text, in Unicode scalars.
-        var messageLength = 1024
-    }
-
     /// A delivery that waits.
     struct Waiting: Sendable, Hashable {
         let id: Int64
@@ -41,8 +41,8 @@ public actor DeliveryStore {
         var due: Int64
     }
 
-    private let file: QueueFile
-    private let limits: Limits
+    private let file: DeliveryFile
+    private let limits: DeliveryStoreLimits
     private let loop: EventLoop
     private let log: Logger
     private var database: Database?
@@ -55,7 +55,7 @@ public actor DeliveryStore {
         let delivery: Delivery
         let request: [UInt8]
         let time: Int64
-        let continuation: CheckedContinuation<Result<Int64, Failure>, Never>
+        let continuation: CheckedContinuation<Result<Int64, DeliveryStoreError>, Never>
     }
 
     /// The store's own thread as the actor's executor.
@@ -71,8 +71,8 @@ public actor DeliveryStore {
         self.init(path: "\(directory)/openurl/queue.sqlite", on: loop, log: log)
     }
 
-    init(path: String, limits: Limits = Limits(), on loop: EventLoop, log: Logger) {
-        file = QueueFile(path: path)
+    init(path: String, limits: DeliveryStoreLimits = DeliveryStoreLimits(), on loop: EventLoop, log: Logger) {
+        file = DeliveryFile(path: path)
         self.limits = limits
         self.loop = loop
         self.log = log
@@ -85,7 +85,7 @@ public actor DeliveryStore {
     // MARK: What the router does
 
     /// What waits, in no order, for the one process that may deliver it; nil for any other.
-    func waiting() throws(Failure) -> [Waiting]? {
+    func waiting() throws(DeliveryStoreError) -> [Waiting]? {
         if lock == nil { lock = try file.lock() }
         guard lock != nil else { return nil }
         return try reading([]) { database throws(SQLiteError) in
@@ -105,14 +105,14 @@ public actor DeliveryStore {
     }
 
     /// Stores a delivery; returns its number when it is on the disk.
-    func accept(_ delivery: Delivery, at now: Int64) async throws(Failure) -> Int64 {
+    func accept(_ delivery: Delivery, at now: Int64) async throws(DeliveryStoreError) -> Int64 {
         // What is wrong with one must not keep others off the disk.
         let request: [UInt8]
         do throws(MessageEncodingError) {
             let arguments = Arguments(delivery.options, delivery.context)
             request = try MessageArchive.bytes(of: arguments, limit: Self.requestLimit)
         } catch {
-            throw Failure(path: file.path, reason: error.description)
+            throw DeliveryStoreError(path: file.path, reason: error.description)
         }
         let result = await withCheckedContinuation { continuation in
             accepting.append(
@@ -127,8 +127,8 @@ public actor DeliveryStore {
     private func writeAccepted() {
         let accepted = accepting
         accepting = []
-        var results: [Result<Int64, Failure>] = []
-        do throws(Failure) {
+        var results: [Result<Int64, DeliveryStoreError>] = []
+        do throws(DeliveryStoreError) {
             try writing { database throws(SQLiteError) in
                 results = []
                 if held == nil { held = try count(database) }
@@ -143,7 +143,9 @@ public actor DeliveryStore {
                 for entry in accepted {
                     let size = entry.delivery.url.utf8.count + entry.request.count
                     guard count < limits.deliveries, bytes + size <= limits.bytes else {
-                        results.append(.failure(Failure(path: file.path, reason: "it is full", isFull: true)))
+                        results.append(
+                            .failure(DeliveryStoreError(path: file.path, reason: "it is full", isFull: true))
+                        )
                         continue
                     }
                     try insert.bind(1, entry.delivery.url)
@@ -185,7 +187,7 @@ public actor DeliveryStore {
     ///
     /// - Returns: the delivery and the number of the attempt; nil if somebody has dropped it or it is a dead letter, or if it
     ///   cannot be read, which makes it one.
-    func begin(_ id: Int64) throws(Failure) -> (delivery: Delivery, attempt: Int)? {
+    func begin(_ id: Int64) throws(DeliveryStoreError) -> (delivery: Delivery, attempt: Int)? {
         var found: (url: String, handler: String, request: [UInt8], attempt: Int)?
         try writing { database throws(SQLiteError) in
             let update = try database.prepare(
@@ -200,11 +202,11 @@ public actor DeliveryStore {
             }
         }
         guard let found else { return nil }
-        guard found.attempt <= DeliverySchedule.attempts else {
+        guard found.attempt <= RetryDelay.attempts else {
             // No attempt has ended: it may be this URL that ends routers.
             let problem = OpenURLError(
                 .handlerCrashed,
-                "the router ended in each of \(DeliverySchedule.attempts) attempts"
+                "the router ended in each of \(RetryDelay.attempts) attempts"
             )
             log.error("queued URL \(id): \(problem)")
             _ = try fail(id, problem, due: nil)
@@ -223,7 +225,7 @@ public actor DeliveryStore {
     }
 
     /// A handler has taken it.
-    func succeed(_ id: Int64) throws(Failure) {
+    func succeed(_ id: Int64) throws(DeliveryStoreError) {
         _ = try drop(id)
     }
 
@@ -233,7 +235,7 @@ public actor DeliveryStore {
     ///   - due: when the next one is made; nil if none is.
     ///   - counts: whether it was an attempt at all.
     /// - Returns: whether there is such a delivery still.
-    func fail(_ id: Int64, _ error: OpenURLError, due: Int64?, counts: Bool = true) throws(Failure) -> Bool {
+    func fail(_ id: Int64, _ error: OpenURLError, due: Int64?, counts: Bool = true) throws(DeliveryStoreError) -> Bool {
         let handler = try change { database throws(SQLiteError) in
             let update = try database.prepare(
                 """
@@ -255,7 +257,7 @@ public actor DeliveryStore {
         return handler != nil
     }
 
-    private func forgetOldDeadLetters() throws(Failure) {
+    private func forgetOldDeadLetters() throws(DeliveryStoreError) {
         var (count, bytes) = (0, 0)
         try writing { database throws(SQLiteError) in
             let delete = try database.prepare(
@@ -276,7 +278,7 @@ public actor DeliveryStore {
     // MARK: What a person does
 
     /// The next deliveries after one, in the order of their numbers. What is being delivered is for the router to say.
-    func list(after id: Int64, limit: Int) throws(Failure) -> [QueuedURL] {
+    func list(after id: Int64, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
         try reading([]) { database throws(SQLiteError) in
             let rows = try database.prepare(
                 """
@@ -308,7 +310,7 @@ public actor DeliveryStore {
     /// Gives a delivery all of its attempts again, from now on.
     ///
     /// - Returns: the handler; nil if there is no such delivery.
-    func retry(_ id: Int64, at now: Int64) throws(Failure) -> String? {
+    func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> String? {
         try change { database throws(SQLiteError) in
             let update = try database.prepare(
                 "UPDATE deliveries SET attempts = 0, due = ? WHERE id = ? RETURNING handler"
@@ -322,7 +324,7 @@ public actor DeliveryStore {
     /// Forgets a delivery.
     ///
     /// - Returns: whether there was one.
-    func drop(_ id: Int64) throws(Failure) -> Bool {
+    func drop(_ id: Int64) throws(DeliveryStoreError) -> Bool {
         var bytes: Int?
         guard try isThere() else { return false }
         try writing { database throws(SQLiteError) in
@@ -336,7 +338,8 @@ public actor DeliveryStore {
     }
 
     /// - Returns: what the statement returns; nil if it found nothing.
-    private func change(_ statement: (Database) throws(SQLiteError) -> Statement) throws(Failure) -> String? {
+    private func change(_ statement: (Database) throws(SQLiteError) -> Statement) throws(DeliveryStoreError) -> String?
+    {
         guard try isThere() else { return nil }
         var handler: String?
         try writing { database throws(SQLiteError) in
@@ -348,7 +351,7 @@ public actor DeliveryStore {
 
     // MARK: The file
 
-    private func isThere() throws(Failure) -> Bool {
+    private func isThere() throws(DeliveryStoreError) -> Bool {
         if database != nil { return true }
         return try file.isThere()
     }
@@ -357,36 +360,36 @@ public actor DeliveryStore {
     private func reading<Result>(
         _ none: Result,
         _ body: (Database) throws(SQLiteError) -> Result
-    ) throws(Failure) -> Result {
+    ) throws(DeliveryStoreError) -> Result {
         guard try isThere() else { return none }
         return try using(body)
     }
 
-    private func writing(_ body: (Database) throws(SQLiteError) -> Void) throws(Failure) {
+    private func writing(_ body: (Database) throws(SQLiteError) -> Void) throws(DeliveryStoreError) {
         try using { database throws(SQLiteError) in
             try database.transaction { () throws(SQLiteError) in try body(database) }
         }
     }
 
-    private func using<Result>(_ body: (Database) throws(SQLiteError) -> Result) throws(Failure) -> Result {
+    private func using<Result>(_ body: (Database) throws(SQLiteError) -> Result) throws(DeliveryStoreError) -> Result {
         do throws(SQLiteError) {
             if database == nil { database = try file.open() }
             if let database { return try body(database) }
         } catch {
             database = nil
             held = nil
-            guard error.isDamage else { throw Failure(path: file.path, reason: error.message) }
+            guard error.isDamage else { throw DeliveryStoreError(path: file.path, reason: error.message) }
             // What can still be read of it is for a person to find out; the queue goes on with a new one.
             let kept = try file.setAside()
-            let failure = Failure(path: file.path, reason: "\(error); it is kept as \(printable(kept))")
+            let failure = DeliveryStoreError(path: file.path, reason: "\(error); it is kept as \(printable(kept))")
             log.error("\(failure)")
             throw failure
         }
-        throw Failure(path: file.path, reason: "it belongs to a later version")
+        throw DeliveryStoreError(path: file.path, reason: "it belongs to a later version")
     }
 }
 
-/// Gives back what ``QueueFile/lock()`` took: at once, though a child that has not begun its own program yet has the
+/// Gives back what ``DeliveryFile/lock()`` took: at once, though a child that has not begun its own program yet has the
 /// descriptor too.
 private func unlock(_ descriptor: CInt) {
     flock(descriptor, LOCK_UN)

@@ -1,51 +1,124 @@
 internal import DBus
-internal import DequeModule
-internal import Glibc
 internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
 
-/// Who the router's callers are, as the bus and the kernel say.
+/// The sender of a request, as the bus and the kernel know it.
+struct Sender {
+    /// The sender's connection and process, for the handler.
+    let source: OpenContext.Source
+    /// The session of the handler that the sending process is; nil for every other program.
+    let session: HandlerSession?
+
+    /// The handler that the sending process is.
+    var handler: Handler? { session?.handler }
+
+    /// The request that the sending handler has in hand, with the longest chain of openings behind it.
+    var cause: OpenRequest? { session?.requests.deepestInHand }
+}
+
+/// The callers of the router: their identity, the number of their requests, and the chain of openings behind each.
 ///
-/// A unique name is never given to a second connection, so what was found out once stays true; the last thousand are
-/// kept.
-struct Senders {
-    private static let limit = 1024
-    private var known: [BusName: OpenContext.Source] = [:]
-    private var order: Deque<BusName> = []
+/// The object belongs to the router's actor.
+final class Senders {
+    private let bus: any HandlerBus
+    private let limits: RouterLimits
+    private let sessions: HandlerSessions
+    private var known = KnownSenders()
+    private let commandHops: CommandHops
+    /// The number of requests without an answer, by caller.
+    private(set) var unanswered: [BusName?: Int] = [:]
 
-    subscript(name: BusName) -> OpenContext.Source? { known[name] }
-
-    mutating func add(_ name: BusName, _ source: OpenContext.Source) {
-        guard known.updateValue(source, forKey: name) == nil else { return }
-        order.append(name)
-        if order.count > Self.limit, let oldest = order.popFirst() { known[oldest] = nil }
+    init(_ bus: any HandlerBus, _ limits: RouterLimits, _ sessions: HandlerSessions, _ commandHops: CommandHops) {
+        self.bus = bus
+        self.limits = limits
+        self.sessions = sessions
+        self.commandHops = commandHops
     }
 
-    /// Describes a caller from what the bus knows of its connection.
+    // MARK: Identity
+
+    /// Looks a caller up.
     ///
-    /// The program and the unit are read from `/proc` by the process's number. That number may have gone to another process
-    /// if the caller has ended, so they are for display and logging; nothing is allowed or refused because of them.
-    static func describe(_ name: BusName, _ credentials: Credentials?) -> OpenContext.Source {
-        var source = OpenContext.Source()
-        source.uniqueName = name.rawValue
-        source.pid = credentials?.pid
-        source.uid = credentials?.uid
-        if let pid = credentials?.pid {
-            source.executable = ProcessProgram.path(pid: pid)
-            source.unit = unit("/proc/\(pid)/cgroup")
+    /// - Parameter caller: the caller's unique name; nil on a connection without a bus.
+    func sender(_ caller: BusName?) async -> Sender {
+        let source = await source(of: caller)
+        return Sender(source: source, session: source.pid.flatMap(sessions.session(ofProcess:)))
+    }
+
+    private func source(of caller: BusName?) async -> OpenContext.Source {
+        guard let caller else { return OpenContext.Source() }
+        if let source = known[caller] { return source }
+        let credentials: Credentials?
+        do throws(CallError) {
+            credentials = try await bus.credentials(of: caller)
+        } catch {
+            // The caller has gone already. Its URL is still delivered, from an unknown sender.
+            credentials = nil
         }
+        let source = OpenContext.Source(caller, credentials)
+        if credentials != nil { known.add(caller, source) }
         return source
     }
 
-    /// The last element of the process's control group, where it is a unit's.
-    private static func unit(_ path: String) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        let text: String? = withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
-            let count = read(descriptor, buffer.baseAddress, buffer.count)
-            return count > 0 ? String(validating: buffer.prefix(count), as: UTF8.self) : nil
+    // MARK: Context
+
+    /// The context of a request by a sender, for the handler or application that gets the URL.
+    ///
+    /// - Throws: `notAllowed` if the handler takes nothing from the sender, `loopDetected` for too many openings in a row.
+    func context(of sender: Sender, for claimant: Claimant) throws(OpenURLError) -> OpenContext {
+        try claimant.handler?.checkAccess(of: sender.handler?.id)
+        var context = OpenContext()
+        context.hops = try hops(of: sender)
+        context.sourceApplication = sender.handler?.id.rawValue
+        context.source = sender.source
+        return context
+    }
+
+    /// Checks a context that was made earlier: the handler's manifest may have changed since.
+    func check(_ context: OpenContext, for handler: Handler) throws(OpenURLError) {
+        var sender: BundleIdentifier?
+        if let text = context.sourceApplication {
+            do throws(BundleIdentifier.ParseError) {
+                sender = try BundleIdentifier(text)
+            } catch {
+                throw OpenURLError(.notAllowed, "who sent it is unknown: \(error)")
+            }
         }
-        let units = text?.split(separator: "\n").compactMap { $0.split(separator: "/").last }
-        return units?.first { $0.hasSuffix(".scope") || $0.hasSuffix(".service") }.map(String.init)
+        try handler.checkAccess(of: sender)
+    }
+
+    /// The number of openings that led to a request by this sender: none, unless the sender is a handler or a command that
+    /// was started for a URL.
+    private func hops(of sender: Sender) throws(OpenURLError) -> UInt32 {
+        let before =
+            sender.session.map { _ in sender.cause?.context?.hops ?? 0 }
+            ?? sender.source.pid.flatMap { commandHops[$0] }
+        guard let before else { return 0 }
+        guard before < limits.hops else {
+            throw OpenURLError(.loopDetected, "\(before + 1) handlers in a row have opened each other")
+        }
+        return before + 1
+    }
+
+    // MARK: Counts
+
+    /// Performs a request of a caller, unless too many of its requests have no answer yet.
+    ///
+    /// - Throws: `limitsExceeded`, and the errors of `body`.
+    func counting<Result>(
+        _ caller: BusName?,
+        _ body: () async throws(OpenURLError) -> Result
+    ) async throws(OpenURLError) -> Result {
+        let count = unanswered[caller, default: 0]
+        guard count < limits.requestsPerCaller else {
+            throw OpenURLError(.limitsExceeded, "\(count) URLs of this caller have no answer yet")
+        }
+        unanswered[caller] = count + 1
+        defer {
+            let count = unanswered[caller, default: 1]
+            unanswered[caller] = count > 1 ? count - 1 : nil
+        }
+        return try await body()
     }
 }

@@ -236,7 +236,7 @@ extension URLRouter {
             schemes: handler.schemes.map(\.rawValue),
             kind: handler.kind.rawValue,
             isFixed: handler.isFixed,
-            state: state(of: handler.id).rawValue,
+            state: sessions.state(of: handler.id).rawValue,
             warnings: []
         )
     }

@@ -1,15 +1,17 @@
 internal import DBus
 internal import OpenURLBus
 
-/// What the router needs of the bus that its handlers are on.
+/// The calls of the router to its handlers and to the bus that they are on.
 protocol HandlerBus: Sendable {
     /// Calls `handler` on the router's event loop each time the owner of a handler's name changes.
-    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError)
+    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
+    /// Ends a watch. Call it on the router's event loop.
+    func unwatchOwner(_ watch: NameWatchID)
     /// All names that have an owner now.
     func names() async throws(CallError) -> [BusName]
-    /// Who owns a handler's name now.
+    /// The connection that owns a handler's name now.
     func owner(of id: BusName) async throws(CallError) -> BusName?
-    /// Which process a connection belongs to.
+    /// The process that a connection belongs to.
     func credentials(of name: BusName) async throws(CallError) -> Credentials
     /// Hands a URL to the handler `id` at the connection `owner`.
     func open(
@@ -19,22 +21,22 @@ protocol HandlerBus: Sendable {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer
-    /// The delegate method that the handler is in now; empty where it is in none.
+    /// The delegate method that the handler is in now; empty if it is in none.
     func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
-    /// The state of the handler, as it says itself.
+    /// The handler's own word about its state.
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
-    /// Takes the handler to the background; returns when its delegate has been told, however long that takes.
+    /// Takes the handler to the background; returns when its delegate has been told. The call has no time limit.
     func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError)
-    /// Asks the handler to give its name back; however long that takes.
+    /// Asks the handler to release its name; returns whether it has. The call has no time limit.
     func suspend(_ id: BusName, at owner: BusName) async throws(CallError) -> Bool
     func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError)
     func expireBackgroundTasks(_ id: BusName, at owner: BusName) async throws(CallError)
     func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError)
-    /// Tells everybody that a handler's state has changed.
+    /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
-    /// Tells everybody what has become of a URL in the queue, by its number.
+    /// Emits the signal that the state of a URL in the queue has changed.
     func announce(_ state: QueuedURL.State, ofQueued id: Int64)
-    /// Has the bus start the service that owns a name.
+    /// Makes the bus start the service that owns a name.
     func startService(_ name: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler or application `name` at the connection `owner` to show itself.
     func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
@@ -50,13 +52,23 @@ protocol HandlerBus: Sendable {
 
 /// The handlers on a real bus.
 ///
-/// A type of its own, as an actor that conforms to the protocol itself would be called through a thunk that leaves the
-/// event loop after each call, and takes the order of arrival with it.
+/// The connection does not conform to the protocol itself. Calls of an actor through a protocol pass a thunk that leaves the
+/// event loop after each call, and the order of arrival would be lost.
 struct ConnectedHandlers: HandlerBus {
     let connection: Connection
 
-    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) {
-        _ = try await connection.watchName(id, handler)
+    func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
+        try await connection.watchName(id, handler)
+    }
+
+    func unwatchOwner(_ watch: NameWatchID) {
+        connection.assumeIsolated { connection in
+            do throws(CallError) {
+                try connection.unwatchName(watch)
+            } catch {
+                // A connection that has ended watches nothing.
+            }
+        }
     }
 
     func names() async throws(CallError) -> [BusName] {
@@ -92,7 +104,7 @@ struct ConnectedHandlers: HandlerBus {
         return try await connection.get(HandlerInterface.state, on: object, timeout: timeout)
     }
 
-    // A delegate method has a watchdog of its own, and what was asked of a process ends with the process.
+    // The calls without a time limit end with the process: each delegate method has a watchdog that ends the process.
 
     func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError) {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
@@ -132,7 +144,7 @@ struct ConnectedHandlers: HandlerBus {
             do throws(CallError) {
                 try connection.emit(signal, from: RouterService.path, body)
             } catch {
-                // Without a bus nobody listens.
+                // The connection has ended, so no program listens.
             }
         }
     }
@@ -146,7 +158,7 @@ struct ConnectedHandlers: HandlerBus {
         do throws(CallError) {
             _ = try await connection.call(FreedesktopApplication.activate, on: object, [:], timeout: timeout)
         } catch .remote(let error) where error.isFromMissingMethod {
-            // A handler that implements `Open` alone has nothing to show.
+            // A handler that only implements `Open` has nothing to show.
         }
     }
 

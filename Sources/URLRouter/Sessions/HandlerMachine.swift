@@ -2,48 +2,50 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// The life of one handler's process as a pure value: what happened goes in, what to do about it comes out.
+/// The life of one handler's process as a pure value: an event goes in, the effects to perform come out.
 ///
-/// There is never a second process of a handler: it is started only when nobody owns its name and no process of it is
-/// left, and whoever gets the name is the handler, no matter who started it.
+/// A handler never has two processes. The router starts a process only when the handler's name has no owner and no process
+/// of the handler is left. The owner of the name is the handler, also when another program started the process.
+///
+/// Both tables are exhaustive: a new state or a new event does not compile until every pair is decided.
 struct HandlerMachine {
     enum State: Hashable {
-        /// No process is known.
+        /// The router knows of no process.
         case notRunning
-        /// The bus is being asked whether somebody owns the name.
+        /// The router is asking the bus for the owner of the name.
         case lookingForOwner
-        /// A process was started and does not own the name yet.
+        /// The router has started a process, which does not own the name yet.
         case starting
-        /// The process that was started has ended; the bus is being asked whether another one owns the name.
+        /// The started process has ended. The router is asking the bus whether another process owns the name.
         case lostProcess(ProcessExit)
         /// URLs go to this connection.
         case running(owner: BusName, Activity)
-        /// The handler was asked to give its name back, so that it can be stopped.
+        /// The router has asked the handler to release its name, so that the process can be stopped.
         case suspending(owner: BusName)
-        /// The process is stopped, and nobody owns the name.
+        /// The process is stopped, and the name has no owner.
         case suspended(owner: BusName)
-        /// The process goes on, and does not own the name yet.
+        /// The process continues, and does not own the name yet.
         case waking(owner: BusName)
-        /// The handler takes no more URLs, and its process is not gone yet.
+        /// The handler takes no more URLs, and its process has not ended yet.
         case ending(owner: BusName?)
     }
 
-    /// What a running handler does, as far as the router has told it.
+    /// The activity of a running handler, as far as the router has told the handler.
     enum Activity: Hashable {
-        /// It has been told nothing yet.
+        /// The router has told the handler nothing yet.
         case inactive
         case foreground
-        /// On its way to the background.
+        /// The handler is on its way to the background.
         case leaving
         case background
     }
 
     enum Event {
-        /// A URL waits for the handler.
+        /// A request waits for the handler.
         case requested
-        /// A URL is about to be handed over, which takes the handler to the foreground or not.
-        case handsOver(inBackground: Bool)
-        /// The bus's answer to the question for the owner.
+        /// A request is about to be delivered, which takes the handler to the foreground or leaves it in the background.
+        case delivers(inBackground: Bool)
+        /// The bus has answered the question for the owner.
         case found(owner: BusName?)
         /// The bus says that the name has another owner, or none.
         case ownerChanged(BusName?)
@@ -51,33 +53,33 @@ struct HandlerMachine {
         case launchFailed(OpenURLError)
         /// The process that the session holds has ended.
         case exited(ProcessExit)
-        /// The launch has taken as long as it may.
+        /// The launch has used up its time limit.
         case launchTimedOut
         /// The launch hangs in this delegate method of this owner.
         case launchHangs(owner: BusName, phase: String)
-        /// The bus did not say who owns the name.
+        /// The bus did not answer the question for the owner.
         case lookupFailed
-        /// A handler that was started by others has said in which state it is.
+        /// A handler that another program started has told its state.
         case tellsState(owner: BusName, HandlerState)
-        /// Another handler is in the foreground now, or somebody asks for this one to leave it.
+        /// Another handler comes to the foreground, or a caller asks for this handler to leave it.
         case losesForeground
-        /// The handler has answered that it is in the background, or that it does not know what that is.
+        /// The handler has answered that it is in the background, or that it has no such method.
         case reachedBackground(owner: BusName)
         /// The way to the background hangs in this delegate method of this owner.
         case backgroundHangs(owner: BusName, phase: String)
-        /// A background task is still open, and there is no time left.
+        /// A background task is still open at the end of the background time.
         case backgroundTimeIsOver
-        /// The handler's answer to the question whether it can be stopped: it has given its name back, or kept it.
+        /// The handler has answered whether it can be stopped: it has released its name, or kept it.
         case suspendAnswered(owner: BusName, isReady: Bool)
-        /// The time is over that the state may last.
+        /// The time limit of the state is over.
         case timeOver
-        /// The handler answered that it is ending.
+        /// The handler has answered that it is ending.
         case refusesMore
-        /// Somebody wants the handler to end.
+        /// A caller wants the handler to end.
         case terminated
-        /// The system needs the memory of what is suspended.
+        /// The system needs the memory of suspended handlers.
         case purged
-        /// Ending has taken as long as it may.
+        /// The end of the process has used up its time limit.
         case endTimedOut
     }
 
@@ -87,48 +89,46 @@ struct HandlerMachine {
         case launch
         /// Find out which process the owner is.
         case identify(owner: BusName)
-        /// Hand over what waits, in order.
+        /// Deliver the waiting requests, in order.
         case deliver
-        /// What waits gets this error.
+        /// Fail the waiting requests with this error.
         case failWaiting(OpenURLError)
-        /// Look whether the launch hangs in the delegate: the owner is there and has not answered yet.
+        /// Check whether the launch hangs in the delegate: the owner is there and has not answered yet.
         case checkLaunch(owner: BusName)
-        /// This handler is the one in the foreground now.
+        /// Make this handler the one in the foreground.
         case takeForeground
         /// Tell the handler that it goes to the background, and start the watchdog.
         case enterBackground(owner: BusName)
-        /// Look whether the way to the background hangs in the delegate.
+        /// Check whether the way to the background hangs in the delegate.
         case checkBackground(owner: BusName)
-        /// Suspend the handler when it has been in the background for long enough, and may be.
+        /// Suspend the handler after its suspend delay, if it may be suspended.
         case scheduleSuspension
         /// Ask the handler whether it can be stopped.
         case askToSuspend(owner: BusName)
         case stop
         case resume
-        /// Have ``Event/timeOver`` happen when the state has lasted as long as it may.
+        /// Make ``Event/timeOver`` happen at the end of the state's time limit.
         case startTimer
-        /// The process is stopped: if something waits, wake it again.
+        /// The process is stopped: wake it again if a request waits.
         case wakeIfWaiting
         /// Ask the process to end.
         case terminate
         case kill
-        /// What the process has in hand when it is killed gets this error and not that of a crash.
+        /// Fail the requests in hand with this error instead of that of a crash.
         case blame(OpenURLError)
         case startEndWatchdog
-        /// The process is gone: if something waits, begin anew.
+        /// The process is gone: start over if a request waits.
         case restartIfWaiting
     }
 
     let id: String
-    /// How long a launch may take, for the next one.
+    /// The time limit of the next launch.
     var launchTimeout: Duration
-    /// How long the way to the background may take, and how long waking may, for what a person is told.
+    /// The time limit of the way to the background, and of waking; error messages name it.
     let phaseTimeout: Duration
     /// Whether the handler ends where others go to the background (`UIApplicationExitsOnSuspend`).
     var exitsOnSuspend = false
     private(set) var state = State.notRunning
-    /// Whether the process that the session holds has not ended yet.
-    private(set) var hasProcess = false
 
     init(id: String, launchTimeout: Duration, phaseTimeout: Duration) {
         self.id = id
@@ -136,12 +136,12 @@ struct HandlerMachine {
         self.phaseTimeout = phaseTimeout
     }
 
-    /// The connection that URLs go to, while it takes them.
+    /// The connection that gets the handler's URLs, while the handler takes URLs.
     var owner: BusName? {
         if case .running(let owner, _) = state { owner } else { nil }
     }
 
-    /// The connection of the handler's process, whether URLs can go to it now or not.
+    /// The connection of the handler's process, whether it takes URLs now or not.
     var connection: BusName? {
         switch state {
         case .running(let owner, _), .suspending(let owner), .suspended(let owner), .waking(let owner): owner
@@ -150,19 +150,33 @@ struct HandlerMachine {
         }
     }
 
-    /// The session holds a process now: the one that it started, or the one that owns the name.
-    mutating func holdsProcess() {
-        hasProcess = true
-    }
-
-    mutating func on(_ event: Event) -> [Effect] {
+    /// Takes an event into account.
+    ///
+    /// - Parameter hasProcess: whether the session holds a process that has not ended: the process that it started, or
+    ///   the process that owns the name.
+    /// - Returns: the effects to perform, in order.
+    mutating func on(_ event: Event, hasProcess: Bool) -> [Effect] {
         switch event {
-        case .requested, .found, .ownerChanged, .launchFailed, .exited, .launchTimedOut, .launchHangs, .lookupFailed,
-            .refusesMore, .endTimedOut, .terminated:
-            onProcess(event)
-        case .handsOver, .tellsState, .losesForeground, .reachedBackground, .backgroundHangs, .backgroundTimeIsOver,
-            .suspendAnswered, .timeOver, .purged:
-            onActivity(event)
+        case .requested: requested()
+        case .delivers(let inBackground): delivers(inBackground)
+        case .found(let owner): found(owner)
+        case .ownerChanged(let owner): ownerChanged(owner, hasProcess)
+        case .launchFailed(let error): launchFailed(error)
+        case .exited(let exit): exited(exit)
+        case .launchTimedOut: launchTimedOut()
+        case .launchHangs(let owner, let phase): launchHangs(owner, phase)
+        case .lookupFailed: lookupFailed()
+        case .tellsState(let owner, let told): tellsState(owner, told)
+        case .losesForeground: losesForeground()
+        case .reachedBackground(let owner): reachedBackground(owner)
+        case .backgroundHangs(let owner, let phase): backgroundHangs(owner, phase)
+        case .backgroundTimeIsOver: backgroundTimeIsOver()
+        case .suspendAnswered(let owner, let isReady): suspendAnswered(owner, isReady)
+        case .timeOver: timeOver()
+        case .refusesMore: refusesMore()
+        case .terminated: terminated()
+        case .purged: purged()
+        case .endTimedOut: endTimedOut(hasProcess)
         }
     }
 }
@@ -170,92 +184,165 @@ struct HandlerMachine {
 // MARK: - The process: started, found, gone
 
 extension HandlerMachine {
-    private mutating func onProcess(_ event: Event) -> [Effect] {
-        switch (state, event) {
-        // It answers the question for its suspension next.
-        case (.suspending(let owner), .ownerChanged(let new?)) where new == owner: return []
-        // It goes on where it was stopped, whoever woke it.
-        case (.suspended(let owner), .ownerChanged(let new?)) where new == owner,
-            (.waking(let owner), .ownerChanged(let new?)) where new == owner:
-            state = .running(owner: owner, .background)
-            return [.scheduleSuspension, .deliver]
-        // Another process took the name; the one that is stopped finds that out and ends.
-        case (.suspended, .ownerChanged(let owner?)):
-            return [.resume] + run(owner)
-        // A name that gets an owner is a running handler, whatever was before.
-        case (_, .ownerChanged(let owner?)), (.lookingForOwner, .found(let owner?)), (.lostProcess, .found(let owner?)):
-            return run(owner)
-
-        case (.notRunning, .requested):
+    private mutating func requested() -> [Effect] {
+        switch state {
+        case .notRunning:
             state = .lookingForOwner
             return [.lookForOwner]
-        case (.running, .requested):
+        case .running:
             return [.deliver]
-        case (.suspended(let owner), .requested):
+        case .suspended(let owner):
             state = .waking(owner: owner)
             return [.resume, .startTimer]
+        case .lookingForOwner, .starting, .lostProcess, .suspending, .waking, .ending:
+            return []
+        }
+    }
 
-        case (.lookingForOwner, .found(nil)):
+    private mutating func found(_ owner: BusName?) -> [Effect] {
+        switch (state, owner) {
+        case (.lookingForOwner, let owner?), (.lostProcess, let owner?):
+            return run(owner)
+        case (.lookingForOwner, nil):
             state = .starting
             return [.launch]
-        case (.starting, .launchFailed(let error)):
-            state = .notRunning
-            return [.failWaiting(error)]
-        case (.starting, .exited(let exit)):
-            hasProcess = false
-            state = .lostProcess(exit)
-            return [.lookForOwner]
-        case (.lostProcess(let exit), .found(nil)):
+        case (.lostProcess(let exit), nil):
             state = .notRunning
             return [.failWaiting(OpenURLError(.launchFailed, "\(id) \(exit) before it was ready"))]
+        // The name has got an owner since the question was asked.
+        case (.notRunning, _), (.starting, _), (.running, _), (.suspending, _), (.suspended, _), (.waking, _),
+            (.ending, _):
+            return []
+        }
+    }
 
-        case (.lookingForOwner, .lookupFailed), (.lostProcess, .lookupFailed):
+    private mutating func lookupFailed() -> [Effect] {
+        switch state {
+        case .lookingForOwner, .lostProcess:
             state = .notRunning
             let error = OpenURLError(.launchFailed, "the bus does not say whether \(id) is running; try again")
             return [.failWaiting(error)]
+        case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
 
-        case (.starting, .launchTimedOut):
+    private mutating func ownerChanged(_ owner: BusName?, _ hasProcess: Bool) -> [Effect] {
+        guard let owner else { return nameReleased(hasProcess) }
+        switch state {
+        // The process continues where it was stopped, whoever woke it.
+        case .suspended(owner), .waking(owner):
+            state = .running(owner: owner, .background)
+            return [.scheduleSuspension, .deliver]
+        // The handler answers the question for its suspension next.
+        case .suspending(owner):
+            return []
+        // Another process took the name. The stopped process notices that when it continues, and ends.
+        case .suspended:
+            return [.resume] + run(owner)
+        // A name that gets an owner is a running handler, in every state.
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
+            return run(owner)
+        }
+    }
+
+    private mutating func nameReleased(_ hasProcess: Bool) -> [Effect] {
+        switch state {
+        case .running:
+            guard hasProcess else { return gone() }
+            state = .ending(owner: nil)
+            return [.startEndWatchdog]
+        case .ending:
+            guard hasProcess else { return gone() }
+            state = .ending(owner: nil)
+            return []
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking:
+            return []
+        }
+    }
+
+    private mutating func launchFailed(_ error: OpenURLError) -> [Effect] {
+        switch state {
+        case .starting:
+            state = .notRunning
+            return [.failWaiting(error)]
+        case .notRunning, .lookingForOwner, .lostProcess, .running, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
+
+    private mutating func launchTimedOut() -> [Effect] {
+        switch state {
+        case .starting:
             state = .ending(owner: nil)
             let error = OpenURLError(
                 .timedOut,
                 "\(id) did not take its name on the bus within \(launchTimeout) of its start; its process was killed"
             )
             return [.kill, .failWaiting(error)]
-        case (.running(let owner, _), .launchTimedOut):
+        case .running(let owner, _):
             return [.checkLaunch(owner: owner)]
-        case (.running(let owner, _), .launchHangs(let hanging, let phase)) where hanging == owner:
-            return kill(owner, "\(phase) of \(id) did not return within \(launchTimeout) of the launch")
+        case .notRunning, .lookingForOwner, .lostProcess, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
 
-        case (.running, .ownerChanged(nil)):
-            return end(owner: nil)
-        case (.running(let owner, _), .refusesMore):
-            return end(owner: owner)
-        case (.running(let owner, _), .terminated):
+    private mutating func launchHangs(_ hanging: BusName, _ phase: String) -> [Effect] {
+        switch state {
+        case .running(hanging, _):
+            return kill(hanging, "\(phase) of \(id) did not return within \(launchTimeout) of the launch")
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+            .ending:
+            return []
+        }
+    }
+
+    private mutating func exited(_ exit: ProcessExit) -> [Effect] {
+        switch state {
+        case .starting:
+            state = .lostProcess(exit)
+            return [.lookForOwner]
+        case .suspending, .suspended, .waking, .ending(owner: nil):
+            return gone()
+        // The bus says next that the name has no owner.
+        case .running, .ending:
+            return []
+        case .notRunning, .lookingForOwner, .lostProcess:
+            return []
+        }
+    }
+
+    private mutating func refusesMore() -> [Effect] {
+        switch state {
+        case .running(let owner, _):
+            state = .ending(owner: owner)
+            return [.startEndWatchdog]
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
+
+    private mutating func terminated() -> [Effect] {
+        switch state {
+        case .running(let owner, _):
             state = .ending(owner: owner)
             return [.terminate, .startEndWatchdog]
-        case (.starting, .terminated):
+        case .starting:
             state = .ending(owner: nil)
             return [.kill, .failWaiting(OpenURLError(.launchFailed, "\(id) was ended before it was ready"))]
-        case (.suspending, .terminated), (.suspended, .terminated), (.waking, .terminated):
-            return purge()
-
-        case (.ending, .ownerChanged(nil)):
-            return hasProcess ? remainEnding() : gone()
-        case (.ending, .endTimedOut):
-            // Who owns the name then, if anybody, is the handler.
-            return hasProcess ? [.kill, .startEndWatchdog] : gone()
-
-        case (.ending(let owner), .exited):
-            hasProcess = false
-            return owner == nil ? gone() : []
-        case (.suspending, .exited), (.suspended, .exited), (.waking, .exited):
-            hasProcess = false
-            return gone()
-        case (_, .exited):
-            hasProcess = false
+        case .suspending, .suspended, .waking:
+            return killStopped()
+        case .notRunning, .lookingForOwner, .lostProcess, .ending:
             return []
+        }
+    }
 
-        default:
+    private mutating func endTimedOut(_ hasProcess: Bool) -> [Effect] {
+        switch state {
+        case .ending:
+            // An owner that the name has by then is the handler.
+            return hasProcess ? [.kill, .startEndWatchdog] : gone()
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
             return []
         }
     }
@@ -264,17 +351,6 @@ extension HandlerMachine {
         guard self.owner != owner else { return [] }
         state = .running(owner: owner, .inactive)
         return [.identify(owner: owner), .deliver]
-    }
-
-    private mutating func end(owner: BusName?) -> [Effect] {
-        guard owner != nil || hasProcess else { return gone() }
-        state = .ending(owner: owner)
-        return [.startEndWatchdog]
-    }
-
-    private mutating func remainEnding() -> [Effect] {
-        state = .ending(owner: nil)
-        return []
     }
 
     private mutating func gone() -> [Effect] {
@@ -291,70 +367,136 @@ extension HandlerMachine {
 // MARK: - The activity: foreground, background, suspended
 
 extension HandlerMachine {
-    private mutating func onActivity(_ event: Event) -> [Effect] {
-        switch (state, event) {
-        case (.running(_, .foreground), .handsOver): return []
-        case (.running(let owner, _), .handsOver(inBackground: false)):
-            state = .running(owner: owner, .foreground)
-            return [.takeForeground]
-        case (.running(let owner, .inactive), .handsOver(inBackground: true)):
+    private mutating func delivers(_ inBackground: Bool) -> [Effect] {
+        switch state {
+        case .running(_, .foreground):
+            return []
+        case .running(let owner, .inactive), .running(let owner, .leaving), .running(let owner, .background):
+            if !inBackground {
+                state = .running(owner: owner, .foreground)
+                return [.takeForeground]
+            }
+            guard case .running(_, .inactive) = state else { return [] }
             state = .running(owner: owner, .background)
             return [.scheduleSuspension]
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
 
-        case (.running(let owner, .inactive), .tellsState(let teller, .background)) where teller == owner:
-            state = .running(owner: owner, .background)
-            return [.scheduleSuspension]
-        // Who starts by hand starts into the foreground.
-        case (.running(let owner, .inactive), .tellsState(let teller, _)) where teller == owner:
-            state = .running(owner: owner, .foreground)
+    private mutating func tellsState(_ teller: BusName, _ told: HandlerState) -> [Effect] {
+        switch state {
+        case .running(teller, .inactive):
+            if told == .background {
+                state = .running(owner: teller, .background)
+                return [.scheduleSuspension]
+            }
+            // A handler that is started by hand starts into the foreground.
+            state = .running(owner: teller, .foreground)
             return [.takeForeground]
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+            .ending:
+            return []
+        }
+    }
 
-        case (.running(let owner, .inactive), .losesForeground), (.running(let owner, .foreground), .losesForeground):
+    private mutating func losesForeground() -> [Effect] {
+        switch state {
+        case .running(let owner, .inactive), .running(let owner, .foreground):
             if exitsOnSuspend {
                 state = .ending(owner: owner)
                 return [.terminate, .startEndWatchdog]
             }
             state = .running(owner: owner, .leaving)
             return [.enterBackground(owner: owner), .startTimer]
-        case (.running(let owner, .leaving), .reachedBackground(let there)) where there == owner:
+        case .running(_, .leaving), .running(_, .background):
+            return []
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
+
+    private mutating func reachedBackground(_ owner: BusName) -> [Effect] {
+        switch state {
+        case .running(owner, .leaving):
             state = .running(owner: owner, .background)
             return [.scheduleSuspension]
-        case (.running(let owner, .leaving), .timeOver):
-            return [.checkBackground(owner: owner)]
-        case (.running(let owner, .leaving), .backgroundHangs(let hanging, let phase)) where hanging == owner:
-            return kill(owner, "\(phase) of \(id) did not return within \(phaseTimeout)")
-        case (.running(let owner, .leaving), .backgroundTimeIsOver),
-            (.running(let owner, .background), .backgroundTimeIsOver):
-            return kill(owner, "a background task of \(id) was still open when its time was over")
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+            .ending:
+            return []
+        }
+    }
 
-        case (.running(let owner, .background), .timeOver):
+    private mutating func backgroundHangs(_ hanging: BusName, _ phase: String) -> [Effect] {
+        switch state {
+        case .running(hanging, .leaving):
+            return kill(hanging, "\(phase) of \(id) did not return within \(phaseTimeout)")
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+            .ending:
+            return []
+        }
+    }
+
+    private mutating func backgroundTimeIsOver() -> [Effect] {
+        switch state {
+        case .running(let owner, .leaving), .running(let owner, .background):
+            return kill(owner, "a background task of \(id) was still open when its time was over")
+        case .running(_, .inactive), .running(_, .foreground):
+            return []
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+            return []
+        }
+    }
+
+    private mutating func timeOver() -> [Effect] {
+        switch state {
+        case .running(let owner, .leaving):
+            return [.checkBackground(owner: owner)]
+        case .running(let owner, .background):
             state = .suspending(owner: owner)
             return [.askToSuspend(owner: owner), .startTimer]
-        case (.suspending(let owner), .suspendAnswered(let answering, isReady: true)) where answering == owner:
-            state = .suspended(owner: owner)
-            return [.stop, .wakeIfWaiting]
-        case (.suspending(let owner), .suspendAnswered(let answering, isReady: false)) where answering == owner:
-            state = .running(owner: owner, .background)
-            return [.scheduleSuspension, .deliver]
-        case (.suspending, .timeOver):
+        case .suspending:
             return kill(nil, "\(id) did not get ready to be suspended within \(phaseTimeout)")
-        case (.waking, .timeOver):
+        case .waking:
             state = .ending(owner: nil)
             let error = OpenURLError(
                 .timedOut,
                 "\(id) did not take its name on the bus within \(phaseTimeout) of being woken; its process was killed"
             )
             return [.kill, .failWaiting(error)]
-        case (.suspended, .purged):
-            return purge()
-
-        default:
+        case .running(_, .inactive), .running(_, .foreground):
+            return []
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspended, .ending:
             return []
         }
     }
 
-    /// Nothing is told to a process that is stopped before it ends ("App Termination").
-    private mutating func purge() -> [Effect] {
+    private mutating func suspendAnswered(_ answering: BusName, _ isReady: Bool) -> [Effect] {
+        switch state {
+        case .suspending(answering):
+            if isReady {
+                state = .suspended(owner: answering)
+                return [.stop, .wakeIfWaiting]
+            }
+            state = .running(owner: answering, .background)
+            return [.scheduleSuspension, .deliver]
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+            .ending:
+            return []
+        }
+    }
+
+    private mutating func purged() -> [Effect] {
+        switch state {
+        case .suspended:
+            return killStopped()
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
+            return []
+        }
+    }
+
+    /// A stopped process is told nothing before it ends ("App Termination").
+    private mutating func killStopped() -> [Effect] {
         state = .ending(owner: nil)
         return [.kill, .startEndWatchdog]
     }

@@ -1,92 +1,133 @@
 internal import DBus
 internal import DequeModule
+internal import Logging
 internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// What the router knows of one handler: its machine, its process, and the URLs that wait for it.
+/// One handler as the router runs it: its machine, its process, and the requests for it.
 ///
-/// All of it belongs to the router's actor.
+/// A session belongs to the router's actor, whose executor is the event loop. Its asynchronous methods stay on the actor of
+/// their caller, so between an event and its effects there is neither a lock nor a change of threads. An actor for each
+/// session would lose the order of arrival.
 final class HandlerSession {
     let id: BusName
-    /// The handler as the registry has it now, whatever the process was started with.
-    var handler: Handler
-    var machine: HandlerMachine
-    /// What waits, in order of arrival.
-    var waiting: Deque<OpenRequest> = []
-    /// How many have had their turn while they waited, and have not gone on yet.
-    var onTheirWay = 0
-    /// What the process has in hand, by request number.
-    var inHand: [UInt64: OpenRequest] = [:]
-
-    var process: ProcessHandle?
-    /// When the process was first seen, in seconds since 1970.
-    var since: UInt64?
-    var launchTimer: TimerID?
-    var endTimer: TimerID?
-    /// Ends the state that the machine is in, where it may last for so long only.
-    var stateTimer: TimerID?
-    /// Ends the time in the background, where a task is open.
-    var expiryTimer: TimerID?
-    /// When the time in the background is over; nil in the foreground.
-    var backgroundDeadline: ContinuousClock.Instant?
-    /// The background tasks that are open, by their numbers, and the last number.
-    var tasks: [UInt32: String] = [:]
-    var lastTask: UInt32 = 0
-    /// Whether the handler knows how to get ready to be stopped, as far as it has not said otherwise.
-    var isSuspendable = true
-    /// What has changed since the process was stopped, the latest value of each kind.
-    var notifications: [String: Value] = [:]
+    let host: SessionHost
+    /// The handler as the registry has it now; the process may have been started with an earlier manifest.
+    private(set) var handler: Handler
+    private(set) var machine: HandlerMachine
+    var requests = RequestQueue()
+    var process = HandlerProcess()
     var crashes = CrashHistory()
-    /// Whether the router has ended the process, or has asked it to end.
-    var isEnded = false
-    /// The state that was announced last.
-    var announced = HandlerState.notRunning
-    /// Those who wait for the machine to reach a state.
-    var waiters: [(isReached: (HandlerMachine.State) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
-    /// What the requests in hand get when the process ends, where that is not a crash.
+    /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
+    /// process, because the bus tells the end of the process before the end of its requests.
     var verdict: OpenURLError?
-    var isNameWatched = false
-    /// How often the name has changed its owner, for those who asked the bus for it meanwhile.
-    var ownerChanges = 0
-    /// Whether the owner has answered once, and so has launched.
-    var hasAnswered = false
-    /// Whether the process is the manifest's program, and so may speak for the handler.
-    var isVerified = false
 
-    init(_ handler: Handler, _ id: BusName, _ limits: URLRouter.Limits) {
+    /// The watchdog of a launch.
+    let launchTimer: RestartableTimer
+    /// The watchdog of the process's end.
+    let endTimer: RestartableTimer
+    /// Ends the machine's state, if the state has a time limit.
+    let stateTimer: RestartableTimer
+    /// Ends the time in the background while a task is open.
+    let expiryTimer: RestartableTimer
+
+    /// The watch of the name's owner, from the first question on.
+    var nameWatch: NameWatchID?
+    /// The number of owner changes. A task that asked the bus for the owner learns from it that its answer may be stale.
+    var ownerChanges = 0
+    private var lastNumber: UInt64 = 0
+    /// The events that the machine has not seen yet.
+    private var events: Deque<HandlerMachine.Event> = []
+    private var isHandlingEvents = false
+    /// The state that was announced last.
+    private var announced = HandlerState.notRunning
+    /// The tasks that wait for the machine to reach a state.
+    private var waiters: [(isReached: (HandlerMachine.State) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
+        []
+
+    init(_ handler: Handler, _ id: BusName, _ host: SessionHost) {
         self.handler = handler
         self.id = id
+        self.host = host
         machine = HandlerMachine(
             id: id.rawValue,
-            launchTimeout: limits.launchTimeout,
-            phaseTimeout: limits.phaseTimeout
+            launchTimeout: host.limits.launchTimeout,
+            phaseTimeout: host.limits.phaseTimeout
         )
+        launchTimer = RestartableTimer(on: host.loop)
+        endTimer = RestartableTimer(on: host.loop)
+        stateTimer = RestartableTimer(on: host.loop)
+        expiryTimer = RestartableTimer(on: host.loop)
+        use(handler)
     }
 
-    /// Where its URLs go now.
+    /// Uses a manifest from now on; a running process continues as it was started.
+    func use(_ handler: Handler) {
+        self.handler = handler
+        machine.launchTimeout = handler.manifest.launchTimeout ?? host.limits.launchTimeout
+        machine.exitsOnSuspend = handler.manifest.exitsOnSuspend
+    }
+
+    /// The connection that gets the handler's URLs now.
     var owner: BusName? { machine.owner }
 
-    /// Puts a request into the queue at its place, which is the end unless it has been in the queue before.
-    func enqueue(_ request: OpenRequest) {
-        request.turn = .waiting
-        let index = waiting.firstIndex { $0.number > request.number } ?? waiting.endIndex
-        waiting.insert(request, at: index)
-    }
-
-    /// Whether a request follows from one that the handler has in hand. As a handler opens one URL after the other, they
-    /// could wait for each other for ever.
-    func closesCircle(_ request: OpenRequest) -> Bool {
-        var cause = request.cause
-        while let link = cause {
-            if inHand[link.number] === link { return true }
-            cause = link.cause
+    /// The state as callers see it.
+    var state: HandlerState {
+        switch machine.state {
+        case .notRunning, .lookingForOwner, .lostProcess: .notRunning
+        case .starting, .ending, .running(_, .inactive), .running(_, .leaving): .inactive
+        case .running(_, .foreground): .active
+        case .running(_, .background), .suspending: .background
+        case .suspended, .waking: .suspended
         }
-        return false
     }
 
-    /// Takes a request out of the queue.
-    func remove(_ request: OpenRequest) {
-        waiting.removeAll { $0 === request }
+    /// A new request, which is not in the queue yet.
+    func makeRequest(_ purpose: OpenRequest.Purpose, _ options: OpenOptions = OpenOptions()) -> OpenRequest {
+        lastNumber += 1
+        let timeout = options.timeout ?? handler.manifest.openTimeout ?? host.limits.openTimeout
+        return OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options)
+    }
+
+    // MARK: Events
+
+    /// Tells the machine what has happened, and performs the effects.
+    ///
+    /// An effect may cause another event. That event waits until the effects of the one before are done, so effects never
+    /// act on a state that is already over.
+    func handle(_ event: HandlerMachine.Event) {
+        events.append(event)
+        guard !isHandlingEvents else { return }
+        isHandlingEvents = true
+        defer { isHandlingEvents = false }
+        while let event = events.popFirst() {
+            let before = machine.state
+            let effects = machine.on(event, hasProcess: process.running != nil)
+            // The timer was for the state that is over.
+            if machine.state != before { stateTimer.cancel() }
+            for effect in effects { perform(effect) }
+            if machine.state != before { stateChanged() }
+        }
+    }
+
+    private func stateChanged() {
+        if state != announced {
+            announced = state
+            host.bus.announce(state, of: id)
+        }
+        if owner == nil, host.foreground === self { host.foreground = nil }
+        let reached = waiters.filter { $0.isReached(machine.state) }
+        guard !reached.isEmpty else { return }
+        waiters.removeAll { $0.isReached(machine.state) }
+        for waiter in reached { waiter.continuation.resume() }
+    }
+
+    /// Returns when the machine is in a state that fits. Every state that this waits for has a watchdog.
+    func wait(until isReached: @escaping (HandlerMachine.State) -> Bool) async {
+        await withCheckedContinuation { continuation in
+            if isReached(machine.state) { return continuation.resume() }
+            waiters.append((isReached, continuation))
+        }
     }
 }

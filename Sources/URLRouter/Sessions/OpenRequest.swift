@@ -2,63 +2,54 @@ internal import DBus
 internal import OpenURLBus
 internal import Reactor
 
-/// One URL on its way to a handler, or the wish that it shows itself or just runs.
+/// One URL on its way to a handler, or a request to show or start the handler.
 ///
-/// All of it belongs to the router's actor.
+/// A request belongs to the router's actor.
 final class OpenRequest {
-    /// Requests in the order in which they arrived.
+    /// The request's place in the order of arrival at its handler.
     let number: UInt64
     let purpose: Purpose
-    /// When the router accepted it, in microseconds of ``TracePhase/now``.
+    /// The time at which the router accepted the request, in microseconds of ``TracePhase/now``.
     let accepted = TracePhase.now
-    /// When the sender gets an answer at the latest.
+    /// The latest time of the sender's answer.
     let deadline: ContinuousClock.Instant
     /// The time between the two.
     let timeout: Duration
-    /// What the sender's options ask for.
+    /// The sender's options.
     let options: OpenOptions
-    /// What the handler is told; complete when the sender is known.
-    var context: OpenContext?
-    /// What the sender, a handler, had in hand when it sent this: the reason for it, as far as can be told. Nil once this
-    /// request has its answer.
+    /// The context that the handler is told; nil until the sender is known.
+    private(set) var context: OpenContext?
+    /// The request that the sender, a handler, had in hand when it sent this one: the likely reason for this one. Nil once
+    /// this request has its answer.
     var cause: OpenRequest?
-    /// Whether a process was started for it.
+    /// Whether the router started a process for this request.
     var causedLaunch = false
-    /// Whether a process that was stopped goes on for it.
+    /// Whether a stopped process was woken for this request.
     var causedWake = false
-    /// Whether the handler was in the background when it was handed over.
+    /// Whether the handler was in the background when it got the request.
     var foundInBackground = false
     /// The router's own steps.
-    var trace: [TracePhase] = []
+    private(set) var trace: [TracePhase] = []
 
     var turn = Turn.waiting
-    /// Where somebody wants to know whether a process had it.
+    /// Set for a delivery of the queue, which has to know whether a process had the URL.
     var handover: Handover?
     var timer: TimerID?
 
     enum Purpose {
-        /// The URL as it arrived.
-        case open(String)
+        case open(Destination)
         case activate
         case wake
     }
 
-    /// Where a URL comes from.
-    enum Origin {
-        /// Who sent it, as the bus knows the connection; nil on a connection without a bus.
-        case caller(BusName?)
-        /// It was accepted before, and this is what was found out of its sender.
-        case queue(OpenContext, Handover)
-    }
-
     enum Turn {
-        /// In the queue, and nobody waits for its turn yet.
+        /// The request is in the queue, and its task does not wait for its turn yet.
         case waiting
-        /// In the queue; called when its turn comes, or will not come.
+        /// The request is in the queue; its task continues when the turn comes, or will not come.
         case suspended(CheckedContinuation<Result<BusName, OpenURLError>, Never>)
-        /// Out of the queue: it goes to this connection.
+        /// The request has left the queue and goes to this connection.
         case granted(BusName)
-        /// Out of the queue: it goes nowhere.
+        /// The request has left the queue and goes nowhere.
         case refused(OpenURLError)
     }
 
@@ -68,6 +59,16 @@ final class OpenRequest {
         self.timeout = timeout
         deadline = .now + timeout
         self.options = options
+    }
+
+    /// Completes the context with the sender's options, so that the request may be delivered.
+    func complete(_ context: OpenContext) {
+        var context = context
+        context.annotation = options.annotation
+        context.activationToken = options.activationToken
+        context.desktopStartupID = options.desktopStartupID
+        context.accepted = accepted
+        self.context = context
     }
 
     /// Decides what becomes of the request, once.
@@ -84,9 +85,10 @@ final class OpenRequest {
     }
 }
 
-/// Whether a process has been handed a URL, so that it may have acted on it.
+/// Whether a process has got a URL, so that the process may have acted on it.
 ///
-/// All of it belongs to the router's actor.
+/// The sender of a request shares the object with the request, because the outcome of a request that failed does not tell.
+/// A handover belongs to the router's actor.
 final class Handover {
-    var isDone = false
+    var hasHappened = false
 }

@@ -1,16 +1,17 @@
 import Testing
 
-/// What a program may do wrong with libdbus, row by row, and what comes of it with this module.
+/// The mistakes that a program can make with libdbus, row by row, and the behaviour of this module in each case.
 ///
-/// The rows were tried with Debian's libdbus 1.14, which is built with its checks: most of them end the process
-/// (`SIGABRT`), some make the bus close the connection, and with it everything that is under way, and some pass without a
-/// word. Here each is a typed error before anything is sent, or cannot be written down at all; then the row says why, and
-/// tests the nearest that can be. Row 45 does not exist.
+/// The rows were tried with Debian's libdbus 1.14, which is built with its checks. In parentheses each row says what
+/// libdbus does: most mistakes end the process (`SIGABRT`), some make the bus drop the connection with all its pending
+/// messages, and some succeed silently. In this module each mistake is a typed error before anything is sent, or cannot
+/// be expressed in code. The row of a mistake that cannot be expressed says why, and tests the closest case. Row 45
+/// does not exist.
 ///
 /// | rows | |
 /// |---|---|
-/// | 0–18 | `TextTraps.swift`: strings, names and paths |
-/// | 19–30 | `LifeTraps.swift`: messages that were sent, replies, objects, connections, match rules |
-/// | 31–41 | `ContainerTraps.swift`: types, depth and size |
-/// | 42–55 | `ConnectionTraps.swift`: what a connection refuses, and its end |
+/// | 0–14, 16–18, 54, 55 | `TrapTests+Text.swift`: strings, names and paths |
+/// | 15, 19–30 | `TrapTests+Lifetimes.swift`: messages that were sent, replies, objects, connections, match rules |
+/// | 31–41 | `TrapTests+Containers.swift`: types, depth and size |
+/// | 42–53 | `TrapTests+Connections.swift`: refusals of a connection, and its end |
 @Suite struct TrapTests {}

@@ -3,24 +3,24 @@ import Glibc
 import OpenURLBus
 import Testing
 
-/// One file that is broken, half-written or meant to do harm, and what the router has to say of it.
+/// A broken, half-written or hostile file, and the diagnostic that the router must report for the file.
 struct HostileFile: Sendable {
-    /// What becomes of a URL of a scheme that the file claims.
+    /// The outcome of a URL whose scheme the file claims.
     enum Outcome: Sendable, Equatable {
         case opened
         case failed(OpenURLError.Code)
     }
 
-    /// A path below the directory.
+    /// A path relative to the directory.
     var name: String
-    /// What is wrong; nothing where a rule has the file ignored or it is right. One that ends in "..." gives the start
-    /// only: the rest is the decoder's own.
+    /// The expected diagnostic, or nil if the file is valid or is ignored by a rule. A text that ends in "..." gives
+    /// only the start, because the decoder words the rest.
     var problem: String?
-    /// The schemes that it claims.
+    /// The outcomes of URLs by the schemes that the file claims.
     var outcomes: [String: Outcome] = [:]
     var make: @Sendable (URL) throws -> Void
 
-    /// Whether this is what was found.
+    /// Returns whether the found diagnostic is the expected one.
     func isProblem(_ found: String?) -> Bool {
         guard let problem, problem.hasSuffix("...") else { return found == problem }
         return found?.hasPrefix(problem.dropLast(3)) == true
@@ -57,7 +57,7 @@ struct HostileFile: Sendable {
         }
     }
 
-    /// What can stand in the place of a file, whatever is expected in it.
+    /// Returns links, devices and other objects that can stand in place of any file.
     static func placeholders(_ name: (String) -> String, directory problem: String?, limit: Int) -> [HostileFile] {
         var files = [
             link(name("cycle"), to: "\(name("cycle").split(separator: "/").last ?? "")", "is part of a cycle of links"),
@@ -94,6 +94,6 @@ struct HostileFile: Sendable {
         return file
     }
 
-    /// Bytes without meaning.
+    /// Bytes without a meaning.
     static let noise = (0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 167) }
 }

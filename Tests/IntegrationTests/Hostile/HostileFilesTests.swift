@@ -4,11 +4,11 @@ import OpenURLBus
 import PrivateBus
 import Testing
 
-/// Hundreds of files that are broken, half-written or meant to do harm, all at once before a real router.
+/// Hundreds of broken, half-written and hostile files at once, with a real router.
 @Suite(.timeLimit(.minutes(10))) struct HostileFilesTests {
-    @Test func eachHasItsDiagnosticOrIsIgnoredAndTheRestIsServed() async throws {
+    @Test func hostileFilesAreReportedOrIgnoredAndTheRestIsServed() async throws {
         var files: [String: HostileFile] = [:]
-        let router = try await Router(["com.example.good": []]) { directory in
+        let router = try await RouterProcess(["com.example.good": []]) { directory in
             let canary = directory.appending(path: "canary").path
             func fill(_ path: String, _ hostile: [HostileFile]) throws {
                 for file in hostile {
@@ -39,7 +39,7 @@ import Testing
         }
         #expect(found.keys.filter { files[$0] == nil } == [])
 
-        // What is right is served, and what the others claim has a definite end.
+        // Valid files are served, and URLs of all other claims have a definite outcome.
         #expect(try await router.open("good:x").handler == "com.example.good")
         #expect(try await router.open("exec:x").handler == "exec.desktop")
         for (scheme, expected) in files.values.flatMap(\.outcomes) {
@@ -54,10 +54,10 @@ import Testing
         #expect(try residentMemory(of: router.pid) < memory + (64 << 20))
     }
 
-    /// The cache that the router keeps current for the desktop, with something else in its place.
+    /// Tests other contents and other objects in place of the cache that the router keeps for the desktop.
     @Test(arguments: HostileFile.caches)
-    func aCacheThatIsNoneKeepsNobodyFromURLs(_ cache: HostileFile) async throws {
-        let router = try await Router(["com.example.good": []]) { directory in
+    func invalidCacheDoesNotBlockURLs(_ cache: HostileFile) async throws {
+        let router = try await RouterProcess(["com.example.good": []]) { directory in
             try Self.exec("exec", in: directory)
             try cache.make(directory.appending(path: "XDG_DATA_HOME/applications/\(cache.name)"))
         }
@@ -86,7 +86,7 @@ import Testing
         try text.write(to: file, atomically: true, encoding: .utf8)
     }
 
-    private func outcome(of url: String, _ router: Router) async throws -> HostileFile.Outcome {
+    private func outcome(of url: String, _ router: RouterProcess) async throws -> HostileFile.Outcome {
         do throws(CallError) {
             _ = try await router.open(url)
             return .opened
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// In bytes, as `/proc/PID/status` has it.
+    /// Returns the resident memory in bytes, from `/proc/PID/status`.
     private func residentMemory(of pid: Int32) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })

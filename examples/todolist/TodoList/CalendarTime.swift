@@ -9,10 +9,11 @@ struct CalendarTime {
     var minute: Int
     var second = 0
 
-    /// Seconds east of UTC; known only for times that were made from an instant.
+    /// The offset from UTC in seconds, positive to the east. The offset is known only for a time that was made from an
+    /// instant.
     var secondsFromUTC = 0
 
-    /// Why this is no time of the Gregorian calendar, `nil` if it is one.
+    /// The reason why the time does not exist in the Gregorian calendar, or `nil` if the time exists.
     var invalidity: InvalidDate.Reason? {
         guard year >= 1 else { return .year }
         guard (1...12).contains(month) else { return .month(month) }
@@ -31,31 +32,31 @@ struct CalendarTime {
         }
     }
 
-    /// The date, `2008-06-23`.
+    /// The date, for example `2008-06-23`.
     var date: String {
         let digits = String(year)
         return String(repeating: "0", count: max(0, 4 - digits.count))
             + "\(digits)-\(twoDigits(month))-\(twoDigits(day))"
     }
 
-    /// The time of day, `13:00`.
+    /// The time of day, for example `13:00`.
     var time: String { "\(twoDigits(hour)):\(twoDigits(minute))" }
 }
 
 // MARK: - To and from instants
 
 extension CalendarTime {
-    /// What the local clock shows at an instant.
+    /// Creates the time of the local clock at an instant.
     init(local seconds: Int) {
         var fields = tm()
         var instant = time_t(seconds)
-        // `localtime_r`, unlike `mktime`, may go on with a time zone from before a change of TZ.
+        // Unlike `mktime`, `localtime_r` may keep using the old time zone after a change of TZ.
         tzset()
         localtime_r(&instant, &fields)
         self.init(fields)
     }
 
-    /// What a clock in UTC shows at an instant.
+    /// Creates the time of a UTC clock at an instant.
     init(utc seconds: Int) {
         var fields = tm()
         var instant = time_t(seconds)
@@ -63,17 +64,17 @@ extension CalendarTime {
         self.init(fields)
     }
 
-    /// The instant when a clock in UTC shows this time.
+    /// The instant at which a UTC clock shows this time.
     var secondsInUTC: Int {
         var fields = fields
         return timegm(&fields)
     }
 
-    /// The first instant when the local clock shows this time, `nil` if it never does.
+    /// The first instant at which the local clock shows this time, or `nil` if the clock never shows the time.
     ///
-    /// Where a time is missing `mktime` answers a neighbour, so the answer counts only if it reads back as the same
-    /// time. Daylight saving is asked for first: when it ends, the clock shows an hour twice, and that is the earlier
-    /// one.
+    /// For a skipped time `mktime` returns a neighbouring instant, so the result counts only if it converts back to the
+    /// same time. At the end of daylight saving the clock shows an hour twice. The code tries daylight saving first,
+    /// because its instant is the earlier one.
     var localSeconds: Int? {
         for daylightSaving: Int32 in [1, 0, -1] {
             var fields = fields
@@ -109,5 +110,5 @@ extension CalendarTime {
     }
 }
 
-/// A number below 100 in two digits.
+/// Returns a number below 100 as two digits.
 func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }

@@ -1,22 +1,22 @@
 import Glibc
 
-/// When a to-do is due: an instant, and the offset from UTC that the local clock had there.
+/// The due date of a to-do: an instant, and the offset of the local clock from UTC at that instant.
 ///
-/// A URL names it as `yyyymmddhhmm`, a 24-hour clock, Gregorian calendar and local time zone, the format of Listing 6-2
-/// of the iOS app programming guide. Files and programs see it as ISO 8601 with an offset, `2008-06-23T13:00:00+02:00`,
-/// which means the same instant wherever it is read.
+/// A URL spells the date as `yyyymmddhhmm`, with a 24-hour clock, the Gregorian calendar and the local time zone. The
+/// format comes from Listing 6-2 of the iOS app programming guide. Files and programs use ISO 8601 with an offset,
+/// `2008-06-23T13:00:00+02:00`, which means the same instant everywhere.
 public struct DueDate: Hashable, Sendable {
-    /// Seconds since 1970-01-01 00:00 UTC.
+    /// The seconds since 1970-01-01 00:00 UTC.
     public let secondsSince1970: Int
 
-    /// Minutes east of UTC.
+    /// The offset from UTC in minutes, positive to the east.
     public let minutesFromUTC: Int
 
     /// Creates the date of an instant, in the local time zone.
     public init(secondsSince1970: Int) {
         let local = CalendarTime(local: secondsSince1970)
-        // Clocks before the time zones were off by seconds too, which ISO 8601 cannot say. Whole minutes keep the
-        // instant exact and show a clock that is less than a minute away.
+        // Before the introduction of time zones the offsets of clocks also had seconds, which ISO 8601 cannot express.
+        // An offset in whole minutes keeps the instant exact and shows a time that is less than a minute off.
         self.init(secondsSince1970: secondsSince1970, minutesFromUTC: local.secondsFromUTC / 60)
     }
 
@@ -25,15 +25,15 @@ public struct DueDate: Hashable, Sendable {
         self.minutesFromUTC = minutesFromUTC
     }
 
-    /// The date of this moment.
+    /// The current date and time.
     public static var now: DueDate { DueDate(secondsSince1970: time(nil)) }
 
     /// Reads `yyyymmddhhmm` in the local time zone.
     ///
-    /// A time that the clock shows twice, when daylight saving ends, means the first of the two.
+    /// When daylight saving ends, the clock shows some times twice. Such a time means the first of the two instants.
     ///
-    /// - Throws: ``InvalidDate`` for text of another form, and for a date that does not exist: a 30th of February, an
-    ///   hour 24, a time that the local clock skips.
+    /// - Throws: ``InvalidDate`` if the text has another form or the date does not exist, such as 30 February, hour 24,
+    ///   or a time that the local clock skips.
     public init(_ text: String) throws(InvalidDate) {
         guard let digits = Digits(text, form: "000000000000") else {
             throw InvalidDate(text: text, reason: .format("yyyymmddhhmm, twelve digits"))
@@ -50,9 +50,9 @@ public struct DueDate: Hashable, Sendable {
         self.init(secondsSince1970: seconds)
     }
 
-    /// Reads ISO 8601 as ``iso8601`` writes it: whole seconds and a numeric offset.
+    /// Reads ISO 8601 in the form of ``iso8601``, with whole seconds and a numeric offset.
     ///
-    /// - Throws: ``InvalidDate`` for any other form, and for a date that does not exist.
+    /// - Throws: ``InvalidDate`` if the text has another form or the date does not exist.
     public init(iso8601 text: String) throws(InvalidDate) {
         let east = Digits(text, form: "0000-00-00T00:00:00+00:00")
         guard let digits = east ?? Digits(text, form: "0000-00-00T00:00:00-00:00") else {
@@ -71,7 +71,7 @@ public struct DueDate: Hashable, Sendable {
         self.init(secondsSince1970: clock.secondsInUTC - offset * 60, minutesFromUTC: offset)
     }
 
-    /// ISO 8601 with the offset, `2008-06-23T13:00:00+02:00`.
+    /// The date in ISO 8601 with the offset, for example `2008-06-23T13:00:00+02:00`.
     public var iso8601: String {
         let clock = CalendarTime(utc: secondsSince1970 + minutesFromUTC * 60)
         let offset = abs(minutesFromUTC)
@@ -81,7 +81,7 @@ public struct DueDate: Hashable, Sendable {
 }
 
 extension DueDate: CustomStringConvertible {
-    /// The date and time on the local clock, `2008-06-23 13:00`.
+    /// The date and time of the local clock, for example `2008-06-23 13:00`.
     public var description: String {
         let clock = CalendarTime(local: secondsSince1970)
         return "\(clock.date) \(clock.time)"
@@ -89,14 +89,14 @@ extension DueDate: CustomStringConvertible {
 }
 
 extension DueDate: Comparable {
-    /// The earlier instant is the smaller date.
+    /// Compares the instants. The offset decides between equal instants.
     public static func < (left: DueDate, right: DueDate) -> Bool {
         (left.secondsSince1970, left.minutesFromUTC) < (right.secondsSince1970, right.minutesFromUTC)
     }
 }
 
 extension DueDate: Codable {
-    /// Reads the text of ``iso8601``.
+    /// Decodes the text of ``iso8601``.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         do {
@@ -106,18 +106,18 @@ extension DueDate: Codable {
         }
     }
 
-    /// Writes the text of ``iso8601``.
+    /// Encodes the text of ``iso8601``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(iso8601)
     }
 }
 
-/// Text that is no date, and why.
+/// An error for text that is not a date.
 public struct InvalidDate: Error, Hashable, CustomStringConvertible {
-    /// What is wrong with it.
+    /// The problem with the text.
     public enum Reason: Hashable, Sendable {
-        /// The text has another form than this one.
+        /// The text does not have this form.
         case format(String)
         /// The calendar has no year 0.
         case year
@@ -131,17 +131,17 @@ public struct InvalidDate: Error, Hashable, CustomStringConvertible {
         case minute(Int)
         /// There is no such second.
         case second(Int)
-        /// The local clock goes over this time when daylight saving begins.
+        /// The local clock skips this time when daylight saving begins.
         case skippedByClock
     }
 
-    /// The text as it was given.
+    /// The original text.
     public let text: String
 
-    /// What is wrong with it.
+    /// The problem with the text.
     public let reason: Reason
 
-    /// A sentence for a person.
+    /// A sentence about the problem.
     public var description: String {
         let problem =
             switch reason {
@@ -158,11 +158,12 @@ public struct InvalidDate: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Text in a fixed form, taken apart into its numbers.
+/// Text of a fixed form, as a source of numbers.
 private struct Digits {
     private let text: [UInt8]
 
-    /// Creates nothing unless the text has an ASCII digit wherever the form has `0`, and is the same elsewhere.
+    /// Creates a value if the text has an ASCII digit at each `0` of the form and equals the form elsewhere. The result
+    /// is `nil` otherwise.
     init?(_ text: String, form: String) {
         self.text = Array(text.utf8)
         let zero = UInt8(ascii: "0")
@@ -170,7 +171,7 @@ private struct Digits {
         guard self.text.map({ digits.contains($0) ? zero : $0 }) == Array(form.utf8) else { return nil }
     }
 
-    /// The number that the digits at these places spell.
+    /// Returns the number that the digits in a range of places spell.
     subscript(places: Range<Int>) -> Int {
         text[places].reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     }

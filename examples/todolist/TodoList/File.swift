@@ -1,11 +1,11 @@
 import Glibc
 
-/// An open file, closed at the end of its life.
+/// An open file that is closed at the end of its lifetime.
 struct File: ~Copyable {
     private let path: String
     private let descriptor: Int32
 
-    /// Opens a file; one that is created belongs to the user alone.
+    /// Opens a file. A new file gets access rights for the user only.
     init(_ path: String, _ flags: Int32) throws(StoreError) {
         self.path = path
         descriptor = open(path, flags | O_CLOEXEC, 0o600)
@@ -14,7 +14,7 @@ struct File: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Waits until no other open file holds the lock; it is released when this one closes.
+    /// Waits for the exclusive lock. The lock is released when this file is closed.
     func lock() throws(StoreError) {
         try retrying("lock") { flock(descriptor, LOCK_EX) }
     }
@@ -37,12 +37,12 @@ struct File: ~Copyable {
         }
     }
 
-    /// Returns when the file, or the names in a directory, are on the disk.
+    /// Waits until the file, or the names in a directory, are on the disk.
     func synchronize() throws(StoreError) {
         try retrying("write") { fsync(descriptor) }
     }
 
-    /// The result of a system call, which is made again when a signal interrupted it.
+    /// Makes a system call, and makes it again if a signal interrupted the call.
     @discardableResult
     private func retrying<Result: SignedInteger>(_ operation: String, _ call: () -> Result) throws(StoreError) -> Result
     {
@@ -54,12 +54,12 @@ struct File: ~Copyable {
     }
 }
 
-/// Renames a file, over one that has the new name.
+/// Renames a file and replaces a file with the new name.
 func moveFile(_ path: String, to newPath: String) throws(StoreError) {
     if rename(path, newPath) != 0 { throw .system(operation: "rename", path: path, code: errno) }
 }
 
-/// Makes a directory and those above it, for the user alone; one that is there stays as it is.
+/// Creates a directory and its parents with access for the user only. An existing directory stays as it is.
 func makeDirectories(_ path: String) throws(StoreError) {
     if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {

@@ -1,16 +1,16 @@
 public import RFC1808
 
-/// A task and when it is due: the model object that Listing 6-2 of the iOS app programming guide makes from a URL.
+/// A task and its due date. Listing 6-2 of the iOS app programming guide makes this model object from a URL.
 public struct ToDoItem: Hashable, Sendable {
-    /// The name of the task: one line of text, not blank.
+    /// The name of the task: one line of text that is not blank.
     public let task: String
 
-    /// When it is due.
+    /// The due date of the task.
     public let due: DueDate
 
     /// Creates an item.
     ///
-    /// - Throws: ``ToDoError/blankTask`` or ``ToDoError/controlCharacter(_:)`` for a task that is not a line of text.
+    /// - Throws: ``ToDoError/blankTask`` or ``ToDoError/controlCharacter(_:)`` if the task is not a line of text.
     public init(task: String, due: DueDate) throws(ToDoError) {
         guard task.unicodeScalars.contains(where: { !$0.properties.isWhitespace }) else { throw .blankTask }
         for scalar in task.unicodeScalars {
@@ -25,10 +25,10 @@ public struct ToDoItem: Hashable, Sendable {
 
     /// Reads `todolist://anything?TASK#DATE`.
     ///
-    /// The task is the query, percent-decoded. The date is the fragment: `yyyymmddhhmm`, or `today`, or no fragment at
-    /// all for this moment. An empty fragment is a date that says nothing, so it is refused.
+    /// The task is the percent-decoded query. The date is the fragment: `yyyymmddhhmm` or `today`. Without a fragment
+    /// the date is the current moment. An empty fragment is refused, because it does not name a date.
     ///
-    /// - Throws: ``ToDoError`` with what is wrong with the URL.
+    /// - Throws: ``ToDoError`` with the problem of the URL.
     public init(_ url: GenericURL) throws(ToDoError) {
         guard url.lowercasedScheme == "todolist" else { throw .otherScheme(url.scheme) }
         guard let task = try Self.text(.query, of: url) else { throw .noTask }
@@ -46,7 +46,7 @@ public struct ToDoItem: Hashable, Sendable {
 }
 
 extension ToDoItem: Comparable {
-    /// The one that is due earlier is the smaller item.
+    /// Compares the due dates. The task decides between equal dates.
     public static func < (left: ToDoItem, right: ToDoItem) -> Bool {
         (left.due, left.task) < (right.due, right.task)
     }
@@ -57,7 +57,7 @@ extension ToDoItem: Codable {
         case task, due
     }
 
-    /// Reads an object with `task` and `due`, by the rules that hold for items from a URL.
+    /// Decodes an object with `task` and `due`. The rules for items from a URL apply.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let task = try container.decode(String.self, forKey: .task)
@@ -70,22 +70,22 @@ extension ToDoItem: Codable {
     }
 }
 
-/// Why there is no to-do in a URL.
+/// An error for a URL that does not describe a to-do.
 public enum ToDoError: Error, Hashable, CustomStringConvertible {
-    /// The URL is for somebody else.
+    /// The URL has another scheme.
     case otherScheme(String?)
     /// The URL has no query.
     case noTask
     /// The task has no visible character.
     case blankTask
-    /// The task holds a character that is no text.
+    /// The task contains a control character.
     case controlCharacter(Unicode.Scalar)
     /// The query or the fragment does not decode to text.
     case undecodable(GenericURL.Component, GenericURL.PercentDecodingError)
-    /// The fragment is no date.
+    /// The fragment is not a date.
     case invalidDate(InvalidDate)
 
-    /// A sentence for a person.
+    /// A sentence about the problem.
     public var description: String {
         switch self {
         case .otherScheme(let scheme): "a to-do has the scheme todolist, not \(scheme ?? "none")"

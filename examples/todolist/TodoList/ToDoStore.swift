@@ -1,36 +1,35 @@
 import FoundationEssentials
 import Glibc
 
-/// The to-do list in a file, `items.json` in a directory of its own: an array of objects with `task` and `due`.
+/// The to-do list in the file `items.json` of a directory. The file is an array of objects with `task` and `due`.
 ///
-/// Every change replaces the file as a whole, and is on the disk when the method returns; a crash leaves the list from
-/// before or the list from after. Processes take turns by a lock on `items.lock`, so none overwrites what another one
-/// added. A file that holds something else is kept under another name and the list starts again from empty.
+/// Every change replaces the whole file and is on the disk when the method returns. A crash therefore leaves either the
+/// old list or the new list. A lock on `items.lock` makes processes take turns, so no process overwrites an item of
+/// another. A file with other contents is kept under another name, and the list starts empty.
 public struct ToDoStore: Sendable {
     private let directory: String
     private let warn: @Sendable (String) -> Void
 
-    /// Creates a store; nothing is touched before the first use.
+    /// Creates a store. The initializer does not access the file system.
     ///
-    /// - Parameters:
-    ///   - directory: where the list is kept; it is made when it is missing.
-    ///   - warn: takes a sentence about a damaged file that was set aside.
+    /// - Parameters: - directory: The directory of the list. The first access creates a missing directory. - warn: A
+    ///   closure that gets a sentence about a damaged file that was set aside.
     public init(directory: String, warn: @escaping @Sendable (String) -> Void) {
         self.directory = directory
         self.warn = warn
     }
 
-    /// The user's directory: `todolist` in `$XDG_DATA_HOME`, or in `~/.local/share` where that is unset, empty or
-    /// relative (XDG base directory specification).
+    /// Returns the user's directory: `todolist` in `$XDG_DATA_HOME`, or in `~/.local/share` if the variable is unset,
+    /// empty or relative (XDG base directory specification).
     ///
-    /// - Throws: ``StoreError/noHome`` where neither variable says where the user's data is.
+    /// - Throws: ``StoreError/noHome`` if neither variable contains an absolute path.
     public static func directory(dataHome: String?, home: String?) throws(StoreError) -> String {
         if let dataHome, dataHome.hasPrefix("/") { return dataHome + "/todolist" }
         guard let home, home.hasPrefix("/") else { throw .noHome }
         return home + "/.local/share/todolist"
     }
 
-    /// All items, in the order in which they were added.
+    /// Returns all items in the order in which they were added.
     public func items() throws(StoreError) -> [ToDoItem] {
         try locked { () throws(StoreError) in try read() }
     }
@@ -40,7 +39,7 @@ public struct ToDoStore: Sendable {
         try locked { () throws(StoreError) in try write(read() + [item]) }
     }
 
-    /// The file's format: one array of objects with `task` and `due`, in UTF-8.
+    /// Returns the contents of the file: one array of objects with `task` and `due`, in UTF-8.
     public static func json(_ items: [ToDoItem]) throws(StoreError) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -68,7 +67,7 @@ public struct ToDoStore: Sendable {
         }
     }
 
-    /// Renames the file to the first name that is free; the lock keeps others from taking it.
+    /// Renames the file to the first free name. The caller holds the lock, so no other process takes the name.
     private func setAside() throws(StoreError) -> String {
         var number = 1
         while access("\(path).damaged-\(number)", F_OK) == 0 { number += 1 }
@@ -87,7 +86,7 @@ public struct ToDoStore: Sendable {
     }
 }
 
-/// Why the list could not be read or written.
+/// An error while the list was read or written.
 public enum StoreError: Error, Hashable, CustomStringConvertible {
     /// Neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
     case noHome
@@ -96,7 +95,7 @@ public enum StoreError: Error, Hashable, CustomStringConvertible {
     /// The list has no JSON form; the text says why.
     case unwritable(String)
 
-    /// A sentence for a person.
+    /// A sentence about the problem.
     public var description: String {
         switch self {
         case .noHome: "neither XDG_DATA_HOME nor HOME says where your data is"

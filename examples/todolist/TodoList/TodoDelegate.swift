@@ -2,20 +2,23 @@ public import DBus
 public import RFC1808
 public import URLHandler
 
-/// Listing 6-2 of the iOS app programming guide: `todolist://anything?TASK#yyyymmddhhmm` becomes an item of the list.
+/// The delegate of Listing 6-2 in the iOS app programming guide. A URL `todolist://anything?TASK#yyyymmddhhmm` becomes
+/// an item of the list.
 public final class TodoDelegate: ApplicationDelegate {
-    /// The item that the user looks at: the one that was added last, also when the handler was ended in between.
+    /// The selected item, which is the one that was added last. State restoration keeps the selection when the handler
+    /// ends.
     public private(set) var selection: ToDoItem?
     private let store: () throws(StoreError) -> ToDoStore
 
-    /// Makes a delegate.
+    /// Creates a delegate.
     ///
-    /// - Parameter store: finds the user's list, each time it is needed.
+    /// - Parameter store: A closure that finds the user's list each time the delegate needs the list.
     public init(store: @escaping () throws(StoreError) -> ToDoStore) {
         self.store = store
     }
 
-    /// Adds the item, and answers with its task and its date; an error is a no, with its description as the reason.
+    /// Adds the item and answers with its task and its date. An error declines the URL, with the error's description as
+    /// the reason.
     public func application(
         _ application: Application,
         open url: GenericURL,
@@ -23,7 +26,7 @@ public final class TodoDelegate: ApplicationDelegate {
         annotation: Value?
     ) async throws -> OpenResponse {
         let item = try ToDoItem(url)
-        // In the background too there is time until the item is on the disk.
+        // The background task keeps the handler running in the background until the item is on the disk.
         let task = await application.beginBackgroundTask(named: "adding a to-do")
         defer { application.endBackgroundTask(task) }
         try store().add(item)
@@ -31,7 +34,7 @@ public final class TodoDelegate: ApplicationDelegate {
         return .handled(reply: ["task": .string(item.task), "due": .string(item.due.iso8601)])
     }
 
-    /// Keeps the selection.
+    /// Saves the selection.
     public func application(
         _ application: Application,
         willEncodeRestorableStateWith coder: RestorableStateCoder
@@ -39,7 +42,7 @@ public final class TodoDelegate: ApplicationDelegate {
         if let selection { try coder.encode(selection, forKey: "selection") }
     }
 
-    /// Selects what was selected, unless it has left the list meanwhile.
+    /// Restores the selection if the item is still in the list.
     public func application(
         _ application: Application,
         didDecodeRestorableStateWith coder: RestorableStateCoder

@@ -1,15 +1,15 @@
 import Glibc
 import TodoList
 
-/// The list of the user who runs this program; its warnings go to standard error.
+/// Returns the list of the current user. Its warnings go to standard error.
 func userStore() throws(StoreError) -> ToDoStore {
     let directory = try ToDoStore.directory(dataHome: variable("XDG_DATA_HOME"), home: variable("HOME"))
     return ToDoStore(directory: directory) { complain("todolist: \($0)\n") }
 }
 
-/// What `todolist` does with arguments: `list` prints the items, the one that is due first before the others.
+/// Runs `todolist` with arguments. `list` prints the items in the order of their due dates.
 ///
-/// - Returns: the exit status.
+/// - Returns: The exit status.
 func runCommand(_ arguments: ArraySlice<String>) -> Int32 {
     do {
         switch arguments {

@@ -1,0 +1,173 @@
+/// The methods of the bus that a connection uses.
+enum BusDriver {
+    static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
+    static let interface: InterfaceName = "org.freedesktop.DBus"
+
+    static let hello = Method<Empty, String>(interface, "Hello")
+    static let requestName = Method<Arguments<String, UInt32>, UInt32>(interface, "RequestName")
+    static let releaseName = Method<String, UInt32>(interface, "ReleaseName")
+    static let getNameOwner = Method<String, String>(interface, "GetNameOwner")
+    static let listNames = Method<Empty, [String]>(interface, "ListNames")
+    static let startService = Method<Arguments<String, UInt32>, UInt32>(interface, "StartServiceByName")
+    static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
+    static let addMatch = Method<String, Empty>(interface, "AddMatch")
+    static let removeMatch = Method<String, Empty>(interface, "RemoveMatch")
+
+    /// The corresponding C constant is `DBUS_NAME_FLAG_DO_NOT_QUEUE`.
+    static let doNotQueue: UInt32 = 4
+    static let nameOwnerChanged = Signal<Arguments<String, String, String>>(
+        interface,
+        "NameOwnerChanged",
+        arguments: ["name", "old_owner", "new_owner"]
+    )
+
+    static func ownerRule(_ name: BusName) -> String {
+        MatchRule(sender: .bus, arguments: [0: name.rawValue]).text(nameOwnerChanged.interface, nameOwnerChanged.name)
+    }
+}
+
+/// The credentials of the process that opened a connection, as the kernel recorded them at that time.
+public struct Credentials: Sendable, Hashable {
+    /// The number of the process. The process may have ended and its number may have been reused, so the number proves
+    /// nothing by itself.
+    public let pid: UInt32?
+    /// The number of the user.
+    public let uid: UInt32?
+    /// The process as a pidfd, which stands for the same process even if its number is reused.
+    ///
+    /// A bus gives a pidfd from dbus 1.15.8 and dbus-broker 34 on; nil from older versions.
+    public let processDescriptor: UnixFD?
+}
+
+/// The result of a request for a name.
+public enum NameRequest: Sendable, Hashable {
+    /// This connection owns the name.
+    case owned
+    /// Another connection owns the name.
+    case taken
+}
+
+/// A closure that is called on the event loop when a name gets, changes or loses its owner.
+public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?) -> Void
+
+/// The identity of one watch of a bus name.
+public struct NameWatchID: Sendable, Hashable {
+    let name: BusName
+    let number: UInt64
+}
+
+/// The watches of bus names. The watches of each name are in the order in which they were added.
+struct NameWatches {
+    private var handlers: [BusName: [(id: NameWatchID, handler: NameOwnerHandler)]] = [:]
+    private var lastNumber: UInt64 = 0
+
+    mutating func add(_ name: BusName, _ handler: @escaping NameOwnerHandler) -> NameWatchID {
+        lastNumber += 1
+        let id = NameWatchID(name: name, number: lastNumber)
+        handlers[name, default: []].append((id, handler))
+        return id
+    }
+
+    /// Removes a watch.
+    ///
+    /// - Returns: Whether the watch existed.
+    mutating func remove(_ id: NameWatchID) -> Bool {
+        guard let index = handlers[id.name]?.firstIndex(where: { $0.id == id }) else { return false }
+        handlers[id.name]?.remove(at: index)
+        if handlers[id.name]?.isEmpty == true { handlers[id.name] = nil }
+        return true
+    }
+
+    func ids(of name: BusName) -> [NameWatchID] {
+        handlers[name]?.map(\.id) ?? []
+    }
+
+    func handler(_ id: NameWatchID) -> NameOwnerHandler? {
+        handlers[id.name]?.first { $0.id == id }?.handler
+    }
+}
+
+extension Connection {
+    /// Requests a well-known name.
+    ///
+    /// Export objects before requesting a name, because calls arrive as soon as this connection owns the name. The
+    /// request does not wait in the queue for the name, and does not take the name from another owner.
+    public func requestName(_ name: BusName) async throws(CallError) -> NameRequest {
+        let input = Arguments(name.rawValue, BusDriver.doNotQueue)
+        let answer = try await call(BusDriver.requestName, on: BusDriver.object, input)
+        // The values are DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER and DBUS_REQUEST_NAME_REPLY_ALREADY_OWNER.
+        return answer == 1 || answer == 4 ? .owned : .taken
+    }
+
+    /// Gives a well-known name back. Does nothing if this connection does not own the name.
+    public func releaseName(_ name: BusName) async throws(CallError) {
+        try await call(BusDriver.releaseName, on: BusDriver.object, name.rawValue)
+    }
+
+    /// Returns the unique name of a name's owner; nil if the name has no owner.
+    public func owner(of name: BusName) async throws(CallError) -> BusName? {
+        do throws(CallError) {
+            return BusName(try await call(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue))
+        } catch .remote(let error) where error.name == .nameHasNoOwner {
+            return nil
+        }
+    }
+
+    /// Returns all names that have an owner now, including unique names.
+    public func names() async throws(CallError) -> [BusName] {
+        try await call(BusDriver.listNames, on: BusDriver.object, Empty()).compactMap { BusName($0) }
+    }
+
+    /// Asks the bus to start the service that provides a name, and returns when the service owns the name.
+    ///
+    /// The method returns at once if the name already has an owner.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - timeout: The time limit. The bus itself waits for minutes, so callers usually choose a shorter time.
+    /// - Throws: ``CallError``. The bus answers with a ``CallError/remote(_:)`` if no service file has the name, or if
+    ///   the service ended before it owned the name.
+    public func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
+        try await call(BusDriver.startService, on: BusDriver.object, Arguments(name.rawValue, 0), timeout: timeout)
+    }
+
+    /// Returns the credentials of a name's owner. They come from the bus, so the owner cannot forge them.
+    ///
+    /// - Throws: ``CallError``. The bus answers with a ``CallError/remote(_:)`` named ``ErrorName/nameHasNoOwner`` if
+    ///   the name no longer has an owner.
+    public func credentials(of name: BusName) async throws(CallError) -> Credentials {
+        let answer = try await call(BusDriver.getCredentials, on: BusDriver.object, name.rawValue)
+        func number(_ key: String) -> UInt32? {
+            if case .uint32(let number) = answer[key] { number } else { nil }
+        }
+        let process: UnixFD? = if case .unixFD(let descriptor) = answer["ProcessFD"] { descriptor } else { nil }
+        return Credentials(pid: number("ProcessID"), uid: number("UnixUserID"), processDescriptor: process)
+    }
+
+    /// Calls `handler` on the event loop each time the owner of a name changes, until ``unwatchName(_:)``.
+    ///
+    /// Changes and messages arrive in the order in which the bus sent them: the answers of an owner come before the
+    /// news that the owner has gone. Watch a name before asking for its owner, so that no change is missed.
+    public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
+    {
+        let id = nameWatches.add(name, handler)
+        do throws(CallError) {
+            try await addMatch(BusDriver.ownerRule(name))
+            return id
+        } catch {
+            _ = nameWatches.remove(id)
+            throw error
+        }
+    }
+
+    /// Ends a watch. Its handler is not called again.
+    public func unwatchName(_ watch: NameWatchID) throws(CallError) {
+        guard nameWatches.remove(watch) else { return }
+        try removeMatch(BusDriver.ownerRule(watch.name))
+    }
+
+    func nameOwnerChanged(_ name: BusName, _ old: BusName?, _ new: BusName?) {
+        // A handler may end any watch, including its own, so each handler is looked up when its turn comes.
+        for id in nameWatches.ids(of: name) { nameWatches.handler(id)?(old, new) }
+    }
+}

@@ -1,0 +1,125 @@
+internal import CDBus
+internal import Glibc
+public import Reactor
+
+/// libdbus's connection after the first exchange, on its way from the thread that opened it to the event loop.
+///
+/// The type is unchecked `Sendable` because only one of the two threads uses the connection at a time.
+struct EstablishedConnection: @unchecked Sendable {
+    let raw: OpaquePointer
+    let uniqueName: BusName?
+
+    func close() {
+        dbus_connection_close(raw)
+        dbus_connection_unref(raw)
+    }
+}
+
+extension Connection {
+    /// Connects to a bus.
+    ///
+    /// The first exchange with the bus runs on a separate thread, so a bus that does not answer blocks nothing else on
+    /// the loop.
+    ///
+    /// - Parameters:
+    ///   - address: The bus.
+    ///   - loop: The event loop that carries the connection.
+    ///   - limits: The limits of the connection.
+    ///   - timeout: The time limit.
+    /// - Throws: ``ConnectionError`` with libdbus's message if the bus cannot be reached, ``ConnectionError/timedOut``
+    ///   if the bus does not answer, ``ConnectionError/cancelled`` if the task is cancelled before the bus answers.
+    public static func open(
+        _ address: BusAddress = .session,
+        on loop: EventLoop,
+        limits: ConnectionLimits = ConnectionLimits(),
+        timeout: Duration = .seconds(25)
+    ) async throws(ConnectionError) -> Connection {
+        try await open(on: loop, limits, timeout) { () throws(ConnectionError) -> EstablishedConnection? in
+            try BlockingConnection(address, timeout: timeout).handOver()
+        }
+    }
+
+    /// Runs `connect` on a separate thread and creates a connection from the result.
+    static func open(
+        on loop: EventLoop,
+        _ limits: ConnectionLimits,
+        _ timeout: Duration,
+        _ connect: @escaping @Sendable () throws(ConnectionError) -> EstablishedConnection?
+    ) async throws(ConnectionError) -> Connection {
+        typealias Outcome = Result<Connection, ConnectionError>
+        // The code that takes the continuation out of the lock resumes it, so it is resumed exactly once.
+        let waiting = Lock<CheckedContinuation<Outcome, Never>?>(nil)
+        let fail: @Sendable (ConnectionError) -> Void = { error in
+            waiting.withLock { $0.take() }?.resume(returning: .failure(error))
+        }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
+                waiting.withLock { $0 = continuation }
+                if Task.isCancelled { return fail(.cancelled) }
+                loop.execute {
+                    let timer = loop.schedule(at: .now + min(timeout, .longest)) { fail(.timedOut) }
+                    let isStarted = startThread {
+                        let established = Result(catching: connect)
+                        loop.execute {
+                            loop.cancelTimer(timer)
+                            let continuation = waiting.withLock { $0.take() }
+                            switch (established, continuation) {
+                            case (.success(let established?), let continuation?):
+                                let connection = Connection(established, on: loop, limits: limits)
+                                let isAttached = connection.assumeIsolated { $0.attach() }
+                                continuation.resume(
+                                    returning: isAttached ? .success(connection) : .failure(.outOfMemory)
+                                )
+                            case (.success(let established), _):
+                                // The caller no longer waits for the connection.
+                                established?.close()
+                            case (.failure(let error), _): continuation?.resume(returning: .failure(error))
+                            }
+                        }
+                    }
+                    if !isStarted {
+                        loop.cancelTimer(timer)
+                        fail(ConnectionError(reason: "no thread can be started"))
+                    }
+                }
+            }
+        } onCancel: {
+            fail(.cancelled)
+        }
+        // ThreadSanitizer does not see that the loop's work happens before the continuation's task. The lock shows the
+        // order.
+        waiting.withLock { _ in }
+        return try outcome.get()
+    }
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) {
+        self.run = run
+    }
+}
+
+/// Runs a closure that may block on a separate thread.
+///
+/// - Returns: False if no thread can be started.
+private func startThread(_ run: @escaping @Sendable () -> Void) -> Bool {
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+    let body = Unmanaged.passRetained(ThreadBody(run))
+    var id = pthread_t()
+    let status = pthread_create(
+        &id,
+        &attributes,
+        { argument in
+            if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
+            return nil
+        },
+        body.toOpaque()
+    )
+    if status != 0 { body.release() }
+    return status == 0
+}

@@ -1,0 +1,160 @@
+internal import CDBus
+internal import DequeModule
+internal import Reactor
+
+/// The messages that wait until the other end has taken earlier ones, in order.
+struct OutgoingQueue {
+    struct Entry {
+        let serial: UInt32
+        /// The message; nil for a call. The message of a call is in its ``PendingCall``, so a call that has been
+        /// cancelled is not sent.
+        let message: Message?
+    }
+
+    private var entries: Deque<Entry> = []
+    private var abandoned = 0
+    /// The bytes of the messages other than calls.
+    private(set) var bytes = 0
+
+    var count: Int { entries.count }
+    var isEmpty: Bool { entries.isEmpty }
+
+    /// The bytes that a descriptor counts as, because a process has few descriptors.
+    private static let descriptorBytes = 64 << 10
+
+    private func cost(_ message: Message) -> Int {
+        message.size + (dbus_message_contains_unix_fds(message.pointer) != 0 ? Self.descriptorBytes : 0)
+    }
+
+    mutating func append(_ message: Message, as serial: UInt32) {
+        bytes += cost(message)
+        entries.append(Entry(serial: serial, message: message))
+    }
+
+    mutating func append(callWith serial: UInt32) {
+        entries.append(Entry(serial: serial, message: nil))
+    }
+
+    mutating func popFirst() -> Entry? {
+        guard let entry = entries.popFirst() else { return nil }
+        if let message = entry.message { bytes -= cost(message) }
+        return entry
+    }
+
+    /// Records that no task waits any longer for a queued call. When more than half of the queue consists of such
+    /// calls, they are removed.
+    mutating func abandonCall(_ isNeeded: (UInt32) -> Bool) {
+        abandoned += 1
+        guard abandoned > entries.count / 2 + 64 else { return }
+        entries.removeAll { $0.message == nil && !isNeeded($0.serial) }
+        abandoned = 0
+    }
+}
+
+/// The sending of messages.
+extension Connection {
+    /// Sends a message to which no task awaits an answer.
+    func send(_ message: Message) throws(CallError) {
+        let serial = nextSerial()
+        if try transmit(message, as: serial) { return }
+        queue.append(message, as: serial)
+        guard isReading else {
+            disconnect(.unread)
+            throw .disconnected
+        }
+    }
+
+    /// Hands a message to libdbus, unless the message has to wait for earlier ones.
+    ///
+    /// - Returns: False if the message has to wait.
+    func transmit(_ message: Message, as serial: UInt32) throws(CallError) -> Bool {
+        guard state == .open, let raw, dbus_connection_get_is_connected(raw) != 0 else { throw .disconnected }
+        if dbus_message_contains_unix_fds(message.pointer) != 0 {
+            // libdbus silently drops a message with descriptors if the other end does not accept them. The caller would
+            // then wait until the deadline.
+            if dbus_connection_can_send_type(raw, TypeCode.unixFD) == 0 { throw .notSent(.descriptorNotPassed) }
+            if dbus_connection_get_outgoing_unix_fds(raw) >= Self.descriptorsOnTheWay { return false }
+        }
+        guard queue.isEmpty, dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes else { return false }
+        try handOver(message, as: serial)
+        // An answer or the next call may arrive sooner than this thread could sleep and wake up.
+        loop.expectInput()
+        // libdbus immediately writes as much as it can. If it has written everything, no later event reports that there
+        // is room.
+        if waiters.contains(.room) { sendQueued() }
+        return true
+    }
+
+    private func handOver(_ message: Message, as serial: UInt32) throws(CallError) {
+        dbus_message_set_serial(message.pointer, serial)
+        guard dbus_connection_send(raw, message.pointer, nil) != 0 else { throw .notSent(.outOfMemory) }
+    }
+
+    /// The number of descriptors in libdbus's queue above which messages with descriptors wait in the program.
+    private static let descriptorsOnTheWay: CLong = 64
+
+    /// Whether the bytes that wait for the other end, including libdbus's own answers, are within the limit.
+    private var isReading: Bool {
+        guard let raw else { return true }
+        return dbus_connection_get_outgoing_size(raw) + queue.bytes <= limits.unreadBytes
+    }
+
+    /// Whether a message would be handed to libdbus immediately.
+    var hasRoom: Bool {
+        guard let raw else { return true }
+        return queue.isEmpty && dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes
+    }
+
+    private var mayHandOver: Bool {
+        guard let raw else { return false }
+        return dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes / 2
+            && dbus_connection_get_outgoing_unix_fds(raw) <= Self.descriptorsOnTheWay / 2
+    }
+
+    var hasMessagesToSend: Bool {
+        guard let raw else { return false }
+        return !queue.isEmpty || dbus_connection_has_messages_to_send(raw) != 0
+    }
+
+    /// Sends waiting messages until enough bytes are in libdbus's queue.
+    ///
+    /// The method also ends a connection whose other end takes nothing, and a closing connection whose last message has
+    /// been written. libdbus reports neither event. Bytes may leave or enter its queue when libdbus is handed a
+    /// message, answers a message by itself, or finds room in the socket, so this method is called after each of these.
+    func sendQueued() {
+        guard state == .open || state == .closing else { return }
+        if !isReading { return disconnect(.unread) }
+        if !queue.isEmpty || waiters.contains(.room) {
+            while mayHandOver, let next = queue.popFirst() {
+                guard let message = next.message ?? takeUnsentCall(next.serial) else { continue }
+                do throws(CallError) {
+                    try handOver(message, as: next.serial)
+                } catch {
+                    fail(next.serial, error)
+                }
+            }
+            if queue.isEmpty, mayHandOver { waiters.resumeAll(.room) }
+        }
+        if state == .closing, !hasMessagesToSend { disconnect(.closed) }
+    }
+
+    private func takeUnsentCall(_ serial: UInt32) -> Message? {
+        defer { pendingCalls[serial]?.unsent = nil }
+        return pendingCalls[serial]?.unsent
+    }
+
+    /// Waits until the other end has taken most of the messages.
+    ///
+    /// The method returns when at most ``ConnectionLimits/queuedBytes`` are waiting, when the connection has ended, or
+    /// when the task is cancelled.
+    ///
+    /// A method call waits for its answer and so limits its caller's speed by itself. A program that emits signals or
+    /// sends calls without answers may be faster than the other end. Such a program should call this method regularly,
+    /// because a connection with more than ``ConnectionLimits/unreadBytes`` waiting is ended.
+    public func waitForRoom() async {
+        await wait(for: .room)
+    }
+
+    /// The number of messages that wait for the other end to take earlier ones.
+    var queuedMessages: Int { queue.count }
+}

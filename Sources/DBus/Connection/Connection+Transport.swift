@@ -1,0 +1,140 @@
+internal import CDBus
+internal import Reactor
+
+/// The exchange of bytes between libdbus and the event loop.
+///
+/// libdbus names the descriptors to watch, and the event loop reports when a descriptor is ready. Each message that has
+/// arrived passes through one filter to ``Connection/receive(_:)``.
+extension Connection {
+    /// Connects libdbus's callbacks to this actor.
+    ///
+    /// - Returns: False if memory ran out. The connection has then ended.
+    func attach() -> Bool {
+        guard let raw else { return false }
+        let pointer = Unmanaged.passRetained(self).toOpaque()
+        dbus_connection_set_max_received_size(raw, limits.receivedBytes)
+        guard dbus_connection_add_filter(raw, receiveMessage, pointer, nil) != 0 else {
+            dbus_connection_close(raw)
+            dbus_connection_unref(raw)
+            markReleased()
+            Unmanaged.passUnretained(self).release()
+            return false
+        }
+        guard dbus_connection_set_watch_functions(raw, addWatch, removeWatch, toggleWatch, pointer, nil) != 0 else {
+            disconnect(.disconnected)
+            return false
+        }
+        dbus_connection_set_dispatch_status_function(raw, dispatchStatusChanged, pointer, nil)
+        if dbus_connection_get_dispatch_status(raw) == DBUS_DISPATCH_DATA_REMAINS { scheduleDispatch() }
+        return true
+    }
+
+    func detach(_ raw: OpaquePointer) {
+        dbus_connection_set_watch_functions(raw, nil, nil, nil, nil, nil)
+        dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
+        watches.removeAll()
+        dbus_connection_close(raw)
+        while dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {}
+        dbus_connection_remove_filter(raw, receiveMessage, Unmanaged.passUnretained(self).toOpaque())
+        dbus_connection_unref(raw)
+        // This call balances the reference that attach() took for libdbus.
+        Unmanaged.passUnretained(self).release()
+    }
+
+    fileprivate func add(_ watch: OpaquePointer) {
+        let unchecked = LibraryPointer(pointer: watch)
+        let handle: @Sendable (UInt32) -> Void = { [unowned self] flags in
+            assumeIsolated { $0.handle(unchecked, flags) }
+        }
+        watches.add(watch, on: loop, handle)
+    }
+
+    fileprivate func remove(_ watch: OpaquePointer) { watches.remove(watch) }
+
+    fileprivate func toggle(_ watch: OpaquePointer) { watches.toggle(watch) }
+
+    private func handle(_ watch: LibraryPointer, _ flags: UInt32) {
+        isDispatching = true
+        dbus_watch_handle(watch.pointer, flags)
+        dispatch()
+    }
+
+    /// The number of messages that are handled before other jobs of the loop get their turn.
+    private static let messagesPerTurn = 64
+
+    private func dispatch() {
+        guard let raw else { return }
+        isDispatching = true
+        takeMessages(raw)
+        isDispatching = false
+        if let authenticationTimer { forgetAuthenticationTimer(authenticationTimer) }
+        sendQueued()
+    }
+
+    private func takeMessages(_ raw: OpaquePointer) {
+        for _ in 0..<Self.messagesPerTurn {
+            switch dbus_connection_dispatch(raw) {
+            case DBUS_DISPATCH_DATA_REMAINS: continue
+            case DBUS_DISPATCH_NEED_MEMORY:
+                loop.schedule(at: .now + .milliseconds(10)) { self.assumeIsolated { $0.dispatch() } }
+                return
+            default: return
+            }
+        }
+        scheduleDispatch()
+    }
+
+    private func scheduleDispatch() {
+        guard !dispatchIsScheduled else { return }
+        dispatchIsScheduled = true
+        loop.execute {
+            self.assumeIsolated { connection in
+                connection.dispatchIsScheduled = false
+                connection.dispatch()
+            }
+        }
+    }
+
+    /// Schedules the dispatch of messages that were read outside of a dispatch. Messages that are read while a watch is
+    /// handled are dispatched right afterwards.
+    fileprivate func dataRemains() {
+        if !isDispatching { scheduleDispatch() }
+    }
+}
+
+// MARK: libdbus's callbacks, all on the loop's thread
+
+private func connection(_ data: UnsafeMutableRawPointer?) -> Connection? {
+    data.map { Unmanaged<Connection>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private let receiveMessage: DBusHandleMessageFunction = { _, message, data in
+    guard let message, let connection = connection(data) else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
+    let unchecked = LibraryPointer(pointer: message)
+    let isHandled = connection.assumeIsolated { $0.receive(unchecked) }
+    return isHandled ? DBUS_HANDLER_RESULT_HANDLED : DBUS_HANDLER_RESULT_NOT_YET_HANDLED
+}
+
+private let addWatch: DBusAddWatchFunction = { watch, data in
+    guard let watch, let connection = connection(data) else { return 0 }
+    let unchecked = LibraryPointer(pointer: watch)
+    connection.assumeIsolated { $0.add(unchecked.pointer) }
+    return 1
+}
+
+private let removeWatch: DBusRemoveWatchFunction = { watch, data in
+    guard let watch, let connection = connection(data) else { return }
+    let unchecked = LibraryPointer(pointer: watch)
+    connection.assumeIsolated { $0.remove(unchecked.pointer) }
+}
+
+private let toggleWatch: DBusWatchToggledFunction = { watch, data in
+    guard let watch, let connection = connection(data) else { return }
+    let unchecked = LibraryPointer(pointer: watch)
+    connection.assumeIsolated { $0.toggle(unchecked.pointer) }
+}
+
+private let dispatchStatusChanged: DBusDispatchStatusFunction = { _, status, data in
+    guard status == DBUS_DISPATCH_DATA_REMAINS, let connection = connection(data) else { return }
+    connection.assumeIsolated { $0.dataRemains() }
+}

@@ -1,0 +1,69 @@
+/// The interface `org.freedesktop.DBus.Properties` of other programs. This module answers the same interface for
+/// exported objects.
+public enum PropertiesInterface {
+    /// The interface's name.
+    public static let name = StandardInterfaces.properties
+
+    /// The signal for changed properties of an interface: its name, the new values of some properties, and the names of
+    /// properties that have to be read again.
+    ///
+    /// Use a ``MatchRule`` with the interface's name as argument 0 to receive the changes of only that interface.
+    public static let changed = Signal<Arguments<String, [String: Value], [String]>>(
+        name,
+        "PropertiesChanged",
+        arguments: ["interface_name", "changed_properties", "invalidated_properties"]
+    )
+}
+
+extension Connection {
+    /// Reads a property.
+    ///
+    /// - Throws: ``CallError``. A property of another type is ``CallError/unexpectedReply(_:)``.
+    public func get<Content: DBusType>(
+        _ property: Property<Content>,
+        on object: RemoteObject,
+        timeout: Duration? = .seconds(25)
+    ) async throws(CallError) -> Content {
+        let input = Arguments(property.interface.rawValue, property.name.rawValue)
+        let answer = try await call(StandardInterfaces.getProperty(Content.self), on: object, input, timeout: timeout)
+        return answer.content
+    }
+
+    /// Reads all properties of one interface.
+    public func getAll(
+        _ interface: InterfaceName,
+        on object: RemoteObject,
+        timeout: Duration? = .seconds(25)
+    ) async throws(CallError) -> [String: Value] {
+        try await call(StandardInterfaces.getAllProperties, on: object, interface.rawValue, timeout: timeout)
+    }
+
+    /// Sets a property to a new value.
+    public func set<Content: DBusType>(
+        _ property: Property<Content>,
+        on object: RemoteObject,
+        to content: Content,
+        timeout: Duration? = .seconds(25)
+    ) async throws(CallError) {
+        let input = Arguments(property.interface.rawValue, property.name.rawValue, PropertyValue(content))
+        try await call(StandardInterfaces.setProperty, on: object, input, timeout: timeout)
+    }
+
+    /// Announces a change of an exported object's property to all subscribers of ``PropertiesInterface/changed``.
+    ///
+    /// The signal carries the current value, or only the property's name for ``PropertyChange/invalidation``. Nothing
+    /// is sent if the object does not export the property.
+    ///
+    /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
+    public func emitChange<Content: DBusType>(of property: Property<Content>, at path: ObjectPath) throws(CallError) {
+        guard let exported = objects.property(path, property.interface, property.name) else { return }
+        let name = property.name.rawValue
+        let isInvalidated = exported.change == .invalidation
+        let body = Arguments(
+            property.interface.rawValue,
+            isInvalidated ? [:] : [name: exported.read()],
+            isInvalidated ? [name] : []
+        )
+        try emit(StandardInterfaces.propertiesChanged, from: path, body)
+    }
+}

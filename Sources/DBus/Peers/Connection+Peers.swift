@@ -1,0 +1,80 @@
+internal import CDBus
+internal import Glibc
+public import Reactor
+
+extension Connection {
+    /// Connects to a ``PeerListener``, or to another program that listens without a bus.
+    ///
+    /// The method returns when the other end has accepted this program. Messages of the other end that arrive before
+    /// this program has exported objects or subscribed to signals are lost.
+    ///
+    /// - Parameters:
+    ///   - address: The address in D-Bus's notation.
+    ///   - loop: The event loop that carries the connection.
+    ///   - limits: The limits of the connection.
+    ///   - timeout: The time limit.
+    /// - Throws: ``ConnectionError`` if no program listens at the address, if the listening program belongs to another
+    ///   user, or if it rejects this program. Also ``ConnectionError/timedOut`` and ``ConnectionError/cancelled``.
+    public static func open(
+        peer address: String,
+        on loop: EventLoop,
+        limits: ConnectionLimits = ConnectionLimits(),
+        timeout: Duration = .seconds(25)
+    ) async throws(ConnectionError) -> Connection {
+        let connection = try await open(on: loop, limits, timeout) {
+            () throws(ConnectionError) -> EstablishedConnection? in
+            let established = try BlockingConnection(peer: address, timeout: timeout).handOver()
+            if let established { dbus_connection_set_max_message_size(established.raw, limits.messageBytes) }
+            return established
+        }
+        return connection
+    }
+
+    /// Creates a connection from an accepted libdbus connection; nil if memory ran out, and the libdbus connection is
+    /// then closed.
+    static func peer(_ raw: OpaquePointer, on loop: EventLoop, limits: ConnectionLimits) -> Connection? {
+        dbus_connection_set_max_message_size(raw, limits.messageBytes)
+        let connection = Connection(EstablishedConnection(raw: raw, uniqueName: nil), on: loop, limits: limits)
+        return connection.assumeIsolated { $0.attach() } ? connection : nil
+    }
+
+    /// Ends an accepted connection if the other end does not authenticate within the time limit.
+    func endUnlessAuthenticated(within time: Duration) {
+        authenticationTimer = loop.schedule(at: .now + min(time, .longest)) { [weak self] in
+            self?.assumeIsolated { connection in
+                guard let raw = connection.raw, dbus_connection_get_is_authenticated(raw) == 0 else { return }
+                connection.disconnect(.unauthenticated)
+            }
+        }
+    }
+
+    /// Cancels the time limit of an authenticated connection, because a loop without timers runs faster.
+    func forgetAuthenticationTimer(_ timer: TimerID) {
+        guard let raw, dbus_connection_get_is_authenticated(raw) != 0 else { return }
+        loop.cancelTimer(timer)
+        authenticationTimer = nil
+    }
+
+    /// The credentials of the process at the other end of the socket.
+    ///
+    /// On a connection without a bus, the other end is the other program; otherwise the other end is the bus. The
+    /// kernel recorded the credentials when the socket was connected. Nil after the connection has ended, and if there
+    /// is no socket.
+    public var peerCredentials: Credentials? {
+        guard state == .open, let raw else { return nil }
+        return Credentials(of: raw)
+    }
+}
+
+extension Credentials {
+    /// Reads the credentials of the process at the other end of a connection's socket; nil if there is no socket.
+    init?(of connection: OpaquePointer) {
+        var descriptor: CInt = -1
+        guard dbus_connection_get_socket(connection, &descriptor) != 0 else { return nil }
+        // The tuple has the layout of struct ucred, which Swift does not import.
+        var credentials: (pid: UInt32, uid: UInt32, gid: UInt32) = (0, 0, 0)
+        var size = socklen_t(MemoryLayout.size(ofValue: credentials))
+        guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
+        self.init(pid: credentials.pid, uid: credentials.uid, processDescriptor: nil)
+    }
+}

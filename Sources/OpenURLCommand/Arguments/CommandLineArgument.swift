@@ -1,0 +1,57 @@
+/// One argument of the process: text, or bytes that are not UTF-8.
+///
+/// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. The program would then open another URL than the
+/// one on its command line.
+enum CommandLineArgument: Sendable, Hashable {
+    case text(String)
+    case notUTF8([UInt8])
+
+    /// The arguments after the program's name.
+    static var all: [CommandLineArgument] {
+        (1..<max(1, Int(CommandLine.argc))).compactMap { index in
+            CommandLine.unsafeArgv[index].map { CommandLineArgument($0) }
+        }
+    }
+
+    private init(_ string: UnsafeMutablePointer<CChar>) {
+        if let text = String(validatingCString: string) {
+            self = .text(text)
+        } else {
+            var bytes: [UInt8] = []
+            var next = string
+            while next.pointee != 0 {
+                bytes.append(UInt8(bitPattern: next.pointee))
+                next += 1
+            }
+            self = .notUTF8(bytes)
+        }
+    }
+
+    /// The text; nil if the argument is not UTF-8.
+    var text: String? {
+        if case .text(let text) = self { text } else { nil }
+    }
+
+    /// The bytes of the argument.
+    var bytes: [UInt8] {
+        switch self {
+        case .text(let text): Array(text.utf8)
+        case .notUTF8(let bytes): bytes
+        }
+    }
+
+    /// The text with U+FFFD in the place of bytes that are not UTF-8: for messages only.
+    var shown: String {
+        String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether the argument is an option, as long as no `--` comes before the argument.
+    var isOption: Bool {
+        bytes.first == UInt8(ascii: "-") && bytes.count > 1
+    }
+
+    /// Whether the argument can be a URL with a scheme.
+    var hasColon: Bool {
+        bytes.contains(UInt8(ascii: ":"))
+    }
+}

@@ -1,0 +1,39 @@
+internal import ArgumentParser
+
+/// A time limit on the command line: `5s`, `500ms`, `2m`, or seconds without a unit.
+struct TimeLimit: Sendable, Hashable {
+    let duration: Duration
+
+    private static let units: [(suffix: String, milliseconds: UInt64)] = [("ms", 1), ("s", 1000), ("m", 60_000)]
+
+    /// Reads a time above zero.
+    ///
+    /// - Throws: `ValidationError`, also for a time above 49 days: the bus carries the milliseconds in 32 bits.
+    init(_ argument: String) throws {
+        let digits = argument.prefix { $0.isASCII && $0.isNumber }
+        let unit = argument[digits.endIndex...]
+        let factor = unit.isEmpty ? 1000 : Self.units.first { $0.suffix == unit }?.milliseconds
+        guard let factor, let count = UInt64(digits), count > 0 else {
+            throw ValidationError("a time is a number above 0 with ms, s or m, such as 500ms or 5s")
+        }
+        let (milliseconds, overflow) = count.multipliedReportingOverflow(by: factor)
+        guard !overflow, milliseconds <= UInt32.max else { throw ValidationError("a time is at most 49 days") }
+        duration = .milliseconds(milliseconds)
+    }
+}
+
+/// A key and a value on the command line: `key=value`, split at the first `=`.
+struct KeyValue: Sendable, Hashable {
+    let key: String
+    let value: String
+
+    /// Reads a pair. The value may be empty, the key may not.
+    init(_ argument: String) throws {
+        let text = try CommandLineArgument.requiredText(argument)
+        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")), equals > text.startIndex else {
+            throw ValidationError("an annotation is key=value")
+        }
+        key = String(text[..<equals])
+        value = String(Substring(text.utf8[equals...].dropFirst()))
+    }
+}

@@ -1,0 +1,43 @@
+internal import ArgumentParser
+
+/// An encoding of arguments that are not UTF-8 for swift-argument-parser, which takes strings only.
+///
+/// The string is the longest prefix that is UTF-8, then a NUL, then the other bytes as hexadecimal digits. An argument of a
+/// process cannot contain a NUL, so the encoding is unambiguous.
+extension CommandLineArgument: ExpressibleByArgument {
+    private static let mark = UInt8(ascii: "\0")
+
+    /// The argument as a string for the parser.
+    var parserArgument: String {
+        guard case .notUTF8(let bytes) = self else { return shown }
+        var valid = bytes[...]
+        while String(validating: valid, as: UTF8.self) == nil { valid.removeLast() }
+        let digits = bytes[valid.endIndex...].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+        return String(decoding: valid, as: UTF8.self) + "\0" + digits.joined()
+    }
+
+    /// Creates an argument from a string that went through the parser.
+    init(argument: String) {
+        guard let mark = argument.utf8.firstIndex(of: Self.mark) else {
+            self = .text(argument)
+            return
+        }
+        var bytes = Array(argument.utf8[..<mark])
+        var digits = argument.utf8[mark...].dropFirst()
+        while let byte = UInt8(String(decoding: digits.prefix(2), as: UTF8.self), radix: 16) {
+            bytes.append(byte)
+            digits = digits.dropFirst(2)
+        }
+        self = .notUTF8(bytes)
+    }
+
+    /// Returns the text of an argument that must be text.
+    ///
+    /// - Throws: `ValidationError` for bytes that are not UTF-8.
+    static func requiredText(_ argument: String) throws -> String {
+        guard let text = CommandLineArgument(argument: argument).text else {
+            throw ValidationError("the value is not UTF-8")
+        }
+        return text
+    }
+}

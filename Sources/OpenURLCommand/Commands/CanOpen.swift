@@ -1,0 +1,35 @@
+internal import ArgumentParser
+internal import OpenURLBus
+
+struct CanOpen: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "can-open",
+        abstract: "Say whether each URL has a handler; start no handler.",
+        discussion: "The exit status is 0 if every URL has a handler, and 3 if at least one URL has none."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: .init("A URL to ask about.", valueName: "url"))
+    var urls: [CommandLineArgument]
+
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = RouterClient(on: invocation.bus)
+        var table = Table(header: ["URL", "CAN OPEN"])
+        let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
+        var canOpenAll = true
+        let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
+            let text = try url.urlText()
+            let canOpen = try router.call(RouterInterface.canOpenURL, text)
+            canOpenAll = canOpenAll && canOpen
+            if outputOptions.json {
+                invocation.output.print(JSON.object([("url", .string(text)), ("canOpen", .boolean(canOpen))]).text)
+            } else {
+                table.rows.append([text, canOpen ? "yes" : "no"])
+            }
+        }
+        table.print(to: invocation.output)
+        guard status == 0 else { return status }
+        return canOpenAll ? 0 : OpenURLError.Code.noHandler.exitStatus
+    }
+}

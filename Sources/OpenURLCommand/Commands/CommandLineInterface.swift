@@ -1,0 +1,91 @@
+internal import ArgumentParser
+internal import OpenURLBus
+
+/// The command line as a whole, which swift-argument-parser reads.
+struct CommandLineInterface: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "openurl",
+        abstract: "Open URLs with the programs that handle their schemes.",
+        usage: """
+            openurl [open] [<options>] <url> ...
+            openurl <command> [<options>] ...
+            """,
+        discussion: """
+            The router, openurld, starts or wakes the handler of the URL's scheme, delivers the URL and reports the outcome.
+
+            EXIT STATUS
+              0  done                            6  a time limit ran out
+              1  the handler declined the URL    7  not allowed
+              2  the launch was vetoed           8  a limit was exceeded
+              3  nothing handles the scheme      9  handlers open each other in a circle
+              4  the handler cannot be started  10  the URL cannot be stored (--queue)
+              5  the handler crashed            64  the command line is wrong
+                                                65  the URL is malformed
+                                                69  no session bus, or no router on it
+            """,
+        version: ShowVersion.text,
+        subcommands: [
+            Open.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self, Default.self,
+            Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, ShowVersion.self,
+        ]
+    )
+
+    /// Performs the command that the arguments of an invocation name.
+    ///
+    /// The first argument decides: if the argument neither names a command nor concerns the program as a whole, the command
+    /// is `open`.
+    ///
+    /// - Returns: the exit status.
+    static func run(_ invocation: Invocation) -> Int32 {
+        var arguments = invocation.arguments.map(\.parserArgument)
+        guard let first = arguments.first else {
+            return invocation.usageError("usage: openurl [open] <url> ..., or openurl <command> ...", "openurl --help")
+        }
+        if !isRootArgument(first) {
+            guard first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":")) else {
+                return invocation.usageError("'\(first)' is neither a command nor a URL with a ':'", "openurl --help")
+            }
+            arguments.insert(Open.name, at: 0)
+        }
+        do {
+            var command = try parseAsRoot(arguments)
+            guard let command = command as? any Command else {
+                try command.run()
+                return 0
+            }
+            do throws(CommandFailure) {
+                return try command.perform(invocation)
+            } catch {
+                invocation.errors.print(error.message)
+                return error.exitStatus
+            }
+        } catch {
+            guard exitCode(for: error) == .success else {
+                let help = isCommand(arguments[0]) ? "openurl \(arguments[0]) --help" : "openurl --help"
+                return invocation.usageError(message(for: error), help)
+            }
+            // The parser reports a request for help, the version or a shell's completions as an error too.
+            invocation.output.print(fullMessage(for: error))
+            return 0
+        }
+    }
+
+    private static func isRootArgument(_ argument: String) -> Bool {
+        ["help", "--help", "-h", "--version"].contains(argument) || isCommand(argument)
+            || argument.hasPrefix("--generate-completion-script") || argument.hasPrefix("--experimental-")
+    }
+
+    private static func isCommand(_ argument: String) -> Bool {
+        configuration.subcommands.contains { $0.configuration.commandName == argument }
+    }
+}
+
+extension Invocation {
+    /// Prints an error in the command line and the command for help.
+    ///
+    /// - Returns: the exit status.
+    fileprivate func usageError(_ message: String, _ help: String) -> Int32 {
+        errors.print("\(message) (see '\(help)')")
+        return ExitStatus.usage
+    }
+}

@@ -1,0 +1,50 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Default: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "default",
+        abstract: "Show or choose the handler of a scheme.",
+        discussion: """
+            Without an ID the command prints the current handler. The choice is written to mimeapps.list, which the \
+            desktop and other programs read too.
+            """
+    )
+
+    @Flag(help: "Remove the user's choice.")
+    var reset = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The scheme, without a colon.", transform: CommandLineArgument.requiredText)
+    var scheme: String
+
+    @Argument(
+        help: "The bundle identifier of a handler, or the name of a desktop file.",
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String?
+
+    func validate() throws {
+        if reset, id != nil { throw ValidationError("--reset takes no ID") }
+    }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation.bus)
+        if reset || id != nil {
+            let input = Arguments(scheme, id ?? "")
+            _ = try router.call(RegistryInterface.setDefault, input, refusal: ExitStatus.failure)
+        }
+        let explanation = try router.call(RouterInterface.explain, Arguments("\(scheme):", OpenOptions()))
+        if outputOptions.json {
+            let handler = explanation.handler.map(JSON.string) ?? .null
+            invocation.output.print(JSON.object([("scheme", .string(scheme)), ("handler", handler)]).text)
+        } else if let handler = explanation.handler {
+            invocation.output.print(handler.printable)
+        }
+        guard explanation.handler == nil else { return 0 }
+        if let message = explanation.error?.message { invocation.errors.print(message) }
+        return reset ? 0 : OpenURLError.Code.noHandler.exitStatus
+    }
+}

@@ -1,0 +1,92 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Explain: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
+        abstract: "Show the handler that would open a URL, and why; open nothing.",
+        discussion: """
+            Prints the parts of the URL, its handler, and every candidate with the reason why the candidate wins or \
+            loses.
+            The exit status is 0 if the URL can be delivered, 3 if no handler claims it, and 7 if the handler does not \
+            accept URLs from this program.
+            """
+    )
+
+    @Option(help: "Consider this handler only.", transform: CommandLineArgument.requiredText)
+    var handler: String?
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: .init("The URL to explain.", valueName: "url"))
+    var url: CommandLineArgument
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        var options = OpenOptions()
+        options.handler = handler
+        let router = RouterClient(on: invocation.bus)
+        let explanation = try router.call(RouterInterface.explain, Arguments(url.urlText(), options))
+        if outputOptions.json {
+            invocation.output.print(explanation.json.text)
+        } else {
+            Table(rows: explanation.rows).print(to: invocation.output)
+            let candidates = explanation.candidates.map { candidate in
+                [
+                    candidate.wins ? "wins" : "loses", candidate.id, candidate.kind, candidate.host ?? Table.absent,
+                    candidate.reason,
+                ]
+            }
+            if !candidates.isEmpty { invocation.output.print("") }
+            Table(header: ["", "CANDIDATE", "KIND", "HOST", "REASON"], rows: candidates).print(to: invocation.output)
+        }
+        guard let error = explanation.error else { return 0 }
+        if !outputOptions.json { invocation.errors.print(error.message) }
+        let code = OpenURLError.Code.allCases.first { $0.errorName.rawValue == error.name }
+        return code?.exitStatus ?? ExitStatus.failure
+    }
+}
+
+extension Explanation {
+    /// The parts and the handler of the URL, as rows of a table.
+    var rows: [[String]] {
+        var rows = [["url", url]]
+        for name in Self.partNames {
+            if let text = parts[name] { rows.append([name, text.isEmpty ? "\"\"" : text]) }
+        }
+        rows.append(["goes to", handler ?? Table.absent])
+        if let transport { rows.append(["transport", transport]) }
+        if let state { rows.append(["state", state]) }
+        if let allowedSources { rows.append(["allowed from", allowedSources.joined(separator: ",")]) }
+        return rows
+    }
+
+    /// The explanation, with the keys of the bus. A part that is absent is null.
+    var json: JSON {
+        func string(_ text: String?) -> JSON { text.map(JSON.string) ?? .null }
+        return .object([
+            ("url", .string(url)),
+            ("parts", .object(Self.partNames.map { ($0, string(parts[$0])) })),
+            ("handler", string(handler)),
+            ("transport", string(transport)),
+            ("state", string(state)),
+            ("allowed-sources", allowedSources.map(JSON.strings) ?? .null),
+            ("error", string(error?.name)),
+            ("message", string(error?.message)),
+            (
+                "candidates",
+                .array(
+                    candidates.map { candidate in
+                        .object([
+                            ("id", .string(candidate.id)),
+                            ("kind", .string(candidate.kind)),
+                            ("host", string(candidate.host)),
+                            ("wins", .boolean(candidate.wins)),
+                            ("reason", .string(candidate.reason)),
+                        ])
+                    }
+                )
+            ),
+        ])
+    }
+}

@@ -1,0 +1,86 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Activate: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "activate",
+        abstract: "Start or wake a handler without a URL.",
+        discussion: "Returns when the handler is ready."
+    )
+
+    @Flag(help: "Leave the foreground as it is.")
+    var background = false
+
+    @OptionGroup var handlers: HandlerArguments
+
+    var method: Method<String, Empty> { background ? LifecycleInterface.wake : LifecycleInterface.activate }
+}
+
+struct Background: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "background",
+        abstract: "Take a handler to the background.",
+        discussion: "Returns when the handler has saved its state, or has ended because its manifest says so."
+    )
+
+    @OptionGroup var handlers: HandlerArguments
+
+    var method: Method<String, Empty> { LifecycleInterface.background }
+}
+
+struct Suspend: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "suspend",
+        abstract: "Take a handler to the background and stop its process.",
+        discussion: "A URL, 'openurl activate' or a call of the handler's name on the bus wakes the handler."
+    )
+
+    @OptionGroup var handlers: HandlerArguments
+
+    var method: Method<String, Empty> { LifecycleInterface.suspend }
+}
+
+struct Terminate: LifecycleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "terminate",
+        abstract: "End a handler and forget its saved state.",
+        discussion: "Returns when the handler's process has ended."
+    )
+
+    @OptionGroup var handlers: HandlerArguments
+
+    var method: Method<String, Empty> { LifecycleInterface.terminate }
+}
+
+/// A command that calls one method of ``LifecycleInterface`` for each handler on its command line.
+protocol LifecycleCommand: Command {
+    var handlers: HandlerArguments { get }
+    /// The method, which takes a bundle identifier.
+    var method: Method<String, Empty> { get }
+}
+
+/// The handlers on the command line of a ``LifecycleCommand``.
+struct HandlerArguments: ParsableArguments {
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(
+        help: .init("The bundle identifier of a handler.", valueName: "id"),
+        transform: CommandLineArgument.requiredText
+    )
+    var ids: [String]
+}
+
+extension LifecycleCommand {
+    /// Calls the method for the handlers in order. A handler that fails does not stop the rest.
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = RouterClient(on: invocation.bus)
+        let printsJSON = handlers.outputOptions.json
+        let batch = Batch(key: "id", printsJSON: printsJSON, invocation: invocation)
+        return batch.perform(handlers.ids, name: \.self) { (id) throws(CommandFailure) in
+            // The router has time limits of its own, so the call has none.
+            _ = try router.call(method, id, timeout: nil)
+            if printsJSON { invocation.output.print(JSON.object([("id", .string(id))]).text) }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct List: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the handlers or the schemes."
+    )
+
+    @Flag(help: "List the schemes with their handlers; the handler that gets the URLs comes first.")
+    var schemes = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation.bus)
+        if schemes {
+            let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }
+            if outputOptions.json {
+                for (scheme, ids) in schemes {
+                    invocation.output.print(JSON.object([("scheme", .string(scheme)), ("ids", .strings(ids))]).text)
+                }
+            } else {
+                let rows = schemes.map { [$0.key, $0.value.joined(separator: ",")] }
+                Table(header: ["SCHEME", "HANDLERS"], rows: rows).print(to: invocation.output)
+            }
+        } else {
+            let handlers = try router.call(RegistryInterface.listHandlers, Empty())
+            if outputOptions.json {
+                for handler in handlers { invocation.output.print(handler.json.text) }
+            } else {
+                let rows = handlers.map { handler in
+                    [
+                        handler.id, handler.name, handler.kind, handler.schemes.joined(separator: ","), handler.state,
+                        handler.path,
+                    ]
+                }
+                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows)
+                    .print(to: invocation.output)
+            }
+        }
+        return 0
+    }
+}
+
+extension HandlerEntry {
+    /// The entry, with the keys of the bus.
+    var json: JSON {
+        .object([
+            ("id", .string(id)),
+            ("name", .string(name)),
+            ("path", .string(path)),
+            ("executable", .string(executable)),
+            ("schemes", .strings(schemes)),
+            ("url-names", .object(urlNames.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })),
+            ("launch-image", .string(launchImage)),
+            ("kind", .string(kind)),
+            ("fixed", .boolean(isFixed)),
+            ("state", .string(state)),
+            ("warnings", .strings(warnings)),
+        ])
+    }
+}

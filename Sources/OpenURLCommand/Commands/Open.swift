@@ -1,0 +1,72 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Open: Command {
+    static let name = "open"
+
+    static let configuration = CommandConfiguration(
+        commandName: name,
+        abstract: "Open URLs in order (the default command).",
+        discussion: """
+            Returns when every handler has answered, or with --queue when every URL is on the disk. A failure does not \
+            stop the rest; the exit status is that of the first failure. The tokens in XDG_ACTIVATION_TOKEN and \
+            DESKTOP_STARTUP_ID are passed on, so that the handler can take the focus.
+            """
+    )
+
+    @Option(help: "Open with this handler only.", transform: CommandLineArgument.requiredText)
+    var handler: String?
+
+    @Option(
+        help: .init("Pass a value to the handler along with the URL; repeat for more.", valueName: "key=value"),
+        transform: KeyValue.init
+    )
+    var annotation: [KeyValue] = []
+
+    @Option(
+        help: .init("Set the time limit of each URL, such as 5s, 500ms or 2m.", valueName: "time"),
+        transform: TimeLimit.init
+    )
+    var timeout: TimeLimit?
+
+    @Option(help: .init("Open this URL if a URL has no handler; repeat for more.", valueName: "url"))
+    var fallback: [CommandLineArgument] = []
+
+    @Flag(help: "Leave the foreground as it is.")
+    var background = false
+
+    @Flag(help: "Store the URLs and return; the router delivers them later.")
+    var queue = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Flag(help: "Print nothing on standard error.")
+    var quiet = false
+
+    @Flag(help: "Print the handler and each step with its time.")
+    var verbose = false
+
+    @Argument(help: .init("A URL to open.", valueName: "url"))
+    var urls: [CommandLineArgument]
+
+    func perform(_ invocation: Invocation) -> Int32 {
+        var options = OpenOptions()
+        options.handler = handler
+        options.timeout = timeout?.duration
+        options.inBackground = background
+        options.isQueued = queue
+        if !annotation.isEmpty {
+            let entries = annotation.map { (Value.string($0.key), Value.string($0.value)) }
+            options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")
+        }
+        let operation = OpenOperation(
+            urls: urls,
+            fallback: fallback,
+            options: options,
+            report: outputOptions.json ? .json : verbose ? .trace : .nothing,
+            isQuiet: quiet
+        )
+        return operation.perform(invocation)
+    }
+}

@@ -1,0 +1,116 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+
+struct Parse: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "parse",
+        abstract: "Parse URLs by RFC 1808.",
+        discussion: """
+            Prints each part unchanged, with its escapes. A part that is absent is shown as –, an empty part as ""; \
+            with --json they are null and "". The exit status is 65 if an input is not a URL. No router is needed.
+            """
+    )
+
+    @Option(help: .init("Resolve each input against this URL first.", valueName: "url"))
+    var base: CommandLineArgument?
+
+    @Flag(name: .customShort("0"), help: "Read inputs that end in NUL instead of a newline from standard input.")
+    var isSeparatedByNUL = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: .init("A URL to parse; - reads one URL per line from standard input.", valueName: "url"))
+    var urls: [CommandLineArgument] = []
+
+    func validate() throws {
+        guard isSeparatedByNUL || !urls.isEmpty else { throw ValidationError("there is no URL to parse") }
+        guard !isSeparatedByNUL || urls.isEmpty || urls.contains(.text("-")) else {
+            throw ValidationError("-0 needs '-', which reads standard input")
+        }
+    }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        var parsing = Parsing(base: try baseURL(), printsJSON: outputOptions.json, invocation: invocation)
+        for url in urls.isEmpty ? [.text("-")] : urls {
+            if url == .text("-") {
+                try parseStandardInput(&parsing, invocation)
+            } else {
+                parsing.parse(url.bytes, label: urls.count > 1 ? url.shown : nil)
+            }
+        }
+        return parsing.status
+    }
+
+    private func baseURL() throws(CommandFailure) -> GenericURL? {
+        guard let base else { return nil }
+        do throws(GenericURL.ParseError) {
+            return try GenericURL(utf8: base.bytes.span)
+        } catch {
+            throw CommandFailure(OpenURLError(.malformedURL, "--base: \(error)"))
+        }
+    }
+
+    private func parseStandardInput(_ parsing: inout Parsing, _ invocation: Invocation) throws(CommandFailure) {
+        var reader = RecordReader(
+            descriptor: invocation.input,
+            separator: isSeparatedByNUL ? 0 : UInt8(ascii: "\n"),
+            maximumLength: GenericURL.defaultMaximumLength
+        )
+        var number = 0
+        do throws(RecordReader.ReadError) {
+            while invocation.output.isIntact, let record = try reader.next(invocation.output.flush) {
+                number += 1
+                parsing.parse(record, label: isSeparatedByNUL ? "record \(number)" : "line \(number)")
+            }
+        } catch {
+            throw CommandFailure(.failed, "standard input: \(error.message)", exitStatus: ExitStatus.inputOutput)
+        }
+    }
+}
+
+/// Parses inputs and prints their parts or errors.
+private struct Parsing {
+    let base: GenericURL?
+    let printsJSON: Bool
+    let invocation: Invocation
+    var status: Int32 = 0
+    private var isFirst = true
+
+    init(base: GenericURL?, printsJSON: Bool, invocation: Invocation) {
+        self.base = base
+        self.printsJSON = printsJSON
+        self.invocation = invocation
+    }
+
+    /// Parses an input and prints the result.
+    ///
+    /// - Parameter label: names the input in an error message; nil for the only input.
+    mutating func parse(_ input: [UInt8], label: String?) {
+        do throws(GenericURL.ParseError) {
+            let url = try url(input)
+            if printsJSON {
+                invocation.output.print(url.json.text)
+            } else {
+                if !isFirst { invocation.output.print("") }
+                url.table.print(to: invocation.output)
+                isFirst = false
+            }
+        } catch {
+            status = OpenURLError.Code.malformedURL.exitStatus
+            if printsJSON {
+                invocation.output.print(error.json(of: input).text)
+            } else {
+                invocation.errors.print((label.map { "\($0): " } ?? "") + error.description)
+            }
+        }
+    }
+
+    private func url(_ input: [UInt8]) throws(GenericURL.ParseError) -> GenericURL {
+        guard let base else { return try GenericURL(utf8: input.span) }
+        // The empty reference means the base (RFC 1808, section 4), but an empty input is not a URL by itself.
+        return input.isEmpty
+            ? try base.resolving(reference: "") : try GenericURL(utf8: input.span).resolved(against: base)
+    }
+}

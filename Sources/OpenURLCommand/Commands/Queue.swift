@@ -1,0 +1,139 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Queue: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "queue",
+        abstract: "Show and change the queue of 'openurl open --queue'.",
+        subcommands: [QueueList.self, QueueRetry.self, QueueDrop.self],
+        defaultSubcommand: QueueList.self
+    )
+}
+
+struct QueueList: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the URLs in the queue.",
+        discussion: "The router does not try a 'dead' URL again; 'openurl queue retry' does."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let urls = try RouterClient(on: invocation.bus).queuedURLs()
+        if outputOptions.json {
+            for url in urls { invocation.output.print(url.json.text) }
+        } else {
+            Table(header: ["ID", "HANDLER", "STATE", "ATTEMPTS", "NEXT", "URL", "ERROR"], rows: urls.map(\.row))
+                .print(to: invocation.output)
+        }
+        return 0
+    }
+}
+
+struct QueueRetry: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "retry",
+        abstract: "Try URLs again now, with a new count of attempts."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var urls: QueuedURLArguments
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try urls.call(QueueInterface.retry, outputOptions, invocation)
+    }
+}
+
+struct QueueDrop: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "drop",
+        abstract: "Remove URLs from the queue.",
+        discussion: "A URL whose delivery has begun may still arrive."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+    @OptionGroup var urls: QueuedURLArguments
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        try urls.call(QueueInterface.drop, outputOptions, invocation)
+    }
+}
+
+/// The URLs of the queue on a command line.
+struct QueuedURLArguments: ParsableArguments {
+    @Flag(help: "Select every URL in the queue.")
+    var all = false
+
+    @Argument(
+        help: .init("The number of a URL, as 'openurl queue' shows it.", valueName: "id"),
+        transform: CommandLineArgument.requiredText
+    )
+    var ids: [String] = []
+
+    func validate() throws {
+        if all == ids.isEmpty { return }
+        throw ValidationError(all ? "--all takes no numbers" : "name the URLs by number, or use --all")
+    }
+
+    /// Calls a method for the URLs in order. A failure does not stop the rest.
+    ///
+    /// - Returns: the exit status.
+    func call(
+        _ method: Method<String, Empty>,
+        _ options: OutputOptions,
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation.bus)
+        let ids = all ? try router.queuedURLs().map(\.id) : ids
+        let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
+        return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
+            do throws(CommandFailure) {
+                _ = try router.call(method, id)
+            } catch {
+                // With --all, a URL may have been delivered since the queue was listed.
+                guard all, error.name == .invalidArguments else { throw error }
+                return
+            }
+            if options.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }
+        }
+    }
+}
+
+extension RouterClient {
+    /// Returns every URL in the queue.
+    fileprivate func queuedURLs() throws(CommandFailure) -> [QueuedURL] {
+        var urls: [QueuedURL] = []
+        while true {
+            let page = try call(QueueInterface.list, urls.last?.id ?? "")
+            if page.isEmpty { return urls }
+            urls += page
+        }
+    }
+}
+
+extension QueuedURL {
+    /// The URL, with the keys of the bus. A value that is absent is null.
+    var json: JSON {
+        .object([
+            ("id", .string(id)),
+            ("url", .string(url)),
+            ("handler", .string(handler)),
+            ("state", .string(state.rawValue)),
+            ("attempts", .number(attempts)),
+            ("accepted", .number(accepted)),
+            ("next", next.map { .number($0) } ?? .null),
+            ("error", error.map { .string($0.name.rawValue) } ?? .null),
+            ("message", error.map { .string($0.message) } ?? .null),
+        ])
+    }
+
+    /// The cells of the URL in a table.
+    var row: [String] {
+        [
+            id, handler, state.rawValue, "\(attempts)", next.map(LocalTime.text) ?? Table.absent, url,
+            error?.message ?? Table.absent,
+        ]
+    }
+}

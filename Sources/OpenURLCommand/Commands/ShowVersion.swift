@@ -1,0 +1,38 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+internal import Release
+
+struct ShowVersion: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "version",
+        abstract: "Print the versions of this program and of the running router."
+    )
+
+    static var text: String { "openurl \(Version.current)" }
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = routerVersion(on: invocation.bus)
+        if outputOptions.json {
+            let members: [(name: String, value: JSON)] = [
+                ("openurl", .string(Version.current)), ("router", router.map { .string($0) } ?? .null),
+            ]
+            invocation.output.print(JSON.object(members).text)
+        } else {
+            invocation.output.print(Self.text)
+            if let router { invocation.output.print("openurld \(router.printable)") }
+        }
+        return 0
+    }
+
+    private func routerVersion(on bus: BusAddress) -> String? {
+        do throws(CommandFailure) {
+            return try RouterClient(on: bus).runningVersion()
+        } catch {
+            // The version of this program is still useful without a bus or an answer.
+            return nil
+        }
+    }
+}

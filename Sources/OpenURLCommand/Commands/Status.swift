@@ -1,0 +1,69 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Status: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show the states, processes and memory of the handlers."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: "The bundle identifier of the only handler to show.", transform: CommandLineArgument.requiredText)
+    var id: String?
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        var handlers = try RouterClient(on: invocation.bus).call(LifecycleInterface.list, Empty())
+        if let id {
+            handlers = handlers.filter { $0.id == id }
+            guard !handlers.isEmpty else {
+                let message = "there is no handler '\(id)'; 'openurl list' shows the handlers"
+                throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
+            }
+        }
+        if outputOptions.json {
+            for handler in handlers { invocation.output.print(handler.json.text) }
+        } else {
+            Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
+                .print(to: invocation.output)
+        }
+        return 0
+    }
+}
+
+extension HandlerStatus {
+    /// The status, with the keys of the bus. A value that is absent is null.
+    var json: JSON {
+        .object([
+            ("id", .string(id)),
+            ("state", .string(state)),
+            ("pid", pid.map { .number($0) } ?? .null),
+            ("since", since.map { .number($0) } ?? .null),
+            ("memory", residentMemory.map { .number($0) } ?? .null),
+            ("background-tasks", .strings(backgroundTasks)),
+        ])
+    }
+
+    /// The cells of the status in a table.
+    var row: [String] {
+        [
+            id, state, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
+            residentMemory.map(Self.size) ?? Table.absent,
+            backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
+        ]
+    }
+
+    /// Returns a number of bytes in the largest unit of at least 1, with one decimal, rounded down.
+    private static func size(_ bytes: UInt64) -> String {
+        guard bytes >= 1024 else { return "\(bytes) B" }
+        var unit: UInt64 = 1024
+        var names = ["KiB", "MiB", "GiB", "TiB"][...]
+        while bytes / unit >= 1024, names.count > 1 {
+            unit *= 1024
+            names.removeFirst()
+        }
+        let tenths = bytes % unit * 10 / unit
+        return "\(bytes / unit).\(tenths) \(names.first ?? "")"
+    }
+}

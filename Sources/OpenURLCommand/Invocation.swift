@@ -1,0 +1,46 @@
+internal import DBus
+internal import Glibc
+
+/// One run of the `openurl` command: the arguments, and everything outside the command that a run reads and writes.
+public struct Invocation {
+    /// The arguments after the program's name.
+    var arguments: [CommandLineArgument]
+    /// The value of an environment variable; nil if the variable is unset, empty, or not UTF-8.
+    var environment: (String) -> String?
+    /// The descriptor of standard input.
+    var input: CInt
+    var output: StandardOutput
+    var errors: StandardError
+    /// The bus that the router is on.
+    var bus: BusAddress
+
+    /// The run that this process was started for.
+    public static var ofProcess: Invocation {
+        Invocation(
+            arguments: CommandLineArgument.all,
+            environment: { name in
+                guard let value = getenv(name), value.pointee != 0 else { return nil }
+                return String(validatingCString: value)
+            },
+            input: STDIN_FILENO,
+            output: StandardOutput(),
+            errors: StandardError(),
+            bus: .session
+        )
+    }
+
+    /// Performs the command that the arguments name.
+    ///
+    /// A command line of URLs alone does not go through the parser of options, which would make such a run a third longer.
+    ///
+    /// - Returns: the exit status.
+    public func run() -> Int32 {
+        let status =
+            if let operation = OpenOperation(plain: arguments) {
+                operation.perform(self)
+            } else {
+                CommandLineInterface.run(self)
+            }
+        return output.finish(status, errors)
+    }
+}

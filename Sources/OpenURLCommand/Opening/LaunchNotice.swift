@@ -1,0 +1,26 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+
+/// The message to a waiting person that a handler is starting.
+struct LaunchNotice {
+    let url: String
+    /// The handler on the command line, if there is one.
+    let handler: String?
+
+    /// Prints the handler of the URL; prints nothing if the URL has no handler.
+    func print(to errors: StandardError, asking router: RouterClient) {
+        do throws(CommandFailure) {
+            guard let id = try id(asking: router) else { return }
+            errors.print("starting \(id) …")
+        } catch {
+            // The call that opens the URL meets the same failure and reports the failure.
+        }
+    }
+
+    private func id(asking router: RouterClient) throws(CommandFailure) -> String? {
+        if let handler { return handler }
+        guard let scheme = GenericURL(url)?.lowercasedScheme else { return nil }
+        return try router.call(RegistryInterface.listSchemes, Empty(), timeout: .seconds(1))[scheme]?.first
+    }
+}

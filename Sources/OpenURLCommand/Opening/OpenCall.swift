@@ -1,0 +1,45 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The arguments of ``RouterInterface/openURL``, as a type that is not generic.
+///
+/// At run time Swift creates the metadata of each generic type that the contract combines, which searches the conformances
+/// of the whole program. Without this type `openurl URL` takes 5 % longer when the handler runs already (4.21 instead of
+/// 4.00 ms), and 7 % more processor time. A test compares this description with the contract's.
+struct OpenCall: MessageBody {
+    /// The method with its result.
+    static let method = Method<OpenCall, OpenResult>(RouterInterface.name, "OpenURL")
+    /// The method for a caller that needs only the success.
+    static let unread = Method<OpenCall, UnreadResult>(RouterInterface.name, "OpenURL")
+
+    static let signature: Signature = "sa{sv}"
+
+    let url: String
+    let options: OpenOptions
+
+    init(url: String, options: OpenOptions) {
+        self.url = url
+        self.options = options
+    }
+
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {
+        url = try String(from: &reader)
+        options = try OpenOptions(from: &reader)
+    }
+
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try url.write(to: &writer)
+        try options.write(to: &writer)
+    }
+}
+
+/// A result that is not decoded.
+struct UnreadResult: MessageBody {
+    static let signature: Signature = "a{sv}"
+
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {}
+
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try [String: Value]().write(to: &writer)
+    }
+}

@@ -1,0 +1,94 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+
+/// The opening of URLs.
+///
+/// The operation is the same whether the command line went through the parser or not.
+struct OpenOperation {
+    /// The output for a URL that was opened.
+    enum Report {
+        case nothing, trace, json
+    }
+
+    var urls: [CommandLineArgument]
+    var fallback: [CommandLineArgument] = []
+    var options = OpenOptions()
+    var report = Report.nothing
+    /// Whether nothing is printed on standard error.
+    var isQuiet = false
+
+    /// Opens the URLs in order. A failure does not stop the rest.
+    ///
+    /// - Returns: the exit status of the first failure, or 0 if there is none.
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = RouterClient(on: invocation.bus)
+        let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
+        return batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
+            let text = try url.urlText()
+            switch report {
+            case .nothing: _ = try open(text, OpenCall.unread, with: router, invocation)
+            case .trace:
+                let result = try open(text, OpenCall.method, with: router, invocation)
+                for line in result.traceLines(of: text) { invocation.output.print(line) }
+            case .json:
+                let result = try open(text, OpenCall.method, with: router, invocation)
+                invocation.output.print(result.json(of: text).text)
+            }
+        }
+    }
+
+    private func open<Output: MessageBody>(
+        _ url: String,
+        _ method: Method<OpenCall, Output>,
+        with router: RouterClient,
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> Output {
+        var options = options
+        for url in fallback { options.fallback.append(try url.urlText()) }
+        options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
+        options.desktopStartupID = invocation.environment("DESKTOP_STARTUP_ID")
+        let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
+        let notice = { LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router) }
+        return try router.call(
+            method,
+            OpenCall(url: url, options: options),
+            timeout: nil,
+            notice: isWatched ? notice : nil
+        )
+    }
+}
+
+extension OpenOperation {
+    /// Creates the operation for a command line of URLs alone; nil for any other command line.
+    ///
+    /// An argument that starts with `-` is an option unless `--` comes before. Without `open` and `--`, the first argument
+    /// could name a command, so the argument has to contain a `:`, which no command's name contains.
+    init?(plain arguments: [CommandLineArgument]) {
+        var urls = arguments[...]
+        let isNamed = urls.first == .text("open")
+        if isNamed { urls.removeFirst() }
+        let isMarked = urls.first == .text("--")
+        if isMarked { urls.removeFirst() }
+        guard let first = urls.first, isNamed || isMarked || first.hasColon else { return nil }
+        guard isMarked || !urls.contains(where: \.isOption) else { return nil }
+        self.init(urls: Array(urls))
+    }
+}
+
+extension CommandLineArgument {
+    /// Returns the text of a URL.
+    ///
+    /// Only bytes that the bus cannot carry are an error here. The router judges the rest.
+    func urlText() throws(CommandFailure) -> String {
+        switch self {
+        case .text(let text): return text
+        case .notUTF8(let bytes):
+            do throws(GenericURL.ParseError) {
+                return try GenericURL(utf8: bytes.span, maximumLength: .max).description
+            } catch {
+                throw CommandFailure(error)
+            }
+        }
+    }
+}

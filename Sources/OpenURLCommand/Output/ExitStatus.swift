@@ -1,0 +1,33 @@
+internal import OpenURLBus
+
+/// The exit statuses of the command, apart from 0 and those of the causes in ``OpenURLError/Code``.
+enum ExitStatus {
+    /// A command other than `open` failed, such as `status` for a handler that is not registered.
+    static let failure: Int32 = 1
+    /// The command line is wrong. The corresponding C constant is `EX_USAGE`.
+    static let usage: Int32 = 64
+    /// There is no session bus, or no router on the bus. The corresponding C constant is `EX_UNAVAILABLE`.
+    static let unavailable: Int32 = 69
+    /// Standard input or output failed. The corresponding C constant is `EX_IOERR`.
+    static let inputOutput: Int32 = 74
+}
+
+extension OpenURLError.Code {
+    /// The exit status for this cause.
+    var exitStatus: Int32 {
+        switch self {
+        case .declined: 1
+        case .launchVetoed: 2
+        case .noHandler: 3
+        case .launchFailed: 4
+        case .handlerCrashed: 5
+        case .timedOut: 6
+        case .notAllowed: 7
+        case .limitsExceeded: 8
+        case .loopDetected: 9
+        case .notQueued: 10
+        // The corresponding C constant is EX_DATAERR.
+        case .malformedURL: 65
+        }
+    }
+}

@@ -1,0 +1,108 @@
+internal import DBus
+
+/// A JSON text (RFC 8259) that keeps the order of an object's members.
+///
+/// `JSONEncoder` leaves the controls of terminals and of bidirectional text as they are, which JSON allows. Such controls
+/// could mislead a person who reads the output, so this type escapes them.
+indirect enum JSON {
+    /// A number, `true`, `false` or `null`.
+    case literal(String)
+    case string(String)
+    case array([JSON])
+    case object([(name: String, value: JSON)])
+
+    static let null = JSON.literal("null")
+
+    static func boolean(_ value: Bool) -> JSON { .literal(value ? "true" : "false") }
+
+    static func number(_ value: some BinaryInteger) -> JSON { .literal(String(value)) }
+
+    static func strings(_ values: [String]) -> JSON { .array(values.map { .string($0) }) }
+
+    /// The text, without line breaks.
+    var text: String {
+        var text = ""
+        write(to: &text)
+        return text
+    }
+
+    private func write(to text: inout String) {
+        switch self {
+        case .literal(let literal): text += literal
+        case .string(let string): Self.write(string, to: &text)
+        case .array(let elements):
+            text += "["
+            for (index, element) in elements.enumerated() {
+                if index > 0 { text += "," }
+                element.write(to: &text)
+            }
+            text += "]"
+        case .object(let members):
+            text += "{"
+            for (index, member) in members.enumerated() {
+                if index > 0 { text += "," }
+                Self.write(member.name, to: &text)
+                text += ":"
+                member.value.write(to: &text)
+            }
+            text += "}"
+        }
+    }
+
+    private static func write(_ string: String, to text: inout String) {
+        text += "\""
+        for scalar in string.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            case _ where scalar.isControl:
+                let digits = String(scalar.value, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        text += "\""
+    }
+}
+
+extension JSON {
+    /// Converts a value of the bus.
+    ///
+    /// A variant becomes its content, and a structure becomes an array. The keys of a dictionary become strings, which are
+    /// sorted. A descriptor and a number that is not finite become null.
+    init(_ value: Value) {
+        switch value {
+        case .byte(let number): self = .number(number)
+        case .boolean(let boolean): self = .boolean(boolean)
+        case .int16(let number): self = .number(number)
+        case .uint16(let number): self = .number(number)
+        case .int32(let number): self = .number(number)
+        case .uint32(let number): self = .number(number)
+        case .int64(let number): self = .number(number)
+        case .uint64(let number): self = .number(number)
+        case .double(let number): self = number.isFinite ? .literal(number.description) : .null
+        case .string(let string): self = .string(string)
+        case .objectPath(let path): self = .string(path.rawValue)
+        case .signature(let signature): self = .string(signature.rawValue)
+        case .unixFD: self = .null
+        case .array(let elements, _), .structure(let elements): self = .array(elements.map { JSON($0) })
+        case .dictionary(let entries, _, _):
+            let members = entries.map { (name: JSON($0.key).name, value: JSON($0.value)) }
+            self = .object(members.sorted { $0.name < $1.name })
+        case .variant(let inner): self = JSON(inner)
+        }
+    }
+
+    /// Converts an `a{sv}`.
+    init(_ options: [String: Value]) {
+        self = JSON(Value.options(options))
+    }
+
+    /// The value as the name of a member.
+    private var name: String {
+        if case .string(let string) = self { string } else { text }
+    }
+}

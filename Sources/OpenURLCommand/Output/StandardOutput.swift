@@ -1,0 +1,83 @@
+internal import Glibc
+internal import OpenURLBus
+
+/// The program's output, which is collected and written in large pieces.
+///
+/// ``flush()`` writes the output before the program may wait. If the output cannot be written, the program still performs
+/// its command, and then fails.
+final class StandardOutput {
+    /// Whether a person reads the output.
+    private(set) lazy var isTerminal = isatty(descriptor) != 0
+    private let descriptor: CInt
+    private var buffer: [UInt8] = []
+    private var problem: CInt?
+
+    /// Creates an output to a descriptor, which stays the caller's.
+    ///
+    /// - Parameter isTerminal: whether a person reads the output; nil asks the kernel about the descriptor.
+    init(_ descriptor: CInt = STDOUT_FILENO, isTerminal: Bool? = nil) {
+        self.descriptor = descriptor
+        if let isTerminal { self.isTerminal = isTerminal }
+    }
+
+    /// Whether every write has succeeded so far.
+    var isIntact: Bool { problem == nil }
+
+    /// Adds a line.
+    func print(_ line: String) {
+        buffer.append(contentsOf: line.utf8)
+        buffer.append(UInt8(ascii: "\n"))
+        if buffer.count >= 1 << 16 { flush() }
+    }
+
+    /// Writes the collected output.
+    func flush() {
+        guard isIntact else { return buffer.removeAll() }
+        problem = write(buffer[...], to: descriptor)
+        buffer.removeAll(keepingCapacity: true)
+    }
+
+    /// Writes the rest of the output and reports a write that failed.
+    ///
+    /// The end of a reader (`EPIPE`) is not reported: the reader has what it wanted.
+    ///
+    /// - Parameter status: the exit status of the command.
+    /// - Returns: the exit status of the program, which is `status` unless the command succeeded and its output was lost.
+    func finish(_ status: Int32, _ errors: StandardError) -> Int32 {
+        flush()
+        guard let problem else { return status }
+        if problem != EPIPE { errors.print("standard output: \(String(cString: strerror(problem)))") }
+        return status == 0 ? ExitStatus.inputOutput : status
+    }
+}
+
+/// The program's messages to a person, apart from its output.
+struct StandardError {
+    /// The descriptor, which stays the caller's.
+    var descriptor = STDERR_FILENO
+
+    /// Whether a person reads the messages.
+    var isTerminal: Bool { isatty(descriptor) != 0 }
+
+    /// Writes a line that begins with the program's name. Controls in the message are escaped.
+    func print(_ message: String) {
+        // No stream is left to report a failure of this write.
+        _ = write(Array("openurl: \(message.printable)\n".utf8)[...], to: descriptor)
+    }
+}
+
+/// Writes all bytes.
+///
+/// - Returns: the error number of a failure, nil if there is none.
+private func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
+    var bytes = bytes
+    while !bytes.isEmpty {
+        let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        if count >= 0 {
+            bytes = bytes.dropFirst(count)
+        } else if errno != EINTR {
+            return errno
+        }
+    }
+    return nil
+}

@@ -1,0 +1,46 @@
+internal import RFC1808
+
+extension GenericURL {
+    /// The unchanged text of each part; nil for a part that is absent.
+    private var parts: [(name: String, text: String?)] {
+        [
+            ("scheme", scheme),
+            ("user", user.map(String.init)),
+            ("password", password.map(String.init)),
+            ("host", host.map(String.init)),
+            ("port", port.map { String($0) }),
+            ("opaquePart", opaquePart.map(String.init)),
+            ("path", String(path)),
+            ("parameters", parameters.map(String.init)),
+            ("query", query.map(String.init)),
+            ("fragment", fragment.map(String.init)),
+        ]
+    }
+
+    /// A table with a row for each part. An absent part and an empty part look different.
+    var table: Table {
+        let rows = parts.map { [$0.name, $0.text.map { $0.isEmpty ? "\"\"" : $0 } ?? Table.absent] }
+        return Table(rows: [["url", description]] + rows)
+    }
+
+    /// The parts as an object, in which the port is a number.
+    var json: JSON {
+        let members = parts.map { part in
+            (name: part.name, value: part.text.map { part.name == "port" ? .literal($0) : .string($0) } ?? JSON.null)
+        }
+        return .object([("url", .string(description))] + members)
+    }
+}
+
+extension GenericURL.ParseError {
+    /// Returns the error of an input as an object. The object of an input that is too long has only the start of the input.
+    func json(of input: [UInt8]) -> JSON {
+        let start = input.prefix(GenericURL.defaultMaximumLength)
+        return .object([
+            ("url", .string(String(decoding: start, as: UTF8.self))),
+            ("error", .string(name)),
+            ("offset", .number(offset)),
+            ("message", .string(description)),
+        ])
+    }
+}

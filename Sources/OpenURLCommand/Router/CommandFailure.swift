@@ -1,0 +1,105 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+
+/// The failure of a command, or of one item of a command.
+struct CommandFailure: Error, Hashable {
+    /// The name of the error on the bus. An error of the command itself has a name of the same kind.
+    let name: ErrorName
+    /// The message for a person, with advice where advice is known.
+    let message: String
+    /// The exit status of the program if this failure is the first.
+    let exitStatus: Int32
+
+    init(_ name: ErrorName, _ message: String, exitStatus: Int32) {
+        self.name = name
+        self.message = message
+        self.exitStatus = exitStatus
+    }
+
+    init(_ error: OpenURLError) {
+        self.init(error.code.errorName, error.message, exitStatus: error.code.exitStatus)
+    }
+
+    init(_ error: GenericURL.ParseError) {
+        self.init(OpenURLError(.malformedURL, error.description))
+    }
+
+    /// Creates the failure of a program without a session bus.
+    init(_ error: ConnectionError) {
+        self.init(
+            "org.freedesktop.DBus.Error.NoServer",
+            "there is no session bus to reach the router on: \(error); DBUS_SESSION_BUS_ADDRESS names the bus",
+            exitStatus: ExitStatus.unavailable
+        )
+    }
+
+    /// Creates the failure of a call.
+    ///
+    /// - Parameter refusal: the exit status for an error of the router that has no exit status itself.
+    init(_ error: CallError, refusal: Int32) {
+        switch error {
+        case .remote(let error):
+            self.init(error, refusal: refusal)
+        case .disconnected:
+            self.init(
+                "org.freedesktop.DBus.Error.Disconnected",
+                "the connection to the session bus ended before the router answered; \(Self.outcomeIsUnknown)",
+                exitStatus: ExitStatus.unavailable
+            )
+        case .notSent(.tooLarge(let limit)):
+            self.init(OpenURLError(.limitsExceeded, "the message is larger than \(limit) bytes"))
+        case .notSent:
+            self.init(.invalidArguments, error.description, exitStatus: ExitStatus.usage)
+        case .timedOut, .cancelled:
+            self.init(.noReply, "the router did not answer", exitStatus: ExitStatus.unavailable)
+        case .unexpectedReply:
+            self.init(
+                "org.freedesktop.DBus.Error.InconsistentMessage",
+                "the router's answer cannot be understood; do openurl and openurld have the same version? (\(error))",
+                exitStatus: ExitStatus.unavailable
+            )
+        }
+    }
+
+    private static let outcomeIsUnknown = "it is not known whether the request arrived"
+
+    private init(_ error: RemoteError, refusal: Int32) {
+        let unavailable = ExitStatus.unavailable
+        switch error.name {
+        case .invalidArguments:
+            self.init(error.name, error.message, exitStatus: ExitStatus.usage)
+        case .limitsExceeded:
+            self.init(error.name, error.message, exitStatus: OpenURLError.Code.limitsExceeded.exitStatus)
+        case .serviceUnknown, .nameHasNoOwner:
+            let advice = "start openurld, or install its D-Bus service file"
+            self.init(
+                error.name,
+                "the router is not running, and the bus cannot start it: \(advice)",
+                exitStatus: unavailable
+            )
+        case .noReply:
+            let message = "the router ended before it answered; \(Self.outcomeIsUnknown)"
+            self.init(error.name, message, exitStatus: unavailable)
+        case .unknownMethod, .unknownInterface, .unknownObject:
+            let message = "the router does not know this request; do openurl and openurld have the same version?"
+            self.init(error.name, "\(message) (\(error.message))", exitStatus: unavailable)
+        case _ where error.name.isAboutStarting:
+            let advice = "run openurld by hand to see the reason"
+            self.init(error.name, "the router cannot be started: \(error.message); \(advice)", exitStatus: unavailable)
+        default:
+            if let error = OpenURLError(error) {
+                self.init(error)
+            } else {
+                self.init(error.name, error.message.isEmpty ? error.name.rawValue : error.message, exitStatus: refusal)
+            }
+        }
+    }
+}
+
+extension ErrorName {
+    /// Whether the bus uses the name for a service that the bus could not start.
+    fileprivate var isAboutStarting: Bool {
+        rawValue.hasPrefix("org.freedesktop.DBus.Error.Spawn.") || rawValue == "org.freedesktop.DBus.Error.TimedOut"
+    }
+}

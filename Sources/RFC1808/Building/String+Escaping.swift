@@ -1,0 +1,39 @@
+extension String {
+    /// Appends text as UTF-8, and escapes every byte that is not in `set`. No set contains `%`.
+    mutating func appendEscaped(_ text: some StringProtocol, _ set: ByteSet) {
+        for byte in text.utf8 {
+            if set.contains(byte) {
+                unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                appendEscape(byte)
+            }
+        }
+    }
+
+    /// Appends a host, with brackets if the host contains a colon.
+    ///
+    /// Only an IPv6 address can contain a colon. The parser later checks the address.
+    mutating func appendHost(_ host: String) {
+        guard host.utf8.contains(UInt8(ascii: ":")) else { return appendEscaped(host, .networkLocation) }
+        let (address, zone) = host[...].split(atFirst: UInt8(ascii: "%"))
+        self += "["
+        appendEscaped(address, .segment)
+        if let zone {
+            self += "%25"
+            appendEscaped(zone, .unreserved)
+        }
+        self += "]"
+    }
+
+    /// Appends the text after a scheme's colon. A slash at the start is escaped, because a plain slash would start a
+    /// path.
+    mutating func appendOpaquePart(_ text: String) {
+        guard text.utf8.first == UInt8(ascii: "/") else { return appendEscaped(text, .parameters) }
+        appendEscape(UInt8(ascii: "/"))
+        appendEscaped(text.dropFirst(), .parameters)
+    }
+
+    private mutating func appendEscape(_ byte: UInt8) {
+        self += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }
+}

@@ -1,0 +1,111 @@
+extension GenericURL {
+    /// The scheme as it was written, without its colon; `nil` for a relative reference (RFC 1808 section 2.4.2).
+    ///
+    /// A scheme starts with a letter (decision D5). To look up a scheme, use ``lowercasedScheme``, because the case of
+    /// a scheme has no meaning. The type is `String` because other strings are compared with the scheme. A scheme of up
+    /// to 15 bytes needs no allocation.
+    public var scheme: String? {
+        layout.schemeEnd == 0 ? nil : String(ascii: string.utf8.span.extracting(first: layout.schemeEnd))
+    }
+
+    /// The scheme in lower case, for comparison and for use as a key (RFC 1808 section 2.1); `nil` for a relative
+    /// reference.
+    public var lowercasedScheme: String? {
+        scheme?.lowercased()
+    }
+
+    /// The text between `//` and the next `/`, `?` or `#` (decision D1): user, password, host and port.
+    ///
+    /// The value is `nil` without `//`, and empty in `file:///etc`.
+    public var networkLocation: Substring? {
+        layout.networkLocation.map(view)
+    }
+
+    /// The user name, which ends at the first `:` before the `@`.
+    public var user: Substring? {
+        layout.user.map(view)
+    }
+
+    /// The password: the text between the first `:` of the user information and the `@`.
+    public var password: Substring? {
+        layout.password.map(view)
+    }
+
+    /// The host: a name, or an IPv6 address in brackets.
+    ///
+    /// The value is `nil` if the network location is absent or empty, as with `NSURL`; `file:///etc` therefore has no
+    /// host. The value is empty if the network location holds only a user or a port. ``decoded(_:)`` returns the host
+    /// without brackets, in the form that ``Builder`` and `getaddrinfo` accept. An IPv4 address is treated as a name
+    /// and is never converted.
+    public var host: Substring? {
+        layout.host.map(view)
+    }
+
+    /// The port; `nil` also if no digits follow the `:`, which is allowed.
+    public var port: UInt16? {
+        layout.port
+    }
+
+    /// The path with its leading `/`, without parameters; empty for a URL without a path and for an opaque URL.
+    public var path: Substring {
+        view(layout.isOpaque ? layout.path.upperBound..<layout.path.upperBound : layout.path)
+    }
+
+    /// The parameters: the text after the first `;` of the path, including any further `;` and `/` (decision D9).
+    ///
+    /// An opaque URL has no parameters: a `;` is part of its ``opaquePart``.
+    public var parameters: Substring? {
+        layout.parameters.map(view)
+    }
+
+    /// The text between the first `?` and the fragment.
+    public var query: Substring? {
+        layout.query.map(view)
+    }
+
+    /// The text after the first `#`.
+    public var fragment: Substring? {
+        layout.fragment(in: string.utf8.count).map(view)
+    }
+
+    /// The text between the scheme's colon and the query or fragment, in a URL such as `mailto:a@b.c` or `tel:+49`
+    /// (decision D7).
+    ///
+    /// The value is `nil` for every URL that can have a path: a URL without a scheme, or with a `/` after the scheme's
+    /// colon.
+    public var opaquePart: Substring? {
+        layout.isOpaque ? view(layout.path) : nil
+    }
+
+    /// Whether the URL has the form `scheme:rest` without a slash after the colon, and so has no hierarchy (decision
+    /// D7).
+    public var isOpaque: Bool {
+        layout.isOpaque
+    }
+
+    /// The ``parameters``, under the name that `NSURL` uses.
+    public var parameterString: Substring? {
+        parameters
+    }
+
+    /// The text after `scheme:`, including the query and the fragment, under the name that `NSURL` uses; without a
+    /// scheme, the whole URL.
+    public var resourceSpecifier: Substring {
+        view(layout.hierarchyStart..<string.utf8.count)
+    }
+
+    /// Returns the bytes of `range` as a view of the stored string.
+    func view(_ range: Range<Int>) -> Substring {
+        let bytes = string.utf8
+        let start = bytes.index(bytes.startIndex, offsetBy: range.lowerBound)
+        let end = bytes.index(start, offsetBy: range.count)
+        return Substring(bytes[start..<end])
+    }
+}
+
+extension String {
+    /// Creates a string from bytes that are known to be ASCII.
+    init(ascii bytes: Span<UInt8>) {
+        self = unsafe bytes.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,81 @@
+extension GenericURL {
+    /// Returns the URL that this reference means relative to `base` (RFC 1808 section 4, or RFC 3986 section 5.2).
+    ///
+    /// The base may be relative or opaque. The result lacks a scheme or a network location if neither the base nor the
+    /// reference has one. The result is at most three bytes longer than the base and the reference together, so the
+    /// result can be longer than the length limit of either. Use ``resolving(reference:mode:maximumLength:)`` to limit
+    /// the length.
+    ///
+    /// Parsing the text of the result gives the same components. If the plain concatenation of the parts would mean
+    /// something else, the path gets a prefix:
+    ///
+    /// - `..//evil/x` against `todolist:/a/b` gives `todolist:/.//evil/x`, so `evil` does not become the host;
+    /// - `;x` or `g` against `http://a` gets a `/` before it, and so does not become part of the host;
+    /// - a relative result such as `b:c` gets `./` before it, so `b` does not become a scheme;
+    /// - a relative result whose path became empty gets `./`, too.
+    public func resolved(against base: GenericURL, mode: ResolutionMode = .rfc1808) -> GenericURL {
+        if layout.schemeEnd > 0, mode == .rfc1808 || isOpaque { return self }
+        return GenericURL(layout, string.utf8.span, against: base, mode)
+    }
+
+    /// Parses a reference, which may be empty, and resolves it against this URL.
+    ///
+    /// An empty reference means this URL: with its fragment by RFC 1808 (decision D4), and without its fragment by RFC
+    /// 3986. A URL that consists only of a fragment keeps the fragment, because no URL is empty.
+    ///
+    /// - Parameters:
+    ///   - reference: The text of the reference to parse.
+    ///   - mode: The algorithm that resolves the reference.
+    ///   - maximumLength: The length of the longest accepted reference and of the longest result, in bytes.
+    /// - Returns: The URL that the reference means relative to this URL.
+    /// - Throws: ``ParseError`` with the offset of the wrong byte in the reference, or with
+    ///   ``ParseError/Reason/tooLong`` if the reference or the result is too long.
+    public func resolving(
+        reference: String,
+        mode: ResolutionMode = .rfc1808,
+        maximumLength: Int = defaultMaximumLength
+    ) throws(ParseError) -> GenericURL {
+        guard reference.isEmpty else {
+            let bytes = reference.utf8.span
+            let layout = try Layout(parsing: bytes, maximumLength: maximumLength)
+            if layout.schemeEnd > 0, mode == .rfc1808 || layout.isOpaque {
+                return GenericURL(string: reference, layout: layout)
+            }
+            return try GenericURL(layout, bytes, against: self, mode, maximumLength: maximumLength)
+        }
+        // A URL that is only a fragment, such as `#top`, would be empty without the fragment.
+        let end = mode == .rfc3986 && layout.queryEnd > 0 ? layout.queryEnd : string.utf8.count
+        guard end <= maximumLength else {
+            throw ParseError(.tooLong, at: max(maximumLength, 0), in: string.utf8.span)
+        }
+        return end == string.utf8.count ? self : GenericURL(string: String(view(0..<end)), layout: layout)
+    }
+
+    private init(
+        _ layout: Layout,
+        _ bytes: Span<UInt8>,
+        against base: GenericURL,
+        _ mode: ResolutionMode,
+        maximumLength: Int
+    ) throws(ParseError) {
+        self.init(layout, bytes, against: base, mode)
+        guard string.utf8.count <= maximumLength else {
+            throw ParseError(.tooLong, at: max(maximumLength, 0), in: string.utf8.span)
+        }
+    }
+
+    private init(_ layout: Layout, _ bytes: Span<UInt8>, against base: GenericURL, _ mode: ResolutionMode) {
+        let baseBytes = base.string.utf8.span
+        let parts =
+            switch mode {
+            case .rfc1808: ResolvedParts(rfc1808: layout, bytes, against: base.layout, baseBytes)
+            case .rfc3986: ResolvedParts(rfc3986: layout, bytes, against: base.layout, baseBytes)
+            }
+        var result = Layout()
+        let capacity = parts.capacity(base: base.layout, referenceCount: bytes.count)
+        string = String(utf8Capacity: capacity) { output in
+            parts.write(base: base.layout, baseBytes, reference: layout, bytes, to: &output, &result)
+        }
+        self.layout = result
+    }
+}

@@ -1,0 +1,217 @@
+internal import CLinux
+internal import Glibc
+public import SystemPackage
+
+/// The way in which a process ended.
+public enum ProcessExit: Sendable, Hashable, CustomStringConvertible {
+    /// The process returned from `main` or called `exit`.
+    case exited(status: CInt)
+    /// A signal ended the process.
+    case signalled(CInt)
+    /// The process ended, but only its parent, which is not this process, learns how.
+    case unknown
+
+    /// The end in words, such as `exited with status 3` or `was ended by signal 9 (Killed)`.
+    public var description: String {
+        switch self {
+        case .exited(let status): "exited with status \(status)"
+        case .signalled(let signal):
+            "was ended by signal \(signal)" + (strsignal(signal).map { " (\(String(cString: $0)))" } ?? "")
+        case .unknown: "ended"
+        }
+    }
+}
+
+/// A process that is watched through a pidfd.
+///
+/// A pidfd always stands for the same process. Signals therefore reach that process and no other, even when the kernel
+/// reuses its number, and the end of the process is noticed at once.
+///
+/// Use a handle on the loop's thread only.
+public final class ProcessHandle {
+    /// The process's number. Use it for messages only, because the kernel reuses the number when the process is gone.
+    public let pid: CInt
+    /// The way in which the process ended; nil while the process runs.
+    public private(set) var exit: ProcessExit?
+    private let descriptor: CInt
+    /// Whether this process started the watched process, and therefore collects its exit status.
+    public let isChild: Bool
+    /// The caller's closure; nil once it has been called or is no longer needed. A closure may hold its own handle, so
+    /// the two would otherwise keep each other alive.
+    private var onExit: ((ProcessExit) -> Void)?
+    private var watch: DescriptorWatch?
+
+    /// Watches a process that this process did not start.
+    ///
+    /// - Parameters:
+    ///   - pid: The number of the process.
+    ///   - loop: The event loop on whose thread the call is made.
+    ///   - onExit: A closure that is called once, on the loop's thread, when the process has ended. The exit status is
+    ///     unknown, because only the parent of a process learns it.
+    /// - Throws: `.noSuchProcess` if the process is gone, `.tooManyOpenFiles` if no descriptor is left.
+    public convenience init(
+        pid: CInt,
+        on loop: EventLoop,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) {
+        try self.init(pid: pid, isChild: false, on: loop, onExit: onExit)
+    }
+
+    private init(
+        pid: CInt,
+        isChild: Bool,
+        on loop: EventLoop,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) {
+        descriptor = pidfd_open(pid, 0)
+        guard descriptor >= 0 else { throw Errno(rawValue: errno) }
+        self.pid = pid
+        self.isChild = isChild
+        self.onExit = onExit
+        // The closure keeps the handle alive until the process has ended. Otherwise a child would stay a zombie,
+        // because nothing would collect its exit status.
+        watch = loop.watch(descriptor, for: .readable) { _ in self.collect() }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Sends a signal. A process that has ended ignores the signal.
+    public func send(signal: CInt) {
+        if exit == nil { _ = pidfd_send_signal(descriptor, signal, nil, 0) }
+    }
+
+    /// Ends the process at once. The corresponding C constant is `SIGKILL`.
+    public func kill() {
+        send(signal: SIGKILL)
+    }
+
+    /// Stops watching a process that this process did not start. A child is watched until it has ended.
+    public func release() {
+        if !isChild { endWatch() }
+    }
+
+    private func endWatch() {
+        watch?.cancel()
+        watch = nil
+        onExit = nil
+    }
+
+    private func collect() {
+        var exit = ProcessExit.unknown
+        if isChild {
+            var info = siginfo_t()
+            if waitid(P_PIDFD, id_t(descriptor), &info, WEXITED | WNOHANG) == 0 {
+                // The descriptor was ready, but the child has not ended.
+                guard info._sifields._sigchld.si_pid != 0 else { return }
+                let status = info._sifields._sigchld.si_status
+                exit = info.si_code == CLD_EXITED ? .exited(status: status) : .signalled(status)
+            }
+            // Otherwise `exit` stays unknown: the status has been collected already, because `SIGCHLD` is ignored or a
+            // library waits for any child.
+        }
+        self.exit = exit
+        let onExit = onExit
+        endWatch()
+        onExit?(exit)
+    }
+
+    /// Starts a program in a new session.
+    ///
+    /// No shell is involved. The program inherits the descriptors 1 and 2 only; its standard input is empty. No signal
+    /// is blocked, all signals have their default actions, and the environment is the one given. Call this method on
+    /// the loop's thread.
+    ///
+    /// A program that writes to an `output` is an exception. The reader of `output` may end first, so `SIGPIPE` stays
+    /// ignored if this process ignores it. A write then fails with `EPIPE` and does not end the program, as in a
+    /// service of systemd (`IgnoreSIGPIPE=` in systemd.exec(5)).
+    ///
+    /// - Parameters:
+    ///   - path: The executable's path. `PATH` is not searched, and a relative path starts at `directory`.
+    ///   - arguments: All of `argv`, with the program's name first.
+    ///   - environment: The environment variables, each as `NAME=value`.
+    ///   - directory: The working directory.
+    ///   - output: The descriptor that becomes standard output and standard error. The caller keeps it. Nil means those
+    ///     of this process.
+    ///   - loop: The event loop that watches the program.
+    ///   - onExit: A closure that is called once, on the loop's thread, when the program has ended and its exit status
+    ///     has been collected.
+    /// - Returns: The handle of the program.
+    /// - Throws: The reason why the program could not be started, such as `.noSuchFileOrDirectory` or
+    ///   `.permissionDenied`.
+    ///   - `.invalidArgument` if a string holds a NUL, which would cut the string short.
+    ///   - `.noChildProcess` if this process ignores `SIGCHLD`, because the kernel then discards the exit statuses of
+    ///     children.
+    ///   - `.noSuchProcess` if the program has ended and another part of this process, which waits for any child, has
+    ///     already collected its exit status.
+    public static func spawn(
+        _ path: String,
+        arguments: [String],
+        environment: [String],
+        directory: String,
+        output: CInt? = nil,
+        on loop: EventLoop,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) -> ProcessHandle {
+        let strings = [path, directory] + arguments + environment
+        guard !strings.contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
+        guard !ignoresEndOfChildren() else { throw .noChildProcess }
+
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if let output {
+            // These actions come first, because `output` may be one of the descriptors that the next actions replace.
+            posix_spawn_file_actions_adddup2(&actions, output, 1)
+            posix_spawn_file_actions_adddup2(&actions, output, 2)
+        }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        posix_spawn_file_actions_addchdir_np(&actions, directory)
+
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        var defaults = sigset_t()
+        sigemptyset(&none)
+        sigfillset(&defaults)
+        if output != nil { sigdelset(&defaults, SIGPIPE) }
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &defaults)
+        let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | CInt(SPAWN_SETSID)
+        posix_spawnattr_setflags(&attributes, CShort(flags))
+
+        var argv = arguments.map { strdup($0) }
+        var envp = environment.map { strdup($0) }
+        defer { for string in argv + envp { free(string) } }
+        argv.append(nil)
+        envp.append(nil)
+        var pid: CInt = 0
+        let status = posix_spawn(&pid, path, &actions, &attributes, argv, envp)
+        guard status == 0 else { throw Errno(rawValue: status) }
+        do throws(Errno) {
+            return try ProcessHandle(pid: pid, isChild: true, on: loop, onExit: onExit)
+        } catch {
+            // Without a pidfd, nothing would notice the end of the child. The number still belongs to the child,
+            // because its exit status has not been collected, so killing by number is safe. The exception is
+            // `.noSuchProcess`: another part of this process has then collected the child, and the number may already
+            // belong to another process.
+            if error != .noSuchProcess {
+                Glibc.kill(pid, SIGKILL)
+                waitpid(pid, nil, 0)
+            }
+            throw error
+        }
+    }
+}
+
+/// Whether the exit statuses of children are lost, because `SIGCHLD` is ignored or its action says so.
+private func ignoresEndOfChildren() -> Bool {
+    var action = sigaction()
+    guard sigaction(SIGCHLD, nil, &action) == 0 else { return false }
+    // The corresponding C constant, `SIG_IGN`, is a function pointer with the value 1.
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+        || action.sa_flags & SA_NOCLDWAIT != 0
+}

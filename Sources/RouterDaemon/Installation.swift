@@ -1,0 +1,34 @@
+internal import Glibc
+internal import SchemeRegistry
+
+/// The files that are installed together with the daemon, such as `/usr/bin/openurl` for `/usr/bin/openurld`.
+struct Installation: Sendable {
+    /// The absolute path of the daemon's program, without symbolic links.
+    let program: String
+
+    /// The installation at the path of a program.
+    init(program: String) {
+        self.program = program
+    }
+
+    /// The installation of this process's program; nil if the kernel does not tell the path.
+    init?() {
+        guard let path = realpath("/proc/self/exe", nil) else { return nil }
+        defer { free(path) }
+        self.init(program: String(cString: path))
+    }
+
+    /// The directory with the manifests of the handlers that are installed for all users.
+    var handlers: String { "\(directory(above: 2))/share/\(RegistryDirectories.subdirectory)" }
+
+    /// The `openurl` command beside the daemon; nil if there is no such program.
+    var command: String? {
+        let command = "\(directory(above: 1))/openurl"
+        return access(command, X_OK) == 0 ? command : nil
+    }
+
+    /// The directory that is `levels` above the program.
+    private func directory(above levels: Int) -> String {
+        program.split(separator: "/").dropLast(levels).map { "/\($0)" }.joined()
+    }
+}

@@ -1,0 +1,98 @@
+internal import DBus
+internal import Desktop
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+internal import URLRouter
+
+/// The parts of the real daemon: a router on the session bus, with the registry and the queue of the user's files.
+struct LiveAssembly: Assembly {
+    let environment: [String: String]
+    /// The files beside the daemon; nil if the daemon's own path is not known.
+    let installation: Installation?
+    /// The loop that runs the router and its connection.
+    let loop: EventLoop
+    let log: Logger
+
+    /// A registry, and the store that keeps the registry current.
+    struct LoadedRegistry {
+        let store: RegistryStore
+        let registry: Registry
+    }
+
+    func loadRegistry() async throws -> LoadedRegistry {
+        let command = installation?.command
+        if command == nil { log.warning("no openurl beside openurld: the handlers are not published to the desktop") }
+        let store = RegistryStore(
+            RegistryDirectories(environment: environment, additional: installation?.handlers),
+            desktop: DesktopDirectories(environment: environment),
+            command: command,
+            cache: ManifestCache(environment: environment),
+            on: try EventLoop(),
+            log: log
+        )
+        return LoadedRegistry(store: store, registry: await store.load())
+    }
+
+    func connect() async throws -> Connection {
+        try await Connection.open(on: loop)
+    }
+
+    func makeRouter(_ loaded: LoadedRegistry, _ connection: Connection) async throws -> LiveRouter {
+        let router = URLRouter(
+            registry: loaded.registry,
+            connection: connection,
+            environment: environment,
+            deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
+            log: log
+        )
+        return LiveRouter(
+            router: router,
+            store: loaded.store,
+            connection: connection,
+            loop: loop,
+            handlerCount: loaded.registry.handlers.count
+        )
+    }
+}
+
+/// A router on a connection to the bus.
+struct LiveRouter: AssembledRouter {
+    let router: URLRouter
+    let store: RegistryStore
+    let connection: Connection
+    let loop: EventLoop
+    let handlerCount: Int
+
+    func watchSignals(_ handler: @escaping @Sendable (CInt) -> Void) async throws {
+        try await loop.run { try SignalWatch.start([SIGINT, SIGTERM], on: loop, handler) }
+    }
+
+    func export() async {
+        await RouterObject(router, store, connection).export()
+    }
+
+    func takeName() async throws -> Bool {
+        try await connection.requestName(RouterService.name) == .owned
+    }
+
+    func followRegistry() async { await store.keepCurrent(router, announcingOn: connection) }
+
+    func adoptRunning() async { await router.adoptRunning() }
+
+    func startDeliveries() async { await router.startDeliveries() }
+
+    func watchMemory() async { await router.watchMemory() }
+
+    func waitUntilClosed() async { await connection.waitUntilClosed() }
+
+    func stopDeliveries() async { await router.stopDeliveries() }
+
+    func releaseName() async throws { try await connection.releaseName(RouterService.name) }
+
+    func waitUntilAnswered() async { await connection.waitUntilAnswered() }
+
+    func close() async { await connection.close() }
+}

@@ -1,0 +1,29 @@
+public import RFC1808
+
+extension Registry {
+    /// Returns the handler that gets a URL, or `nil` if no handler claims the URL. No handler claims a relative
+    /// reference.
+    ///
+    /// The host is compared as written: `%61cme.com` is not `acme.com`.
+    public func handler(for url: GenericURL) -> Handler? {
+        Scheme(of: url).flatMap { handler(for: $0, host: url.host.map(String.init)) }
+    }
+
+    /// Returns every candidate for a URL, as ``candidates(for:host:asking:)`` does.
+    public func candidates(for url: GenericURL) -> [Candidate] {
+        Scheme(of: url).map { candidates(for: $0, host: url.host.map(String.init)) } ?? []
+    }
+}
+
+extension Scheme {
+    /// Creates the scheme of a URL; `nil` if the URL has no scheme, or a scheme that is too long for a claim.
+    public init?(of url: GenericURL) {
+        guard let scheme = url.scheme, scheme.utf8.count <= Self.maximumLength else { return nil }
+        do {
+            try self.init(scheme)
+        } catch {
+            // The parser and the registry use the same grammar, so this error does not occur.
+            return nil
+        }
+    }
+}

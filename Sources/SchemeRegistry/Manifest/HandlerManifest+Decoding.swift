@@ -1,0 +1,72 @@
+extension HandlerManifest {
+    /// Decodes a manifest from a property list.
+    ///
+    /// All errors are reported, not only the first one, in the order in which the keys are declared.
+    ///
+    /// - Returns: the manifest, or `nil` if there is any problem, so that no handler is registered incompletely.
+    static func decode(_ list: PropertyListValue) -> (manifest: HandlerManifest?, problems: [ManifestProblem]) {
+        guard case .dictionary(let keys) = list else {
+            return (nil, [ManifestProblem(key: nil, reason: "is \(list.typeName), not a dictionary")])
+        }
+        let reader = ManifestReader(keys)
+        let identifier = reader.required("CFBundleIdentifier") { try BundleIdentifier($0.string()) }
+        let executable = reader.optional("CFBundleExecutable") { try Executable($0.string()) }
+        let arguments = reader.list("OUArguments") { try $0.string(allowing: .anything) }
+        let name = reader.optional("CFBundleName") { try $0.string() }
+        let displayName = reader.optional("CFBundleDisplayName") { try $0.string() }
+        let version = reader.optional("CFBundleVersion") { try $0.string() }
+        let urlTypes = reader.dictionaries("CFBundleURLTypes", URLType.decode)
+        let documentTypes = reader.dictionaries("CFBundleDocumentTypes", DocumentType.decode)
+        let launchImageFile = reader.optional("UILaunchImageFile") { try $0.fileName() }
+        let backgroundModes = reader.list("UIBackgroundModes") { try $0.string() }
+        let exitsOnSuspend = reader.optional("UIApplicationExitsOnSuspend") { try $0.boolean() }
+        let queriesSchemes = reader.list("LSApplicationQueriesSchemes") { try Scheme($0.string()) }
+        let launchTimeout = reader.optional("OULaunchTimeout") { try $0.seconds() }
+        let openTimeout = reader.optional("OUOpenTimeout") { try $0.seconds() }
+        let suspendDelay = reader.optional("OUSuspendDelay") { try $0.seconds() }
+        let environment = reader.environment("OUEnvironment")
+        let allowedSources = reader.list("OUAllowedSources") { try SourcePattern($0.string()) }
+        let isFixed = reader.optional("OUFixed") { try $0.boolean() }
+
+        guard reader.problems.isEmpty, let identifier else { return (nil, reader.problems) }
+        var manifest = HandlerManifest(identifier: identifier, executable: executable)
+        manifest.arguments = arguments ?? []
+        manifest.name = name
+        manifest.displayName = displayName
+        manifest.version = version
+        manifest.urlTypes = urlTypes
+        manifest.documentTypes = documentTypes
+        manifest.launchImageFile = launchImageFile ?? defaultLaunchImageFile
+        manifest.backgroundModes = backgroundModes ?? []
+        manifest.exitsOnSuspend = exitsOnSuspend ?? false
+        manifest.queriesSchemes = queriesSchemes ?? []
+        manifest.launchTimeout = launchTimeout
+        manifest.openTimeout = openTimeout
+        manifest.suspendDelay = suspendDelay
+        manifest.environment = environment
+        manifest.allowedSources = allowedSources
+        manifest.isFixed = isFixed ?? false
+        return (manifest, [])
+    }
+}
+
+extension URLType {
+    fileprivate static func decode(_ reader: ManifestReader) -> URLType {
+        let name = reader.optional("CFBundleURLName") { try $0.string() }
+        let schemes = reader.list("CFBundleURLSchemes", isRequired: true, allowsEmpty: false) {
+            try Scheme($0.string())
+        }
+        let hosts = reader.list("OUHosts", allowsEmpty: false) { try HostPattern($0.string()) }
+        return URLType(name: name, schemes: schemes ?? [], hosts: hosts)
+    }
+}
+
+extension DocumentType {
+    fileprivate static func decode(_ reader: ManifestReader) -> DocumentType {
+        var type = DocumentType(name: reader.optional("CFBundleTypeName") { try $0.string() })
+        type.contentTypes = reader.list("LSItemContentTypes") { try $0.string() } ?? []
+        type.filenameExtensions = reader.list("CFBundleTypeExtensions") { try $0.string() } ?? []
+        type.mimeTypes = reader.list("CFBundleTypeMIMETypes") { try $0.string() } ?? []
+        return type
+    }
+}

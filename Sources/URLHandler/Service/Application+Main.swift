@@ -1,0 +1,143 @@
+internal import CLinux
+public import DBus
+internal import Glibc
+internal import OpenURLBus
+internal import Reactor
+internal import UserFiles
+
+extension Application {
+    /// Runs a handler until it is told to end. The function is the complete `main` of a handler.
+    ///
+    /// The function connects to the session bus, exports the handler's object and requests the bus name. It then calls
+    /// the delegate for every event that arrives. A handler that the router has started waits for the first message. A
+    /// handler that a person has started launches immediately, without a URL. `SIGTERM` and `SIGINT` end the handler in
+    /// an orderly way. The library uses `SIGCONT` itself.
+    ///
+    /// The exit status is 0 if the handler was told to end. The exit status is 1 in these cases, and a message on
+    /// standard error names the cause:
+    ///
+    /// - There is no session bus, or the connection to the bus has ended.
+    /// - Another process owns the bus name, at the start or after a suspension.
+    public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
+        let isStartedByRouter = getenv(HandlerInterface.launchVariable) != nil
+        // Programs that the handler starts must not inherit the variable: they were not started by the router.
+        unsetenv(HandlerInterface.launchVariable)
+        if isStartedByRouter {
+            // A stopped handler would stay stopped if the router died, so the kernel sends SIGCONT when that happens.
+            // The kernel watches the thread that started this process, not the router's process. openurld starts
+            // processes on its event loop, whose thread is the main thread and lives as long as the program.
+            set_parent_death_signal(SIGCONT)
+        }
+
+        let progress = Progress()
+        let queue = EventQueue()
+        let (statuses, ended) = AsyncStream<CInt>.makeStream()
+        let connection: Connection
+        let application: Application
+        let suspension: Suspension
+        do {
+            let loop = try EventLoop()
+            connection = try await Connection.open(on: loop)
+            application = Application(
+                identifier,
+                delegate: delegate,
+                progress: progress,
+                timekeeper: RouterTimekeeper(connection: connection),
+                store: stateFile(of: identifier)
+            )
+            suspension = Suspension(of: identifier, connection, queue, progress)
+            try await loop.run { [application, suspension, connection] in
+                try SignalWatch.start([SIGTERM, SIGINT, SIGCONT], on: loop) { signal in
+                    if signal == SIGCONT { return suspension.end() }
+                    queue.end(application, connection) { ended.yield(0) }
+                }
+            }
+        } catch {
+            fail(identifier, "there is no session bus: \(error)")
+        }
+        application.onTerminate { queue.end(application, connection) { ended.yield(0) } }
+        let routers = Routers()
+        let object = HandlerObject(
+            application: application,
+            queue: queue,
+            progress: progress,
+            routers: routers,
+            suspension: suspension,
+            loop: connection.loop
+        )
+        await connection.export(object.interfaces, at: HandlerInterface.object(of: identifier))
+
+        // The task is detached from the main actor: a delegate that does not return must not keep the process alive
+        // without a bus.
+        Task.detached {
+            await connection.waitUntilClosed()
+            queue.end(application, connection) { ended.yield(1) }
+        }
+
+        do {
+            try await routers.watch(on: connection)
+            guard try await connection.requestName(identifier) == .owned else {
+                fail(identifier, "another process has that name already")
+            }
+            if !isStartedByRouter { try await queue.run { _ = await application.handle(.activate) } }
+        } catch {
+            fail(identifier, "the handler cannot start: \(error)")
+        }
+        for await status in statuses { exit(status) }
+        exit(1)
+    }
+
+    /// Returns the file of the handler's state.
+    ///
+    /// The result is nil if there is no home directory. The handler then neither restores nor saves a state.
+    private static func stateFile(of identifier: BusName) -> StateFile? {
+        var environment: [String: String] = [:]
+        for name in ["XDG_STATE_HOME", "HOME"] { environment[name] = getenv(name).map { String(cString: $0) } }
+        guard let file = RestorationFile(ofHandler: "\(identifier)", environment: environment) else { return nil }
+        return StateFile(file) { complain(identifier, $0) }
+    }
+
+    nonisolated static func fail(_ identifier: BusName, _ message: String) -> Never {
+        complain(identifier, message)
+        exit(1)
+    }
+}
+
+extension EventQueue {
+    /// The time limit for the end of a handler ("App Termination": five seconds).
+    private static let endTimeout = Duration.seconds(5)
+
+    /// Ends the handler after the events that have already arrived.
+    ///
+    /// The process exits with status 1 at the time limit, so a delegate that does not return cannot prevent the end.
+    fileprivate func end(
+        _ application: Application,
+        _ connection: Connection,
+        _ ended: @escaping @Sendable () -> Void
+    ) {
+        let loop = connection.loop
+        loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
+        finish {
+            await EventQueue.refuseMore(as: application.identifier, connection)
+            await application.handle(.terminate)
+            // Closing the connection first writes the answers that were given.
+            await connection.close()
+            ended()
+        }
+    }
+
+    /// Releases the bus name, and returns when every URL that the router sent to this process has arrived and been
+    /// refused.
+    ///
+    /// The router learns that the name is free before it answers the ping, and then sends no more URLs to this process.
+    /// All earlier URLs therefore arrive before the answer, and no URL is lost in a process that is about to end.
+    private static func refuseMore(as name: BusName, _ connection: Connection) async {
+        let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
+        do throws(CallError) {
+            try await connection.releaseName(name)
+            _ = try await connection.call(PeerInterface.ping, on: router, Empty(), timeout: .seconds(1))
+        } catch {
+            // Without a bus or a router, no process sends URLs.
+        }
+    }
+}

@@ -1,0 +1,127 @@
+internal import DBus
+internal import Desktop
+internal import OpenURLBus
+internal import RFC1808
+
+/// Applications with `DBusActivatable=true`: the bus starts them, and `org.freedesktop.Application.Open` hands them the URL
+/// (desktop entry specification, "D-Bus Activation").
+extension ApplicationOpener {
+    func openOverTheBus(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
+        guard let name = request.application.busName.flatMap(BusName.init(rawValue:)) else {
+            throw OpenURLError(
+                .launchFailed,
+                "\(request.id) has DBusActivatable=true, and its name is no bus name; rename \(request.application.file)"
+            )
+        }
+        var trace: [TracePhase] = []
+        var path = OpenResult.Path.active
+        var owner = try await owner(of: name, request)
+        if owner == nil {
+            try await startService(name, request)
+            path = .launched
+            trace.append(request.phase("ready"))
+            owner = try await self.owner(of: name, request)
+        }
+        guard let owner else {
+            throw OpenURLError(.launchFailed, "\(request.id) gave its name back before it had the URL")
+        }
+        try await deliver(request, name, owner)
+        trace.append(request.phase("open"))
+        return request.result(path, trace)
+    }
+
+    private func owner(of name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) -> BusName? {
+        do throws(CallError) {
+            return try await bus.owner(of: name)
+        } catch {
+            throw OpenURLError(.launchFailed, "the bus does not say whether \(request.id) is running: \(error)")
+        }
+    }
+
+    /// Starts the service, within the router's own launch time limit. The bus waits far longer, and a caller that is told
+    /// within seconds can still act.
+    private func startService(_ name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) {
+        try checkTime(of: request)
+        let limit = min(limits.launchTimeout, request.left)
+        do throws(CallError) {
+            try await bus.startService(name, timeout: limit)
+        } catch {
+            switch error {
+            case .timedOut:
+                throw OpenURLError(
+                    .timedOut,
+                    "\(request.id) did not take its name on the bus within \(limit) of its start"
+                )
+            case .remote(let error) where error.name == .serviceUnknown:
+                throw OpenURLError(
+                    .launchFailed,
+                    "\(request.id) has DBusActivatable=true, and no D-Bus service file is called \(name)"
+                )
+            default:
+                throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(error)")
+            }
+        }
+    }
+
+    private func deliver(_ request: ApplicationRequest, _ name: BusName, _ owner: BusName) async throws(OpenURLError) {
+        let platformData = FreedesktopApplication.platformData(request.options)
+        try checkTime(of: request)
+        do throws(CallError) {
+            request.handover?.hasHappened = true
+            try await bus.openApplication(
+                request.url.description,
+                platformData,
+                with: name,
+                at: owner,
+                timeout: request.left
+            )
+        } catch {
+            if let failure = failure(error, request) { throw failure }
+        }
+    }
+
+    private func checkTime(of request: ApplicationRequest) throws(OpenURLError) {
+        guard request.left > .zero else {
+            throw OpenURLError(
+                .timedOut,
+                "\(request.id) was not ready within \(request.timeout); it did not get the URL"
+            )
+        }
+    }
+
+    /// The meaning of an error of the call; nil if the application has the URL despite the error.
+    private func failure(_ error: CallError, _ request: ApplicationRequest) -> OpenURLError? {
+        let id = request.id
+        switch error {
+        case .remote(let error) where error.isFromBus && error.name == .noReply:
+            return OpenURLError(.handlerCrashed, "\(id) ended before it answered; it may have acted on the URL")
+        case .remote(let error) where error.isFromMissingService:
+            return OpenURLError(.launchFailed, "\(id) ended before it had the URL")
+        case .remote(let error) where error.isFromMissingMethod:
+            return OpenURLError(
+                .launchFailed,
+                "\(id) has DBusActivatable=true, and lacks \(FreedesktopApplication.name).Open"
+            )
+        case .remote(let error) where error.isFromBus:
+            return OpenURLError(
+                error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
+                "the bus does not hand the URL to \(id): \(error)"
+            )
+        case .remote(let error) where error.name == .notSupported:
+            return OpenURLError(.declined, "\(id) takes no URLs: \(error.message)")
+        case .remote(let error):
+            return OpenURLError(.declined, error.message.isEmpty ? error.name.rawValue : error.message)
+        case .timedOut:
+            return OpenURLError(.timedOut, "\(id) did not answer within \(request.timeout)")
+        case .unexpectedReply:
+            // The call has returned, so the application has the URL. The reply has no meaning.
+            return nil
+        case .notSent(let error):
+            return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
+        case .cancelled:
+            return OpenURLError(.timedOut, "the open of \(id) was cancelled")
+        case .disconnected:
+            return OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")
+        }
+    }
+}

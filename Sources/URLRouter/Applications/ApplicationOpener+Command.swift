@@ -1,0 +1,77 @@
+internal import DBus
+internal import Desktop
+internal import Logging
+internal import OpenURLBus
+internal import RFC1808
+internal import Reactor
+internal import SystemPackage
+
+/// Applications that are a command with the URL among its arguments (desktop entry specification, "The Exec key").
+///
+/// A command has no answer except its end. The exit status of a command that ends at once is the answer: 0 is a yes, any
+/// other status a no. A command that still runs after ``RouterLimits/settleTime`` has taken the URL.
+extension ApplicationOpener {
+    func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
+        let starting = startingCommands[request.id, default: []].count
+        guard starting < limits.commandsPerApplication else {
+            throw OpenURLError(.limitsExceeded, "\(starting) commands of \(request.id) are being started already")
+        }
+        let command = StartingCommand()
+        startingCommands[request.id, default: []].append(command)
+        defer {
+            startingCommands[request.id]?.removeAll { $0 === command }
+            if startingCommands[request.id]?.isEmpty == true { startingCommands[request.id] = nil }
+        }
+        let process = try spawn(request) { exit in
+            self.log.info("\(request.id) \(exit)")
+            command.ended(exit)
+        }
+        commandHops.add(process.pid, hops: request.hops)
+        log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
+        let started = request.phase("processStarted")
+        let timer = loop.schedule(at: .now + min(limits.settleTime, max(request.left, .zero))) { command.settled() }
+        let exit = await withCheckedContinuation { command.wait($0) }
+        loop.cancelTimer(timer)
+        switch exit {
+        case nil, .exited(status: 0), .unknown:
+            return request.result(.launched, [started, request.phase("open")])
+        case .exited(let status) where status == 126 || status == 127:
+            throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): its command was not found")
+        case .exited(let status):
+            throw OpenURLError(.declined, "\(request.id) exited with status \(status) when it had the URL")
+        case .signalled:
+            throw OpenURLError(.handlerCrashed, "\(request.id) \(exit ?? .unknown) when it had the URL")
+        }
+    }
+
+    private func spawn(
+        _ request: ApplicationRequest,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(OpenURLError) -> ProcessHandle {
+        let application = request.application
+        let expanded = application.command?.arguments(
+            opening: [request.url.description],
+            name: application.name,
+            icon: application.icon,
+            file: application.file
+        )
+        guard var arguments = expanded?.first, !arguments.isEmpty else {
+            throw OpenURLError(.launchFailed, "\(request.id) has no command; see \(application.file)")
+        }
+        if application.runsInTerminal { arguments = try launcher.terminal + arguments }
+        var environment: [String: String] = [:]
+        environment["XDG_ACTIVATION_TOKEN"] = request.options.activationToken
+        environment["DESKTOP_STARTUP_ID"] = request.options.desktopStartupID
+        do throws(Errno) {
+            return try launcher.launch(
+                String(request.id.rawValue.dropLast(".desktop".count)),
+                arguments,
+                environment,
+                directory: application.workingDirectory,
+                onExit: onExit
+            )
+        } catch {
+            throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(arguments[0]): \(error)")
+        }
+    }
+}

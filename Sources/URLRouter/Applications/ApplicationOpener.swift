@@ -1,0 +1,41 @@
+internal import DBus
+internal import Desktop
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// Opens URLs with applications of the desktop, by the way that the desktop entry asks for: over the bus, or as a command.
+///
+/// An opener belongs to the router's actor, and knows nothing of handlers.
+final class ApplicationOpener {
+    let bus: any HandlerBus
+    let launcher: HandlerLauncher
+    let loop: EventLoop
+    let limits: RouterLimits
+    let log: Logger
+    let commandHops: CommandHops
+    /// The commands that may still end with a no, by application.
+    var startingCommands: [DesktopFileID: [StartingCommand]] = [:]
+
+    init(
+        bus: any HandlerBus,
+        launcher: HandlerLauncher,
+        loop: EventLoop,
+        limits: RouterLimits,
+        log: Logger,
+        commandHops: CommandHops
+    ) {
+        self.bus = bus
+        self.launcher = launcher
+        self.loop = loop
+        self.limits = limits
+        self.log = log
+        self.commandHops = commandHops
+    }
+
+    /// Opens a URL; returns when the application has it.
+    func open(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
+        if request.application.isDBusActivatable { return try await openOverTheBus(request) }
+        return try await openWithCommand(request)
+    }
+}

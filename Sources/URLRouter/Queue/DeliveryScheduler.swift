@@ -1,0 +1,293 @@
+internal import DBus
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// Stores URLs that are to be delivered later, and tries each delivery when its time has come.
+///
+/// A scheduler belongs to the router's actor.
+final class DeliveryScheduler {
+    private let store: DeliveryStore
+    private let bus: any HandlerBus
+    private let log: Logger
+    private let tasks: RouterTasks
+    /// Tries to deliver a URL to its handler or application.
+    private let open: (Delivery, _ id: Int64) async -> AttemptResult
+    /// The time for which a handler is not started because it crashes too often; nil if it may be started.
+    private let quarantine: (_ handler: String) -> Duration?
+
+    private var state = State.new
+    private var waiting = WaitingDeliveries()
+    /// The number of deliveries that are being stored.
+    private var storing = 0
+    private let timer: RestartableTimer
+    /// The outcomes of attempts that the store does not know yet.
+    private var outcomes: [Int64: Outcome] = [:]
+    private var idleWaiter: CheckedContinuation<Void, Never>?
+
+    /// The time for which the store is left alone when it cannot be used.
+    private static let pause = Duration.seconds(60)
+
+    /// The result of trying to deliver a URL.
+    struct AttemptResult: Sendable {
+        /// Nil if the URL was delivered.
+        let error: OpenURLError?
+        /// Whether a process has got the URL, so that the process may have acted on it.
+        let wasHandedOver: Bool
+    }
+
+    private enum State {
+        /// The router does not own its name yet.
+        case new
+        case running
+        /// No attempt begins any longer.
+        case stopping
+        /// The next router may have read the store already, so nothing is stored any longer.
+        case closed
+    }
+
+    private enum Outcome {
+        case delivered
+        /// The attempt failed. Without a delay there is no next attempt. An attempt that does not count leaves the number of
+        /// attempts as it is.
+        case failed(OpenURLError, delay: Duration?, counts: Bool)
+    }
+
+    /// The state of a delivery after an attempt.
+    private enum Attempt {
+        case delivered
+        case again(Duration)
+        case dead
+        /// The delivery is no longer in the store.
+        case gone
+
+        var state: QueuedURL.State? {
+            switch self {
+            case .delivered: .delivered
+            case .again: .waiting
+            case .dead: .dead
+            case .gone: nil
+            }
+        }
+    }
+
+    init(
+        _ store: DeliveryStore,
+        bus: any HandlerBus,
+        loop: EventLoop,
+        log: Logger,
+        tasks: RouterTasks,
+        open: @escaping (Delivery, Int64) async -> AttemptResult,
+        quarantine: @escaping (String) -> Duration?
+    ) {
+        self.store = store
+        self.bus = bus
+        self.log = log
+        self.tasks = tasks
+        self.open = open
+        self.quarantine = quarantine
+        timer = RestartableTimer(on: loop)
+    }
+
+    // MARK: Start and end
+
+    /// Begins to deliver: the deliveries that an earlier router left, and every new one.
+    ///
+    /// Another router of the same user, on another bus, may deliver from the same store. This router then waits until the
+    /// other has ended.
+    func run() async {
+        guard state == .new || state == .running else { return }
+        do throws(DeliveryStoreError) {
+            if let stored = try await store.waiting() {
+                let now = Self.milliseconds
+                for delivery in stored {
+                    waiting.add(delivery.id, for: delivery.handler, in: .milliseconds(delivery.due - now))
+                }
+                if state == .new { state = .running }
+                return deliverDue()
+            }
+            log.notice("another router of this user delivers what is queued")
+        } catch {
+            log.error("\(error)")
+        }
+        timer.start(in: Self.pause) { self.tasks.start { await self.run() } }
+    }
+
+    /// Begins no attempt any longer, and returns when the deliveries in progress have ended and every accepted URL is stored.
+    func stop() async {
+        guard state == .new || state == .running else { return }
+        state = .stopping
+        timer.cancel()
+        await idle()
+        state = .closed
+        await idle()
+        await store.giveBack()
+    }
+
+    /// Returns when the work has ended that the state still allows.
+    private func idle() async {
+        // The check belongs into the closure: the task may be suspended on its way to there.
+        await withCheckedContinuation { continuation in
+            idleWaiter = continuation
+            resumeIfIdle()
+        }
+    }
+
+    private func resumeIfIdle() {
+        guard state == .stopping && waiting.isIdle || state == .closed && storing == 0 else { return }
+        idleWaiter?.resume()
+        idleWaiter = nil
+    }
+
+    // MARK: Accepting
+
+    /// Stores a delivery; returns its number when it is on the disk.
+    ///
+    /// - Throws: `notQueued` and `limitsExceeded`.
+    func accept(_ delivery: Delivery) async throws(OpenURLError) -> Int64 {
+        if state == .closed { throw OpenURLError(.notQueued, "the router is ending; try again") }
+        storing += 1
+        defer {
+            storing -= 1
+            resumeIfIdle()
+        }
+        let id: Int64
+        do throws(DeliveryStoreError) {
+            id = try await store.accept(delivery, at: Self.milliseconds)
+        } catch {
+            throw OpenURLError(error.isFull ? .limitsExceeded : .notQueued, error.description)
+        }
+        waiting.add(id, for: delivery.handler)
+        deliverDue()
+        return id
+    }
+
+    // MARK: Attempts
+
+    private func deliverDue() {
+        guard state == .running else { return }
+        timer.cancel()
+        while true {
+            switch waiting.next() {
+            case .due(let id, let handler):
+                tasks.start {
+                    let attempt = await self.attempt(id)
+                    self.waiting.end(handler)
+                    self.resumeIfIdle()
+                    if case .again(let time) = attempt { self.waiting.add(id, for: handler, in: time) }
+                    if let state = attempt.state { self.bus.announce(state, ofQueued: id) }
+                    self.deliverDue()
+                }
+            case .notBefore(let time):
+                return timer.start(at: time) { self.deliverDue() }
+            case .none:
+                return
+            }
+        }
+    }
+
+    /// Tries one delivery, and stores its outcome.
+    private func attempt(_ id: Int64) async -> Attempt {
+        do throws(DeliveryStoreError) {
+            if outcomes[id] == nil {
+                guard let (delivery, attempt) = try await store.begin(id) else { return .gone }
+                bus.announce(.delivering, ofQueued: id)
+                outcomes[id] = await outcome(of: delivery, id, attempt)
+            }
+            // The outcome stays until the store has it, so a full disk does not lead to a second delivery.
+            guard let outcome = outcomes[id] else { return .gone }
+            switch outcome {
+            case .delivered:
+                try await store.succeed(id)
+                outcomes[id] = nil
+                return .delivered
+            case .failed(let error, let delay, let counts):
+                let due = delay.map { Self.milliseconds + Int64($0 / .milliseconds(1)) }
+                let isThere = try await store.fail(id, error, due: due, counts: counts)
+                outcomes[id] = nil
+                return isThere ? delay.map(Attempt.again) ?? .dead : .gone
+            }
+        } catch {
+            // The delivery is still in the file, if there is one.
+            log.error("queued URL \(id): \(error)")
+            return .again(Self.pause)
+        }
+    }
+
+    private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> Outcome {
+        let result = await open(delivery, id)
+        guard let error = result.error else { return .delivered }
+        // A handler in quarantine is not started, so the attempt was none.
+        let quarantine = error.code == .launchFailed ? quarantine(delivery.handler) : nil
+        // A handler that has taken too long may still have acted on the URL.
+        let isLate = error.code == .timedOut && result.wasHandedOver
+        let delay = quarantine ?? (isLate ? nil : RetryDelay.after(attempt, error.code))
+        let next = delay.map { "in \($0)" } ?? "never"
+        log.warning(
+            "a queued URL was not delivered: \(error.message)",
+            metadata: ["id": "\(id)", "attempt": "\(attempt)", "next": "\(next)"]
+        )
+        return .failed(error, delay: delay, counts: quarantine == nil)
+    }
+
+    /// Milliseconds since 1970.
+    private static var milliseconds: Int64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
+    }
+
+    // MARK: Requests of a person
+
+    /// The stored URLs after the one with a number, a page of them; after an empty text the first ones.
+    func list(after text: String) async throws(RemoteError) -> [QueuedURL] {
+        guard let id = text.isEmpty ? 0 : Int64(text) else { throw .noSuchDelivery(text) }
+        var urls = try await asking { () async throws(DeliveryStoreError) in
+            try await store.list(after: id, limit: QueueInterface.pageSize)
+        }
+        for index in urls.indices where Int64(urls[index].id).map(waiting.isInProgress) == true {
+            urls[index].state = .delivering
+            urls[index].next = nil
+        }
+        return urls
+    }
+
+    /// Tries a delivery now, with all of its attempts.
+    func retry(_ text: String) async throws(RemoteError) {
+        guard let id = Int64(text) else { throw .noSuchDelivery(text) }
+        // A delivery in progress is being tried already.
+        if waiting.isInProgress(id) { return }
+        let handler = try await asking { () async throws(DeliveryStoreError) in
+            try await store.retry(id, at: Self.milliseconds)
+        }
+        guard let handler else { throw .noSuchDelivery(text) }
+        waiting.add(id, for: handler)
+        deliverDue()
+    }
+
+    /// Forgets a delivery.
+    func drop(_ text: String) async throws(RemoteError) {
+        guard let id = Int64(text) else { throw .noSuchDelivery(text) }
+        guard try await asking({ () async throws(DeliveryStoreError) in try await store.drop(id) }) else {
+            throw .noSuchDelivery(text)
+        }
+        waiting.remove(id)
+    }
+
+    private func asking<Result: Sendable>(
+        _ body: () async throws(DeliveryStoreError) -> Result
+    ) async throws(RemoteError) -> Result {
+        do throws(DeliveryStoreError) {
+            return try await body()
+        } catch {
+            throw RemoteError(.failed, error.description)
+        }
+    }
+}
+
+extension RemoteError {
+    static func noSuchDelivery(_ text: String) -> RemoteError {
+        RemoteError(.invalidArguments, "there is no URL '\(text)' in the queue")
+    }
+}

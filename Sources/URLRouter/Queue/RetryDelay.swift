@@ -1,0 +1,21 @@
+internal import OpenURLBus
+
+/// The time between the attempts of a delivery.
+enum RetryDelay {
+    /// The number of attempts, until a caller asks for more.
+    static let attempts = 8
+
+    /// The time between a failed attempt and the next: 1, 2, 4 … 60 s; nil if there is no next attempt.
+    ///
+    /// - Parameters:
+    ///   - attempt: the number of the attempt that failed, from 1.
+    ///   - code: the cause. A delivery that a handler or a rule has refused is not tried again.
+    static func after(_ attempt: Int, _ code: OpenURLError.Code) -> Duration? {
+        switch code {
+        case .declined, .launchVetoed, .notAllowed, .loopDetected, .malformedURL, .notQueued: return nil
+        case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .limitsExceeded: break
+        }
+        guard attempt < attempts else { return nil }
+        return .seconds(min(1 << max(0, min(attempt - 1, 6)), 60))
+    }
+}

@@ -1,0 +1,46 @@
+/// The limits of a router: amounts and time limits.
+public struct RouterLimits: Sendable, Hashable {
+    /// The number of requests of one caller without an answer.
+    public var requestsPerCaller = 4096
+    /// The number of requests that wait for one handler.
+    public var waitingPerHandler = 16_384
+    /// The number of handlers and commands that may open each other in a row.
+    public var hops: UInt32 = 8
+    /// The time in which the openings of a command follow from its own URL.
+    public var commandPeriod = Duration.seconds(10)
+    /// The time for which a URL waits for its handler to finish the URL that it follows from.
+    public var circleTimeout = Duration.seconds(1)
+    /// The time limit of a whole open, if neither the caller nor the manifest gives one. The limit is below the 25 s after
+    /// which D-Bus callers give up.
+    public var openTimeout = Duration.seconds(20)
+    /// The time limit of a launch ("What to Do at Launch Time": five seconds).
+    public var launchTimeout = Duration.seconds(5)
+    /// The time limit of a handler's way to the background, of its preparation to be stopped, and of taking its name back
+    /// when it is woken (five seconds, as for the launch).
+    public var phaseTimeout = Duration.seconds(5)
+    /// The time in the background before a handler is suspended, if its manifest gives none.
+    public var suspendDelay = Duration.seconds(10)
+    /// The time limit of all background tasks of a handler together.
+    public var backgroundTime = Duration.seconds(180)
+    /// The time between the call of the expiration handlers and the end of ``backgroundTime``.
+    public var expirationNotice = Duration.seconds(1)
+    /// The number of background tasks that a handler may have open at once.
+    public var tasksPerHandler = 1024
+    /// The number of kinds of notifications that are kept for a suspended handler.
+    public var notificationKinds = 64
+    /// The number of crashes within ``crashPeriod`` after which a handler is not started for ``quarantine``.
+    public var crashes = 3
+    /// The time in which crashes count together.
+    public var crashPeriod = Duration.seconds(10)
+    /// The time for which a handler that crashes too often is not started.
+    public var quarantine = Duration.seconds(30)
+    /// The time in which the end of an application's command counts as its answer.
+    public var settleTime = Duration.seconds(1)
+    /// The number of commands of one application that may be within ``settleTime`` at once.
+    public var commandsPerApplication = 64
+    /// The time limit of a handler's end after it released its name ("App Termination": five seconds).
+    public var endTimeout = Duration.seconds(5)
+
+    /// The limits of the documents.
+    public init() {}
+}

@@ -1,0 +1,42 @@
+internal import DequeModule
+internal import Glibc
+
+/// The commands that were started recently, with the number of openings that led to each.
+///
+/// A desktop entry can lead back to the router, through a script or another program, and would then start processes without
+/// end. A command is therefore followed by the session that it was started in: its descendants are in that session too,
+/// unless they leave it. The object belongs to the router's actor.
+final class CommandHops {
+    /// The time in which a command's openings follow from its own URL. Later openings count as a new wish of the user.
+    let period: Duration
+
+    private struct Start {
+        let hops: UInt32
+        let end: ContinuousClock.Instant
+    }
+
+    private var starts: [pid_t: Start] = [:]
+    private var order: Deque<pid_t> = []
+
+    init(for period: Duration) {
+        self.period = period
+    }
+
+    /// The number of openings that led to the command that a process descends from, without the command's own; nil if the
+    /// process descends from no such command.
+    subscript(pid: UInt32) -> UInt32? {
+        guard !starts.isEmpty, let pid = pid_t(exactly: pid), let start = starts[getsid(pid)], start.end > .now
+        else { return nil }
+        return start.hops
+    }
+
+    /// Notes a command that was started in a session of its own.
+    func add(_ pid: pid_t, hops: UInt32, now: ContinuousClock.Instant = .now) {
+        while let first = order.first, starts[first].map({ $0.end <= now }) ?? true {
+            order.removeFirst()
+            starts[first] = nil
+        }
+        // A number that the kernel has reused keeps its first place in the order, and leaves when its new time is over.
+        if starts.updateValue(Start(hops: hops, end: now + period), forKey: pid) == nil { order.append(pid) }
+    }
+}

@@ -1,0 +1,206 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+internal import Reactor
+
+/// A request's way from the handler's queue to its outcome.
+extension HandlerSession {
+    /// Puts a new request into the queue, at the place of its arrival.
+    ///
+    /// - Throws: `limitsExceeded` if too many requests wait for the handler.
+    func accept(_ request: OpenRequest) throws(OpenURLError) {
+        guard requests.waiting.count < host.limits.waitingPerHandler else {
+            throw OpenURLError(.limitsExceeded, "\(requests.waiting.count) URLs wait for \(id) already")
+        }
+        requests.insert(request)
+    }
+
+    /// Takes a request out of the queue that has failed before its turn.
+    func withdraw(_ request: OpenRequest) {
+        requests.remove(request)
+        deliverWaiting()
+    }
+
+    /// Ends a request, whatever its outcome: a request that followed from it has waited for this.
+    func end(_ request: OpenRequest) {
+        request.cause = nil
+        if !requests.waiting.isEmpty { deliverWaiting() }
+    }
+
+    /// Delivers a request that is in the queue; returns with the handler's answer.
+    func deliver(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
+        while true {
+            if case .waiting = request.turn { handle(.requested) }
+            let owner = try await turn(of: request)
+            requests.take(inHand: request)
+            let answer = await attempt(request, owner)
+            requests.release(request)
+            if requests.inHand.isEmpty { startStateTimerWhenIdle() }
+            switch answer {
+            case .success(let answer): return try result(answer, request, owner)
+            case .failure(let error):
+                guard error.meansUndelivered else { throw failure(error, request, owner) }
+                // That process has not seen the request, so the next process gets it.
+                request.handover?.hasHappened = false
+                if self.owner == owner { handle(.refusesMore) }
+                requests.insert(request)
+            }
+        }
+    }
+
+    func deliverWaiting() {
+        if let owner { requests.grant(to: owner) }
+    }
+
+    /// Waits until the handler is ready and every earlier request has been delivered.
+    func turn(of request: OpenRequest) async throws(OpenURLError) -> BusName {
+        var isSuspended = false
+        let result: Result<BusName, OpenURLError> = await withCheckedContinuation { continuation in
+            // The turn may have come on the way to here, which can lead through the loop's jobs.
+            switch request.turn {
+            case .granted(let owner): return continuation.resume(returning: .success(owner))
+            case .refused(let error): return continuation.resume(returning: .failure(error))
+            case .waiting, .suspended: break
+            }
+            isSuspended = true
+            request.turn = .suspended(continuation)
+            let isInCircle = requests.closesCircle(request)
+            let limit = isInCircle ? min(request.deadline, .now + host.limits.circleTimeout) : request.deadline
+            request.timer = host.loop.schedule(at: limit) { self.expire(request) }
+        }
+        if let timer = request.timer { host.loop.cancelTimer(timer) }
+        let owner = try result.get()
+        // Requests that came meanwhile follow by way of the loop's jobs; this one is delivered before them.
+        if isSuspended, requests.resumed() { deliverWaiting() }
+        return owner
+    }
+
+    private func expire(_ request: OpenRequest) {
+        guard case .suspended = request.turn else { return }
+        let isInCircle = requests.closesCircle(request)
+        guard isInCircle || request.deadline <= .now else {
+            // Another request has broken the circle.
+            request.timer = host.loop.schedule(at: request.deadline) { self.expire(request) }
+            return deliverWaiting()
+        }
+        requests.remove(request)
+        let loopDetected = OpenURLError(
+            .loopDetected,
+            "\(id) is still opening the URL that this one follows from, and they would wait for each other"
+        )
+        request.resolve(.failure(isInCircle ? loopDetected : tooLate(request)))
+        deliverWaiting()
+    }
+
+    private func tooLate(_ request: OpenRequest) -> OpenURLError {
+        OpenURLError(.timedOut, "\(id) was not ready within \(request.timeout); it did not get the URL")
+    }
+
+    private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
+        guard var context = request.context else { return .failure(.cancelled) }
+        // The handler may have released its name since the request was granted. It then relies on getting nothing more.
+        guard self.owner == owner else {
+            return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is ending")))
+        }
+        if !process.hasAnswered, !launchTimer.isRunning, process.isChild { startLaunchTimer() }
+        if request.causedLaunch || request.causedWake { request.addPhase("ready") }
+        let left = ContinuousClock.now.duration(to: request.deadline)
+        guard left > .zero else { return .failure(.cancelled) }
+        let activity = machine.state
+        request.foundInBackground =
+            activity == .running(owner: owner, .background) || activity == .running(owner: owner, .leaving)
+        let inBackground = request.options.inBackground
+        handle(.delivers(inBackground: inBackground))
+        let notifications = process.notifications
+        process.notifications = [:]
+        do throws(CallError) {
+            switch request.purpose {
+            case .open(let destination):
+                request.handover?.hasHappened = true
+                context.inBackground = inBackground
+                context.notifications = notifications
+                let url = destination.url.description
+                return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
+            case .activate, .wake:
+                if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner) }
+                try await host.bus.activate(id, at: owner, timeout: left)
+                return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: Outcome
+
+    private func result(
+        _ answer: OpenAnswer,
+        _ request: OpenRequest,
+        _ owner: BusName
+    ) throws(OpenURLError) -> OpenResult {
+        finishLaunch(owner)
+        guard answer.isHandled else { throw OpenURLError(.declined, "\(id) declined the URL") }
+        return OpenResult(
+            handler: id.rawValue,
+            path: request.causedLaunch ? .launched : request.foundInBackground ? .woken : .active,
+            reply: answer.reply,
+            trace: request.trace + answer.trace
+        )
+    }
+
+    private func failure(_ error: CallError, _ request: OpenRequest, _ owner: BusName) -> OpenURLError {
+        switch error {
+        case .remote(let error) where error.isFromBus && error.name == .noReply:
+            return verdict
+                ?? OpenURLError(.handlerCrashed, "\(id) ended before it answered; it may have acted on the URL")
+        case .remote(let error) where error.isFromMissingMethod && !process.hasAnswered:
+            return OpenURLError(
+                .launchFailed,
+                "the process that owns \(id) is no handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
+            )
+        case .remote(let error) where error.isFromBus:
+            // An error by a quota or a policy of the bus: the handler has not seen the URL.
+            return OpenURLError(
+                error.name == .limitsExceeded ? .limitsExceeded : .launchFailed,
+                "the bus does not hand the URL to \(id): \(error)"
+            )
+        case .remote(let error):
+            finishLaunch(owner)
+            // A handler in another language refuses by raising an error of its own.
+            return OpenURLError(byHandler: error)
+                ?? OpenURLError(.declined, error.message.isEmpty ? error.name.rawValue : error.message)
+        case .timedOut:
+            return OpenURLError(.timedOut, "open of \(id) did not return within \(request.timeout)")
+        case .unexpectedReply(let error):
+            return OpenURLError(
+                .declined,
+                "\(id) answered with something else than '\(OpenAnswer.signature)': \(error)"
+            )
+        case .notSent(let error):
+            return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
+        case .cancelled:
+            return tooLate(request)
+        case .disconnected:
+            return OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")
+        }
+    }
+}
+
+extension CallError {
+    /// Whether the error says that no process has seen the URL.
+    fileprivate var meansUndelivered: Bool {
+        guard case .remote(let error) = self else { return false }
+        return error.isFromMissingService || error.name == HandlerInterface.ending
+    }
+}
+
+extension OpenURLError {
+    /// An error that a handler may answer with; nil for the errors that are the router's to say.
+    fileprivate init?(byHandler error: RemoteError) {
+        guard let error = OpenURLError(error) else { return nil }
+        switch error.code {
+        case .declined, .launchVetoed, .limitsExceeded, .malformedURL: self = error
+        case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .notAllowed, .loopDetected, .notQueued: return nil
+        }
+    }
+}

@@ -1,0 +1,65 @@
+internal import DBus
+internal import DequeModule
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// The effects that the handler's machine asks for.
+extension HandlerSession {
+    func perform(_ effect: HandlerMachine.Effect) {
+        switch effect {
+        case .lookForOwner: host.tasks.start { await self.lookForOwner() }
+        case .launch: launch()
+        case .identify(let owner):
+            process = process.withNewConnection
+            verdict = nil
+            expiryTimer.cancel()
+            // A process that waits for its first message does not hang. The first message starts the watchdog again.
+            if requests.waiting.isEmpty { launchTimer.cancel() }
+            host.tasks.start { await self.identify(owner) }
+        case .deliver: deliverWaiting()
+        case .failWaiting(let error):
+            cancelProcessTimers()
+            host.log.warning("\(error.message)", metadata: ["handler": "\(id)"])
+            requests.fail(error)
+        case .checkLaunch(let owner): host.tasks.start { await self.checkLaunch(of: owner) }
+        case .takeForeground: takeForeground()
+        case .enterBackground(let owner): host.tasks.start { await self.enterBackground(owner) }
+        case .checkBackground(let owner): host.tasks.start { await self.checkBackground(of: owner) }
+        case .scheduleSuspension: scheduleSuspension()
+        case .askToSuspend(let owner): host.tasks.start { await self.askToSuspend(owner) }
+        case .stop: process.handle?.send(signal: SIGSTOP)
+        case .resume:
+            process.handle?.send(signal: SIGCONT)
+            for request in requests.waiting {
+                request.causedWake = true
+                request.addPhase("processResumed")
+            }
+        case .startTimer: startStateTimerWhenIdle()
+        case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
+        case .terminate:
+            process.isEnded = true
+            process.handle?.send(signal: SIGTERM)
+        case .kill:
+            process.isEnded = true
+            killProcess()
+        case .blame(let error):
+            host.log.warning("\(error.message)", metadata: ["handler": "\(id)"])
+            verdict = error
+        case .startEndWatchdog:
+            cancelProcessTimers()
+            endTimer.start(in: host.limits.endTimeout) { self.handle(.endTimedOut) }
+        case .restartIfWaiting:
+            cancelProcessTimers()
+            expiryTimer.cancel()
+            process = HandlerProcess()
+            if !requests.waiting.isEmpty { handle(.requested) }
+        }
+    }
+
+    private func cancelProcessTimers() {
+        launchTimer.cancel()
+        endTimer.cancel()
+    }
+}

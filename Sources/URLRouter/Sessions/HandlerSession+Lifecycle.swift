@@ -1,0 +1,114 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// The requests of callers about the handler itself, without a URL.
+extension HandlerSession {
+    /// Starts the handler if it does not run, and asks it to show itself; returns when it has.
+    ///
+    /// The request waits in the handler's queue like a URL, behind every earlier request.
+    func activate() async throws(OpenURLError) {
+        let request = makeRequest(.activate)
+        request.complete(OpenContext())
+        defer { end(request) }
+        try accept(request)
+        _ = try await deliver(request)
+    }
+
+    /// Starts or wakes the handler and leaves the foreground as it is; returns when the handler owns its name.
+    func wake() async throws(OpenURLError) {
+        let request = makeRequest(.wake)
+        request.complete(OpenContext())
+        defer { end(request) }
+        try accept(request)
+        handle(.requested)
+        let owner = try await turn(of: request)
+        let notifications = process.notifications
+        guard !notifications.isEmpty else { return }
+        process.notifications = [:]
+        await notify(notifications, owner)
+    }
+
+    /// Takes the handler to the background; returns when it is there, or has ended as its manifest says.
+    func leaveForeground() async throws(OpenURLError) {
+        handle(.losesForeground)
+        await wait { state in
+            if case .running(_, let activity) = state { activity == .background } else { true }
+        }
+        switch machine.state {
+        case .ending, .notRunning, .lookingForOwner, .starting, .lostProcess:
+            if machine.exitsOnSuspend { return }
+            throw verdict ?? OpenURLError(.handlerCrashed, "\(id) ended on its way to the background")
+        case .running, .suspending, .suspended, .waking: return
+        }
+    }
+
+    /// Takes the handler to the background and suspends it; returns when its process is stopped.
+    func suspend() async throws(OpenURLError) {
+        try await leaveForeground()
+        if let reason = reasonNotToSuspend {
+            throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
+        }
+        if case .running(_, .background) = machine.state { handle(.timeOver) }
+        await wait { if case .suspending = $0 { false } else { true } }
+        switch machine.state {
+        case .running:
+            let reason = reasonNotToSuspend ?? "it has something to do"
+            throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
+        case .suspended, .waking: return
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .ending:
+            throw verdict ?? OpenURLError(.handlerCrashed, "\(id) ended before it was suspended")
+        }
+    }
+
+    /// Ends the handler; returns when its process is gone.
+    func terminate() async throws(OpenURLError) {
+        if let handle = process.handle, !handle.isChild, !process.isVerified {
+            throw OpenURLError(.notAllowed, "the process that owns \(id) does not run the handler's program")
+        }
+        handle(.terminated)
+        let connection = machine.connection
+        await wait { state in
+            switch state {
+            case .notRunning, .lookingForOwner, .starting, .lostProcess: true
+            case .running(let owner, _): owner != connection
+            case .suspending, .suspended, .waking, .ending: false
+            }
+        }
+    }
+
+    // MARK: Notifications
+
+    /// Delivers a notification, or keeps the latest of its kind while the handler is suspended.
+    func notify(_ kind: String, _ value: Value) async throws(OpenURLError) {
+        switch machine.state {
+        case .suspending, .suspended, .waking:
+            let kept = process.notifications
+            guard kept[kind] != nil || kept.count < host.limits.notificationKinds else {
+                throw OpenURLError(.limitsExceeded, "\(kept.count) kinds of notifications wait for \(id) already")
+            }
+            process.notifications[kind] = value
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .ending:
+            guard let owner else { return }
+            await notify([kind: value], owner)
+        }
+    }
+
+    private func notify(_ notifications: [String: Value], _ owner: BusName) async {
+        do throws(CallError) {
+            try await host.bus.notify(notifications, id, at: owner)
+        } catch {
+            host.log.debug("\(id) does not take notifications: \(error)")
+        }
+    }
+
+    /// Warns a running handler that memory is short ("Observe Low-Memory Warnings").
+    func warnOfMemory(_ owner: BusName) async {
+        do throws(CallError) {
+            try await host.bus.receiveMemoryWarning(id, at: owner)
+        } catch {
+            host.log.debug("\(id) does not take memory warnings: \(error)")
+        }
+    }
+}

@@ -1,0 +1,155 @@
+internal import DBus
+internal import DequeModule
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// The handler's process: found, started, identified, ended.
+extension HandlerSession {
+    // MARK: The owner of the name
+
+    func lookForOwner() async {
+        do throws(CallError) {
+            handle(.found(owner: try await currentOwner()))
+        } catch {
+            host.log.error("the bus does not say who owns \(id): \(error)")
+            handle(.lookupFailed)
+        }
+    }
+
+    /// Asks the bus for the owner of the handler's name. From then on the machine is told every change.
+    func currentOwner() async throws(CallError) -> BusName? {
+        if nameWatch == nil {
+            let (id, ownerChanged) = (id, host.ownerChanged)
+            let watch = try await host.bus.watchOwner(of: id) { _, new in ownerChanged(id, new) }
+            // Another task may have asked at the same time.
+            if nameWatch == nil { nameWatch = watch } else { host.bus.unwatchOwner(watch) }
+        }
+        while true {
+            let changes = ownerChanges
+            let owner = try await host.bus.owner(of: id)
+            // A change is told at once, and the answer only when this task continues. The answer may be the older of the two.
+            if changes == ownerChanges { return owner }
+        }
+    }
+
+    func ownerChanged(to owner: BusName?) {
+        ownerChanges += 1
+        handle(.ownerChanged(owner))
+    }
+
+    /// Finds a process that another program started, if the handler has one and the session does not know it.
+    func find() async {
+        guard machine.state == .notRunning else { return }
+        do throws(CallError) {
+            guard let owner = try await currentOwner(), machine.state == .notRunning else { return }
+            ownerChanged(to: owner)
+            await identify(owner)
+        } catch {
+            host.log.error("the bus does not answer: \(error)")
+        }
+    }
+
+    /// Finds out which process owns the name: not always the process that was started.
+    func identify(_ owner: BusName) async {
+        do {
+            let credentials = try await host.bus.credentials(of: owner)
+            guard self.owner == owner, let pid = credentials.pid else { return }
+            if let running = process.running, UInt32(exactly: running.pid) == pid {
+                process.isVerified = running.isChild || host.launcher.runsProgram(of: handler, pid: pid)
+                return
+            }
+            let adopted = try host.launcher.adopt(pid: pid) { exit in self.processEnded(exit) }
+            process.handle?.release()
+            process.handle = adopted
+            process.since = UInt64(time(nil))
+            process.isEnded = false
+            // Any process can take a free name. A process that runs the handler's program counts as the handler.
+            process.isVerified = host.launcher.runsProgram(of: handler, pid: pid)
+            await askForState(owner)
+        } catch {
+            // The process has ended in the meantime, which the bus tells by itself.
+            host.log.debug("\(id) cannot be watched: \(error)")
+        }
+    }
+
+    /// Asks a handler that another program started for its state, which only the handler knows.
+    func askForState(_ owner: BusName) async {
+        var state = HandlerState.active
+        do throws(CallError) {
+            let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
+            state = HandlerState(rawValue: answer) ?? state
+        } catch {
+            // A handler in another language need not have the property; it is where its user put it.
+            host.log.debug("\(id) does not say its state: \(error)")
+        }
+        // A process that was started for its first message has not got the message yet.
+        if state != .notRunning { handle(.tellsState(owner: owner, state)) }
+    }
+
+    // MARK: Launch
+
+    func launch() {
+        do throws(OpenURLError) {
+            try checkQuarantine()
+            let process = try host.launcher.launch(handler) { exit in self.processEnded(exit) }
+            host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(process.pid)"])
+            self.process = HandlerProcess(handle: process, since: UInt64(time(nil)))
+            startLaunchTimer()
+            for request in requests.waiting {
+                request.causedLaunch = true
+                request.addPhase("processStarted")
+            }
+        } catch {
+            handle(.launchFailed(error))
+        }
+    }
+
+    func startLaunchTimer() {
+        launchTimer.start(in: machine.launchTimeout) { self.handle(.launchTimedOut) }
+    }
+
+    func checkLaunch(of owner: BusName) async {
+        let phase: String
+        do throws(CallError) {
+            phase = try await host.bus.phase(of: id, at: owner, timeout: .seconds(1))
+        } catch {
+            // A handler in another language has neither the property nor launch methods: it is ready when it owns its name.
+            return
+        }
+        if HandlerInterface.launchPhases.contains(phase) {
+            handle(.launchHangs(owner: owner, phase: phase))
+        } else if self.owner == owner, !process.hasAnswered, !requests.inHand.isEmpty, !launchTimer.isRunning {
+            startLaunchTimer()
+        }
+    }
+
+    func finishLaunch(_ owner: BusName) {
+        guard self.owner == owner else { return }
+        process.hasAnswered = true
+        launchTimer.cancel()
+    }
+
+    // MARK: End
+
+    /// Kills a process that the router started. A process that another program started is not the router's to kill; the
+    /// router lets go of it.
+    func killProcess() {
+        guard let handle = process.handle, !handle.isChild else {
+            process.handle?.kill()
+            return
+        }
+        handle.release()
+        process.handle = nil
+        self.handle(.exited(.unknown))
+    }
+
+    private func processEnded(_ exit: ProcessExit) {
+        host.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
+        // A process that lost the race for the name ends too, and says nothing about the process that won.
+        guard let handle = process.handle, handle.exit != nil else { return }
+        countCrash(exit)
+        self.handle(.exited(exit))
+    }
+}

@@ -1,0 +1,110 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+
+/// The sessions of all handlers that the router has something to do with.
+///
+/// The table belongs to the router's actor. A handler gets a session with its first request, or when a process that another
+/// program started is found. A look at a handler's state makes no session.
+final class HandlerSessions {
+    let host: SessionHost
+    private var sessions: [BusName: HandlerSession] = [:]
+
+    init(_ host: SessionHost) {
+        self.host = host
+    }
+
+    var isEmpty: Bool { sessions.isEmpty }
+
+    subscript(id: BusName) -> HandlerSession? { sessions[id] }
+
+    subscript(id: BundleIdentifier) -> HandlerSession? { sessions[id.busName] }
+
+    /// The state of a handler as callers see it.
+    func state(of id: BundleIdentifier) -> HandlerState { self[id]?.state ?? .notRunning }
+
+    /// The session for a request to a handler: it uses the handler's manifest from now on, and is made if it is missing.
+    func obtain(for handler: Handler) -> HandlerSession {
+        let id = handler.id.busName
+        if let session = sessions[id] {
+            session.use(handler)
+            return session
+        }
+        let session = HandlerSession(handler, id, host)
+        sessions[id] = session
+        return session
+    }
+
+    /// Removes the unused sessions of handlers that are not registered any longer.
+    func removeUnused(exceptOf isRegistered: (BundleIdentifier) -> Bool) {
+        let unregistered = sessions.values.filter { !isRegistered($0.handler.id) && $0.machine.state == .notRunning }
+            .map(\.id)
+        for id in unregistered {
+            // A task that uses the session, or a timer or process of it, holds another reference.
+            guard isKnownUniquelyReferenced(&sessions[id]) else { continue }
+            if let watch = sessions.removeValue(forKey: id)?.nameWatch { host.bus.unwatchOwner(watch) }
+        }
+    }
+
+    /// The session of a handler that may run: the existing one, or a new one for a process that another program started.
+    ///
+    /// - Returns: nil if the handler has no session and its name has no owner.
+    func find(_ handler: Handler) async -> HandlerSession? {
+        if self[handler.id] == nil {
+            do throws(CallError) {
+                guard try await host.bus.owner(of: handler.id.busName) != nil else { return nil }
+            } catch {
+                host.log.error("the bus does not answer: \(error)")
+                return nil
+            }
+        }
+        let session = obtain(for: handler)
+        await session.find()
+        return session
+    }
+
+    // MARK: Which session
+
+    /// The session of the handler that a process is, while the process runs.
+    func session(ofProcess pid: UInt32) -> HandlerSession? {
+        sessions.values.first { session in
+            // A child of the router is the handler before the bus says whether it owns the name: it may send at once.
+            guard let process = session.process.running, process.isChild || session.process.isVerified else {
+                return false
+            }
+            return UInt32(exactly: process.pid) == pid
+        }
+    }
+
+    /// The session of the handler that a connection belongs to.
+    func session(ofConnection connection: BusName) -> HandlerSession? {
+        sessions.values.first { $0.machine.connection == connection }
+    }
+
+    // MARK: Memory
+
+    /// Warns the running handlers, and ends the suspended ones, the largest first ("Observe Low-Memory Warnings").
+    func relieveMemory() {
+        let all = sessions.values.sorted { $0.id.rawValue < $1.id.rawValue }
+        for session in all {
+            guard let owner = session.owner, session.process.isVerified else { continue }
+            host.tasks.start { await session.warnOfMemory(owner) }
+        }
+        var suspended: [(session: HandlerSession, memory: UInt64)] = []
+        for session in all {
+            guard case .suspended = session.machine.state, let process = session.process.handle else { continue }
+            suspended.append((session, ProcessMemory.resident(pid: process.pid) ?? 0))
+        }
+        for (session, memory) in suspended.sorted(by: { $0.memory > $1.memory }) {
+            host.log.notice("ended to relieve memory", metadata: ["handler": "\(session.id)", "bytes": "\(memory)"])
+            session.handle(.purged)
+        }
+    }
+}
+
+extension BundleIdentifier {
+    /// The bus name of the handler: an identifier follows the same rule as a bus name.
+    var busName: BusName { BusName(stringLiteral: rawValue) }
+}

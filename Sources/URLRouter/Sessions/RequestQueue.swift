@@ -1,0 +1,77 @@
+internal import DBus
+internal import DequeModule
+internal import OpenURLBus
+
+/// The requests for one handler: those that wait for their turn, and those that its process has in hand.
+///
+/// The order is that of arrival. A queue belongs to the router's actor.
+struct RequestQueue {
+    private(set) var waiting: Deque<OpenRequest> = []
+    /// The requests that the process has in hand, by their numbers.
+    private(set) var inHand: [UInt64: OpenRequest] = [:]
+    /// The number of requests that were granted while their task was suspended, and whose task has not continued yet.
+    private var resuming = 0
+
+    /// Inserts a request at its place: at the end, unless the request has been in the queue before.
+    mutating func insert(_ request: OpenRequest) {
+        request.turn = .waiting
+        let index = waiting.firstIndex { $0.number > request.number } ?? waiting.endIndex
+        waiting.insert(request, at: index)
+    }
+
+    /// Removes a waiting request.
+    mutating func remove(_ request: OpenRequest) {
+        waiting.removeAll { $0 === request }
+    }
+
+    /// Grants waiting requests to the owner of the handler's name, in order, as far as they may go now.
+    mutating func grant(to owner: BusName) {
+        while let request = waiting.first, request.context != nil, !closesCircle(request) {
+            // A suspended task continues by way of the loop's jobs, but a request that has just arrived continues at once.
+            // The request that has just arrived waits, because it would overtake the suspended ones.
+            if case .suspended = request.turn { resuming += 1 } else if resuming > 0 { return }
+            waiting.removeFirst()
+            request.resolve(.success(owner))
+        }
+    }
+
+    /// Notes that the task of a granted request continues.
+    ///
+    /// - Returns: whether the next requests may be granted now.
+    mutating func resumed() -> Bool {
+        resuming -= 1
+        return resuming == 0
+    }
+
+    /// Fails all waiting requests.
+    mutating func fail(_ error: OpenURLError) {
+        // Requests whose sender is still being looked up are in the queue too. They find their turn refused.
+        let failed = waiting
+        waiting = []
+        for request in failed { request.resolve(.failure(error)) }
+    }
+
+    mutating func take(inHand request: OpenRequest) {
+        inHand[request.number] = request
+    }
+
+    mutating func release(_ request: OpenRequest) {
+        inHand[request.number] = nil
+    }
+
+    /// Whether a request follows from a request that the handler has in hand. A handler opens one URL after the other, so
+    /// the two would wait for each other.
+    func closesCircle(_ request: OpenRequest) -> Bool {
+        var cause = request.cause
+        while let link = cause {
+            if inHand[link.number] === link { return true }
+            cause = link.cause
+        }
+        return false
+    }
+
+    /// The request in hand with the longest chain of openings behind it.
+    var deepestInHand: OpenRequest? {
+        inHand.values.max { ($0.context?.hops ?? 0) < ($1.context?.hops ?? 0) }
+    }
+}

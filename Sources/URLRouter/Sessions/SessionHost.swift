@@ -1,0 +1,37 @@
+internal import DBus
+internal import Logging
+internal import Reactor
+
+/// The part of the router that the sessions use.
+///
+/// A host belongs to the router's actor, like the sessions.
+final class SessionHost {
+    let bus: any HandlerBus
+    let launcher: HandlerLauncher
+    let loop: EventLoop
+    let limits: RouterLimits
+    let log: Logger
+    let tasks: RouterTasks
+    /// Tells the session of a handler, on the event loop, that the owner of the handler's name has changed.
+    let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
+    /// The handler in the foreground: at most one.
+    var foreground: HandlerSession?
+
+    init(
+        bus: any HandlerBus,
+        launcher: HandlerLauncher,
+        loop: EventLoop,
+        limits: RouterLimits,
+        log: Logger,
+        tasks: RouterTasks,
+        ownerChanged: @escaping @Sendable (BusName, BusName?) -> Void
+    ) {
+        self.bus = bus
+        self.launcher = launcher
+        self.loop = loop
+        self.limits = limits
+        self.log = log
+        self.tasks = tasks
+        self.ownerChanged = ownerChanged
+    }
+}

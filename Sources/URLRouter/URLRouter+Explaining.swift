@@ -1,0 +1,86 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+internal import SchemeRegistry
+
+/// The router's decisions about a URL, without opening it.
+extension URLRouter {
+    /// Whether a URL has a handler that the caller may reach.
+    ///
+    /// A handler asks only about schemes that its manifest lists (`LSApplicationQueriesSchemes`). The answer for any other
+    /// scheme is no, so that a handler does not learn what is installed.
+    func canOpen(_ text: String, caller: BusName?) async throws(OpenURLError) -> Bool {
+        let url = try GenericURL(ofCaller: text)
+        let destination: Destination
+        do throws(OpenURLError) {
+            destination = try Destination(url, in: registry, wanted: nil)
+        } catch {
+            guard error.code == .noHandler else { throw error }
+            return false
+        }
+        let sender = await senders.sender(caller).handler
+        if let sender, !sender.mayQuery(url.lowercasedScheme) { return false }
+        do throws(OpenURLError) {
+            try destination.claimant.handler?.checkAccess(of: sender?.id)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Decides as ``open(_:_:caller:)`` does, up to the point at which a process would be started or a message sent.
+    ///
+    /// - Throws: only `malformedURL` and `limitsExceeded`, for a text that is not a URL. Every other reason not to open the
+    ///   URL is part of the explanation.
+    func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
+        let url = try GenericURL(ofCaller: text)
+        var explanation = Explanation(url: text)
+        explanation.parts = url.explainedParts
+        let sender = await senders.sender(caller).handler
+        do throws(OpenURLError) {
+            explanation.candidates = try registry.candidates(
+                for: Scheme(ofURL: url),
+                host: url.host.map(String.init),
+                asking: options.handler
+            ).map(Explanation.Candidate.init)
+            let claimant = try Destination(url, in: registry, wanted: options.handler).claimant
+            explanation.handler = claimant.id
+            explanation.transport = claimant.kind.rawValue
+            if case .handler(let handler) = claimant {
+                explanation.state = sessions.state(of: handler.id).rawValue
+                explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
+                try handler.checkAccess(of: sender?.id)
+            }
+        } catch {
+            guard error.code != .malformedURL else { throw error }
+            explanation.error = (error.code.errorName.rawValue, error.message)
+        }
+        return explanation
+    }
+}
+
+extension GenericURL {
+    fileprivate var explainedParts: [String: String] {
+        var parts = ["path": String(opaquePart ?? path)]
+        parts["scheme"] = scheme
+        parts["user"] = user.map(String.init)
+        parts["host"] = host.map(String.init)
+        parts["port"] = port.map { String($0) }
+        parts["parameters"] = parameters.map(String.init)
+        parts["query"] = query.map(String.init)
+        parts["fragment"] = fragment.map(String.init)
+        return parts
+    }
+}
+
+extension Explanation.Candidate {
+    fileprivate init(_ candidate: Candidate) {
+        self.init(
+            id: candidate.claimant.id,
+            kind: candidate.claimant.kind.rawValue,
+            host: candidate.host.map(\.description),
+            wins: candidate.outcome.wins,
+            reason: candidate.outcome.reason
+        )
+    }
+}

@@ -1,0 +1,112 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The requests of callers about handlers themselves.
+extension URLRouter {
+    func activate(_ id: BundleIdentifier) async throws(OpenURLError) {
+        try await sessions.obtain(for: handler(id)).activate()
+    }
+
+    func wake(_ id: BundleIdentifier) async throws(OpenURLError) {
+        try await sessions.obtain(for: handler(id)).wake()
+    }
+
+    func background(_ id: BundleIdentifier) async throws(OpenURLError) {
+        try await runningSession(id).leaveForeground()
+    }
+
+    func suspend(_ id: BundleIdentifier) async throws(OpenURLError) {
+        try await runningSession(id).suspend()
+    }
+
+    /// Ends a handler, and removes its saved state; returns when its process is gone.
+    func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
+        try await sessions.find(handler(id))?.terminate()
+        do throws(FileError) {
+            try RestorationFile(ofHandler: id.rawValue, environment: launcher.environment)?.remove()
+        } catch {
+            log.error("the saved state of \(id) cannot be removed: \(error)")
+        }
+    }
+
+    func notify(_ id: BundleIdentifier, _ kind: String, _ value: Value) async throws(OpenURLError) {
+        try await runningSession(id).notify(kind, value)
+    }
+
+    private func handler(_ id: BundleIdentifier) throws(OpenURLError) -> Handler {
+        guard let handler = registry[id], handler.program != nil else {
+            throw OpenURLError(.noHandler, "no handler is registered as \(id); 'openurl list' shows all that are")
+        }
+        return handler
+    }
+
+    private func runningSession(_ id: BundleIdentifier) async throws(OpenURLError) -> HandlerSession {
+        guard let session = try await sessions.find(handler(id)), session.machine.connection != nil else {
+            throw OpenURLError(.notAllowed, "\(id) is not running")
+        }
+        return session
+    }
+
+    // MARK: Background tasks
+
+    /// Begins a background task of the handler that calls.
+    ///
+    /// - Returns: the number of the task, and the time that is left, in milliseconds.
+    func beginBackgroundTask(_ name: String, caller: BusName?) throws(OpenURLError) -> (UInt32, UInt32) {
+        try callingSession(caller).beginBackgroundTask(name)
+    }
+
+    func endBackgroundTask(_ task: UInt32, caller: BusName?) throws(OpenURLError) {
+        try callingSession(caller).endBackgroundTask(task)
+    }
+
+    func backgroundTimeRemaining(caller: BusName?) throws(OpenURLError) -> UInt32 {
+        try callingSession(caller).backgroundTimeRemaining
+    }
+
+    private func callingSession(_ caller: BusName?) throws(OpenURLError) -> HandlerSession {
+        guard let session = caller.flatMap(sessions.session(ofConnection:)) else {
+            throw OpenURLError(.notAllowed, "the caller owns no handler's name")
+        }
+        return session
+    }
+
+    // MARK: State
+
+    /// The state of each handler.
+    func status() async -> [HandlerStatus] {
+        // The user may have started handlers by hand since the router looked.
+        await adoptRunning()
+        var statuses: [HandlerStatus] = []
+        for handler in registry.handlers where handler.program != nil {
+            guard let session = sessions[handler.id] else {
+                statuses.append(HandlerStatus(id: handler.id.rawValue, state: HandlerState.notRunning.rawValue))
+                continue
+            }
+            if case .running(let owner, .inactive) = session.machine.state { await session.askForState(owner) }
+            statuses.append(session.status)
+        }
+        return statuses
+    }
+
+    func relieveMemory() {
+        sessions.relieveMemory()
+    }
+}
+
+extension HandlerSession {
+    fileprivate var status: HandlerStatus {
+        var status = HandlerStatus(id: id.rawValue, state: state.rawValue)
+        if let running = process.running {
+            status.pid = UInt32(exactly: running.pid)
+            status.since = process.since
+            status.residentMemory = ProcessMemory.resident(pid: running.pid)
+        }
+        status.backgroundTasks = process.tasks.sorted { $0.key < $1.key }.map(\.value)
+        return status
+    }
+}

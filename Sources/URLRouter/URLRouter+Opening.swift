@@ -1,0 +1,159 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+internal import SchemeRegistry
+
+/// The way of a URL from its sender to a handler, an application, or the queue.
+extension URLRouter {
+    /// Opens a URL for a caller and returns when the handler has said yes, or when the URL is stored for later.
+    ///
+    /// Without a handler for the URL, the URLs of `options.fallback` are tried in order. If none of them has a handler
+    /// either, the error is about the URL that the sender wanted.
+    func open(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> OpenResult {
+        var noHandler: OpenURLError?
+        for candidate in [url] + options.fallback {
+            do throws(OpenURLError) {
+                if options.isQueued { return try await enqueue(candidate, options, caller: caller) }
+                var result = try await openNow(candidate, options, caller: caller)
+                if noHandler != nil { result.path = .fallback }
+                return result
+            } catch {
+                guard error.code == .noHandler else { throw error }
+                noHandler = noHandler ?? error
+            }
+        }
+        throw noHandler ?? OpenURLError(.noHandler, "there is no URL")
+    }
+
+    private func openNow(
+        _ text: String,
+        _ options: OpenOptions,
+        caller: BusName?
+    ) async throws(OpenURLError) -> OpenResult {
+        let destination = try Destination(text, in: registry, wanted: options.handler)
+        return try await senders.counting(caller) { () async throws(OpenURLError) in
+            switch destination.claimant {
+            case .handler(let handler):
+                return try await open(destination, with: handler, options) { request, _ throws(OpenURLError) in
+                    let sender = await senders.sender(caller)
+                    request.complete(try senders.context(of: sender, for: destination.claimant))
+                    request.cause = sender.cause
+                }
+            case .application(let application):
+                let timeout = options.timeout ?? limits.openTimeout
+                var request = ApplicationRequest(destination.url, application, options, timeout: timeout)
+                request.hops = try senders.context(of: await senders.sender(caller), for: destination.claimant).hops
+                return try await applications.open(request)
+            }
+        }
+    }
+
+    /// Delivers a URL to a handler.
+    ///
+    /// - Parameter identify: completes the request's context. The request has its place in the handler's queue before, so
+    ///   the order of arrival holds while the bus is asked for the sender.
+    private func open(
+        _ destination: Destination,
+        with handler: Handler,
+        _ options: OpenOptions,
+        identify: (OpenRequest, Handler) async throws(OpenURLError) -> Void
+    ) async throws(OpenURLError) -> OpenResult {
+        let session = sessions.obtain(for: handler)
+        let request = session.makeRequest(.open(destination), options)
+        try session.accept(request)
+        defer { session.end(request) }
+        do throws(OpenURLError) {
+            try await identify(request, session.handler)
+        } catch {
+            session.withdraw(request)
+            throw error
+        }
+        return try await session.deliver(request)
+    }
+
+    // MARK: The queue
+
+    /// Stores a URL for its handler, and returns when the URL is on the disk.
+    ///
+    /// - Throws: every error that is known before a handler is asked, and `notQueued`.
+    private func enqueue(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError)
+        -> OpenResult
+    {
+        let destination = try Destination(text, in: registry, wanted: options.handler)
+        guard let deliveries else {
+            throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
+        }
+        return try await senders.counting(caller) { () async throws(OpenURLError) in
+            let context = try senders.context(of: await senders.sender(caller), for: destination.claimant)
+            let handler = destination.claimant.id
+            let delivery = Delivery(url: text, handler: handler, options: options, context: context)
+            let id = try await deliveries.accept(delivery)
+            var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
+            result.id = "\(id)"
+            return result
+        }
+    }
+
+    /// Tries a delivery of the queue once.
+    func open(_ delivery: Delivery, _ id: Int64) async -> DeliveryScheduler.AttemptResult {
+        let handover = Handover()
+        do throws(OpenURLError) {
+            try await open(delivery, id, handover)
+            return .init(error: nil, wasHandedOver: true)
+        } catch {
+            return .init(error: error, wasHandedOver: handover.hasHappened)
+        }
+    }
+
+    /// Opens a URL of the queue. The registry may have changed since the URL was accepted.
+    private func open(_ delivery: Delivery, _ id: Int64, _ handover: Handover) async throws(OpenURLError) {
+        var options = delivery.options
+        let destination = try Destination(delivery.url, in: registry, wanted: options.handler)
+        // Other deliveries wait behind this one, and their senders did not ask for more patience than usual.
+        let usual = destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
+        options.timeout = min(options.timeout ?? usual, usual)
+        switch destination.claimant {
+        case .handler(let handler):
+            var context = delivery.context
+            context.requestID = "\(id)"
+            // The process and the connection may belong to another program by now.
+            context.source.pid = nil
+            context.source.uniqueName = nil
+            _ = try await open(destination, with: handler, options) { (request, handler) throws(OpenURLError) in
+                request.handover = handover
+                try senders.check(context, for: handler)
+                request.complete(context)
+            }
+        case .application(let application):
+            var request = ApplicationRequest(destination.url, application, options, timeout: options.timeout ?? usual)
+            request.hops = delivery.context.hops
+            request.handover = handover
+            _ = try await applications.open(request)
+        }
+    }
+
+    /// Delivers the URLs of the queue from now on, those that an earlier router left included. Call it when the name is owned.
+    public func startDeliveries() async {
+        await deliveries?.run()
+    }
+
+    /// Ends the deliveries, and returns when those in progress have ended and every accepted URL is stored. Release the name
+    /// right after that: the next router reads the queue when it starts.
+    public func stopDeliveries() async {
+        await deliveries?.stop()
+    }
+
+    func queuedURLs(after id: String = "") async throws(RemoteError) -> [QueuedURL] {
+        try await deliveries?.list(after: id) ?? []
+    }
+
+    func retryQueued(_ id: String) async throws(RemoteError) {
+        guard let deliveries else { throw .noSuchDelivery(id) }
+        try await deliveries.retry(id)
+    }
+
+    func dropQueued(_ id: String) async throws(RemoteError) {
+        guard let deliveries else { throw .noSuchDelivery(id) }
+        try await deliveries.drop(id)
+    }
+}

@@ -1,0 +1,133 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Reactor
+import Testing
+
+/// A real router process on a private bus, with handlers made for the test.
+final class RouterProcess: Sendable {
+    let bus: PrivateBus
+    let connection: Connection
+    private let process: Process
+
+    /// The directory of the built products.
+    static let products = Bundle.module.bundleURL.deletingLastPathComponent()
+
+    var pid: Int32 { process.processIdentifier }
+
+    /// Writes the manifests of the handlers to the user's directory and starts the router.
+    ///
+    /// - Parameter handlers: The bundle identifiers with the arguments of the test handler. Each handler claims the
+    ///   scheme that is the last element of its identifier.
+    /// - Parameter wrapper: A program, by its path, that runs the router, and the arguments before the router's own
+    ///   path.
+    init(_ handlers: [String: [String]] = [:], wrapper: [String] = [], prepare: (URL) throws -> Void = { _ in })
+        async throws
+    {
+        bus = try await PrivateBus { directory in
+            let schemes = directory.appending(path: "XDG_DATA_DIRS/openurl")
+            try FileManager.default.createDirectory(at: schemes, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(at: Self.schemes, to: schemes.appending(path: "handlers"))
+            for (id, arguments) in handlers { try Self.write(id, arguments, in: directory) }
+            try prepare(directory)
+        }
+        let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+        self.connection = connection
+        process = Process()
+        let command = wrapper + [Self.products.appending(path: "openurld").path]
+        process.executableURL = URL(filePath: command[0])
+        process.arguments = Array(command.dropFirst())
+        process.environment = bus.environment
+        // Handlers inherit this file as their standard error. They must not keep the test's own output open.
+        let log = bus.directory.appending(path: "openurld.log")
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
+        let errors = try FileHandle(forWritingTo: log)
+        process.standardError = errors
+        process.standardOutput = FileHandle.nullDevice
+        try await Self.waitForOwner(of: RouterService.name, on: connection) { [process] in try process.run() }
+        try errors.close()
+    }
+
+    private static let schemes = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../Schemes").standardizedFileURL
+
+    /// Writes a manifest for the test handler.
+    static func write(
+        _ id: String,
+        _ arguments: [String],
+        in directory: URL,
+        extra: [String: Any] = [:]
+    ) throws {
+        var manifest: [String: Any] = [
+            "CFBundleIdentifier": id,
+            "CFBundleExecutable": products.appending(path: "testhandler").path,
+            "OUArguments": [id, log(of: id, in: directory).path] + arguments,
+            "CFBundleURLTypes": [
+                ["CFBundleURLName": id, "CFBundleURLSchemes": [id.split(separator: ".").last.map(String.init) ?? ""]]
+            ],
+        ]
+        manifest.merge(extra) { $1 }
+        let data = try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
+        let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+        try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+        try data.write(to: handlers.appending(path: "\(id).plist"))
+    }
+
+    private static func log(of id: String, in directory: URL) -> URL { directory.appending(path: "\(id).log") }
+
+    /// Returns the events of a handler so far.
+    func log(of id: String) throws -> [String] {
+        let url = Self.log(of: id, in: bus.directory)
+        guard FileManager.default.fileExists(atPath: url.path) else { return [] }
+        return try String(contentsOf: url, encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+
+    /// Runs `body` and returns when the name has an owner.
+    static func waitForOwner(
+        of name: BusName,
+        on connection: Connection,
+        after body: () throws -> Void
+    ) async throws {
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        let watch = try await connection.watchName(name) { _, new in continuation.yield(new) }
+        try body()
+        continuation.yield(try await connection.owner(of: name))
+        for await owner in owners where owner != nil { break }
+        try await connection.unwatchName(watch)
+    }
+
+    func open(_ url: String, _ options: OpenOptions = OpenOptions()) async throws(CallError) -> OpenResult {
+        try await connection.call(
+            RouterInterface.openURL,
+            on: RouterService.object,
+            Arguments(url, options),
+            timeout: .seconds(60)
+        )
+    }
+
+    /// Opens a URL and returns the error of the outcome.
+    func failure(_ url: String, _ options: OpenOptions = OpenOptions()) async throws -> OpenURLError {
+        do {
+            let result = try await open(url, options)
+            Issue.record("\(url) was opened by \(result.handler)")
+            return OpenURLError(.noHandler, "")
+        } catch {
+            guard case .remote(let error) = error else { throw error }
+            return try #require(OpenURLError(error), "\(error)")
+        }
+    }
+
+    /// Ends the bus, and with the bus the router and every handler.
+    func stop() {
+        bus.stop()
+    }
+
+    /// Asks the router to terminate and returns its exit status.
+    func terminate() async -> Int32 {
+        await withCheckedContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            process.terminate()
+        }
+    }
+}

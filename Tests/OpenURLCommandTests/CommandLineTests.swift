@@ -1,0 +1,176 @@
+import ArgumentParser
+import Testing
+
+@testable import OpenURLCommand
+
+/// The reading of the command line.
+@Suite struct CommandLineTests {
+    @Test(arguments: [
+        ([], "usage: openurl [open] <url> ..., or openurl <command> ... (see 'openurl --help')"),
+        (["lst"], "'lst' is neither a command nor a URL with a ':' (see 'openurl --help')"),
+        ([""], "'' is neither a command nor a URL with a ':' (see 'openurl --help')"),
+        (["open"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
+        (["--json"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
+        (["--nope", "a:b"], "Unknown option '--nope' (see 'openurl open --help')"),
+        (["a:b", "--foreground"], "Unknown option '--foreground' (see 'openurl open --help')"),
+        (["--verbos", "a:b"], "Unknown option '--verbos'. Did you mean '--verbose'? (see 'openurl open --help')"),
+        (["can-open"], "Missing expected argument '<url> ...' (see 'openurl can-open --help')"),
+        (["parse"], "there is no URL to parse (see 'openurl parse --help')"),
+        (["parse", "-0", "a:b"], "-0 needs '-', which reads standard input (see 'openurl parse --help')"),
+        (["register"], "Missing expected argument '<path> ...' (see 'openurl register --help')"),
+        (["unregister"], "Missing expected argument '<id> ...' (see 'openurl unregister --help')"),
+        (["list", "x"], "Unexpected argument 'x' (see 'openurl list --help')"),
+        (["open", "\u{1B}[31m", "--x"], "Unknown option '--x' (see 'openurl open --help')"),
+        (["default"], "Missing expected argument '<scheme>' (see 'openurl default --help')"),
+        (["default", "a", "b", "c"], "Unexpected argument 'c' (see 'openurl default --help')"),
+        (["default", "--reset", "a", "b"], "--reset takes no ID (see 'openurl default --help')"),
+        (["explain"], "Missing expected argument '<url>' (see 'openurl explain --help')"),
+        (["explain", "a:b", "c:d"], "Unexpected argument 'c:d' (see 'openurl explain --help')"),
+        (["explain", "--quiet", "a:b"], "Unknown option '--quiet' (see 'openurl explain --help')"),
+        (["activate"], "Missing expected argument '<id> ...' (see 'openurl activate --help')"),
+        (["suspend", "--background", "a"], "Unknown option '--background' (see 'openurl suspend --help')"),
+        (["queue", "drop"], "name the URLs by number, or use --all (see 'openurl queue --help')"),
+        (["queue", "drop", "--all", "3"], "--all takes no numbers (see 'openurl queue --help')"),
+    ])
+    func refusesAWrongCommandLine(arguments: [String], message: String) throws {
+        let run = try openurl(arguments.map { .text($0) })
+        #expect(run.status == 64)
+        #expect(run.errors == "openurl: \(message)\n")
+        #expect(run.output == "")
+    }
+
+    @Test(arguments: ["0", "0s", "-1", "5x", "s", "1.5s", "", "99999999999999999999s", "99999999m", "٣s"])
+    func refusesATime(_ time: String) throws {
+        #expect(throws: (any Error).self) { try TimeLimit(time) }
+        let run = try openurl("--timeout=\(time)", "a:b")
+        #expect(run.status == 64)
+        #expect(run.errors.contains("--timeout"))
+    }
+
+    @Test func readsATime() throws {
+        for (text, duration) in [
+            ("5", .seconds(5)), ("2m", .seconds(120)), ("3s", .seconds(3)), ("1ms", .milliseconds(1)),
+            ("4294967295ms", .milliseconds(4_294_967_295)),
+        ] as [(String, Duration)] {
+            #expect(try TimeLimit(text).duration == duration)
+        }
+        #expect(throws: (any Error).self) { try TimeLimit("4294967296ms") }
+    }
+
+    @Test func readsAKeyAndAValue() throws {
+        for (text, key, value) in [("k=1", "k", "1"), ("k=", "k", ""), ("k=2=3", "k", "2=3")] {
+            let pair = try KeyValue(text)
+            #expect(pair.key == key)
+            #expect(pair.value == value)
+        }
+    }
+
+    @Test(arguments: ["k", "=v", ""])
+    func refusesAnAnnotation(_ annotation: String) throws {
+        let run = try openurl("--annotation=\(annotation)", "a:b")
+        #expect(run.status == 64)
+        #expect(run.errors.contains("an annotation is key=value"))
+    }
+
+    private static let notUTF8 = CommandLineArgument.notUTF8([0xFF])
+
+    @Test(arguments: [
+        [.text("unregister"), notUTF8], [.text("status"), notUTF8], [.text("register"), notUTF8],
+        [.text("default"), notUTF8], [.text("default"), .text("a"), notUTF8], [.text("activate"), notUTF8],
+        [.text("queue"), .text("drop"), notUTF8], [.text("--handler"), notUTF8, .text("a:b")],
+        [.notUTF8(Array("--handler=".utf8) + [0xFF]), .text("a:b")],
+        [.notUTF8(Array("--annotation=".utf8) + [0xFF] + Array("=1".utf8)), .text("a:b")],
+    ])
+    func refusesBytesThatAreNotUTF8(_ arguments: [CommandLineArgument]) throws {
+        let run = try openurl(arguments)
+        #expect(run.status == 64)
+        #expect(run.errors.hasPrefix("openurl: "))
+        #expect(run.errors.contains("not UTF-8"))
+    }
+
+    @Test(
+        arguments: [
+            [], Array("a:b".utf8), [0xFF], Array("a:".utf8) + [0xFF, 0, 0x41], [0xC3, 0x28], Array("ü".utf8),
+        ] as [[UInt8]]
+    )
+    func anArgumentGoesThroughTheParserUnchanged(bytes: [UInt8]) {
+        let argument =
+            String(validating: bytes, as: UTF8.self).map(CommandLineArgument.text) ?? CommandLineArgument.notUTF8(bytes)
+        let parsed = CommandLineArgument(argument: argument.parserArgument)
+        #expect(parsed == argument)
+        #expect(parsed.bytes == bytes)
+    }
+
+    // MARK: URLs alone
+
+    @Test(arguments: [
+        (["a:b"], ["a:b"]), (["a:b", "x"], ["a:b", "x"]), (["open", "x"], ["x"]), (["open", "--", "-x"], ["-x"]),
+        (["--", "x", "--json"], ["x", "--json"]), (["a:b", "-"], ["a:b", "-"]),
+    ])
+    func aCommandLineOfURLsNeedsNoParser(arguments: [String], urls: [String]) {
+        #expect(OpenOperation(plain: arguments.map { .text($0) })?.urls == urls.map { .text($0) })
+    }
+
+    @Test(arguments: [
+        [], ["open"], ["--"], ["list"], ["x"], ["--json", "a:b"], ["a:b", "--json"], ["open", "a:b", "-x"],
+        ["open", "a:b", "--"],
+    ])
+    func anyOtherCommandLineNeedsTheParser(arguments: [String]) {
+        #expect(OpenOperation(plain: arguments.map { .text($0) }) == nil)
+    }
+
+    @Test(arguments: [
+        ["a:b"], ["open", "a:b"], ["--", "-a:b"], ["--verbose", "a:b"], ["can-open", "a:b"], ["explain", "a:b"],
+        ["default", "a"], ["list"], ["status"], ["queue"], ["register", "/x"], ["unregister", "x"], ["activate", "x"],
+    ])
+    func needsABus(_ arguments: [String]) throws {
+        let run = try openurl(arguments.map { .text($0) })
+        #expect(run.status == 69)
+        #expect(run.errors.hasPrefix("openurl: there is no session bus to reach the router on: "))
+        #expect(run.output == "")
+    }
+
+    // MARK: Help
+
+    @Test(arguments: [["--help"], ["-h"], ["help"]])
+    func explainsItself(_ arguments: [String]) throws {
+        let run = try openurl(arguments.map { .text($0) })
+        #expect(run.status == 0)
+        #expect(run.errors == "")
+        #expect(run.output.contains("USAGE: openurl [open] [<options>] <url> ..."))
+        for command in CommandLineInterface.configuration.subcommands {
+            let name = try #require(command.configuration.commandName)
+            #expect(run.output.contains("\n  \(name) "))
+        }
+    }
+
+    @Test func explainsEachCommand() throws {
+        for command in CommandLineInterface.configuration.subcommands {
+            let name = try #require(command.configuration.commandName)
+            let abstract = command.configuration.abstract
+            for arguments in [[name, "--help"], ["help", name]] {
+                let run = try openurl(arguments.map { .text($0) })
+                #expect(run.status == 0)
+                #expect(run.output.hasPrefix("OVERVIEW: \(abstract)\n"))
+                #expect(run.output.contains("\nUSAGE: openurl \(name)"))
+            }
+            #expect(abstract.hasSuffix("."))
+        }
+    }
+
+    @Test func explainsOptionsOfOpen() throws {
+        let run = try openurl("--json", "--help")
+        #expect(run.status == 0)
+        for option in ["--handler", "--annotation", "--timeout", "--fallback", "--json", "--quiet", "--verbose"] {
+            #expect(run.output.contains("\n  \(option) "))
+        }
+    }
+
+    @Test func printsItsVersionWithoutABus() throws {
+        #expect(try openurl("--version").output == "openurl 0.1.0\n")
+        let run = try openurl("version")
+        #expect(run.status == 0)
+        #expect(run.output == "openurl 0.1.0\n")
+        #expect(try openurl("version", "--json").output == "{\"openurl\":\"0.1.0\",\"router\":null}\n")
+    }
+}

@@ -1,0 +1,118 @@
+import DBus
+import OpenURLBus
+import Testing
+
+@testable import OpenURLCommand
+
+/// The exit statuses, and the failures that have them.
+@Suite struct FailureTests {
+    private static let statuses: [(code: OpenURLError.Code, status: Int32)] = [
+        (.declined, 1), (.launchVetoed, 2), (.noHandler, 3), (.launchFailed, 4), (.handlerCrashed, 5), (.timedOut, 6),
+        (.notAllowed, 7), (.limitsExceeded, 8), (.loopDetected, 9), (.notQueued, 10), (.malformedURL, 65),
+    ]
+
+    @Test func everyCauseHasItsExitStatus() {
+        #expect(Self.statuses.map(\.code) == OpenURLError.Code.allCases)
+        for (code, status) in Self.statuses {
+            #expect(code.exitStatus == status)
+            let failure = CommandFailure(OpenURLError(code, "why"))
+            #expect(failure == CommandFailure(code.errorName, "why", exitStatus: status))
+        }
+        let others = [0, ExitStatus.usage, ExitStatus.unavailable, ExitStatus.inputOutput]
+        #expect(others == [0, 64, 69, 74])
+        #expect(Set(Self.statuses.map(\.status) + others).count == Self.statuses.count + others.count)
+    }
+
+    @Test(
+        arguments: [
+            ("org.openurl.Error.Declined", 1, "why"), ("org.openurl.Error.NewerThanThis", 40, "why"),
+            ("org.freedesktop.DBus.Error.InvalidArgs", 64, "why"),
+            ("org.freedesktop.DBus.Error.LimitsExceeded", 8, "why"), ("org.freedesktop.DBus.Error.Failed", 40, "why"),
+            (
+                "org.freedesktop.DBus.Error.ServiceUnknown", 69,
+                "the router is not running, and the bus cannot start it: start openurld, or install its D-Bus service file"
+            ),
+            (
+                "org.freedesktop.DBus.Error.NoReply", 69,
+                "the router ended before it answered; it is not known whether the request arrived"
+            ),
+            (
+                "org.freedesktop.DBus.Error.UnknownMethod", 69,
+                "the router does not know this request; do openurl and openurld have the same version? (why)"
+            ),
+            (
+                "org.freedesktop.DBus.Error.Spawn.ExecFailed", 69,
+                "the router cannot be started: why; run openurld by hand to see the reason"
+            ),
+            (
+                "org.freedesktop.DBus.Error.TimedOut", 69,
+                "the router cannot be started: why; run openurld by hand to see the reason"
+            ),
+        ] as [(ErrorName, Int32, String)]
+    )
+    func anErrorOfTheBusHasItsExitStatus(name: ErrorName, status: Int32, message: String) {
+        let failure = CommandFailure(.remote(RemoteError(name, "why")), refusal: 40)
+        #expect(failure == CommandFailure(name, message, exitStatus: status))
+    }
+
+    @Test func anErrorWithoutAMessageIsNamed() {
+        let failure = CommandFailure(.remote(RemoteError("com.example.Error.A", "")), refusal: 1)
+        #expect(failure.message == "com.example.Error.A")
+    }
+
+    @Test func aCallWithoutAnAnswerHasItsExitStatus() {
+        for (error, status) in [
+            (.disconnected, 69), (.timedOut, 69), (.cancelled, 69), (.notSent(.tooLarge(limit: 5)), 8),
+            (.unexpectedReply(.invalidValue("x")), 69),
+        ] as [(CallError, Int32)] {
+            #expect(CommandFailure(error, refusal: 40).exitStatus == status)
+        }
+    }
+
+    // MARK: Batches
+
+    /// Does something with each item and fails for some.
+    private func perform(_ items: [String], printsJSON: Bool = false, isQuiet: Bool = false) throws -> CapturedRun {
+        try captured { invocation in
+            let batch = Batch(key: "item", printsJSON: printsJSON, isQuiet: isQuiet, invocation: invocation)
+            return batch.perform(items, name: \.self) { (item) throws(CommandFailure) in
+                if item == "bad" { throw CommandFailure("com.example.Error.A", "it is bad", exitStatus: 5) }
+                if item == "worse" { throw CommandFailure("com.example.Error.B", "it is worse", exitStatus: 6) }
+                invocation.output.print(item)
+            }
+        }
+    }
+
+    @Test func theFirstFailureIsTheExitStatus() throws {
+        let run = try perform(["a", "worse", "b", "bad"])
+        #expect(run.status == 6)
+        #expect(run.lines == ["a", "b"])
+        #expect(run.errors == "openurl: worse: it is worse\nopenurl: bad: it is bad\n")
+        #expect(try perform(["bad"]).errors == "openurl: it is bad\n")
+        #expect(try perform(["a", "b"]).status == 0)
+        #expect(try perform([]).status == 0)
+    }
+
+    @Test func aFailureIsAnObjectInJSON() throws {
+        let run = try perform(["bad", "a"], printsJSON: true)
+        #expect(run.status == 5)
+        #expect(run.errors == "")
+        #expect(
+            run.lines == [#"{"item":"bad","error":"com.example.Error.A","message":"it is bad","exit":5}"#, "a"]
+        )
+    }
+
+    @Test func aQuietBatchSaysNothingOnStandardError() throws {
+        let run = try perform(["bad"], isQuiet: true)
+        #expect(run.status == 5)
+        #expect(run.errors == "")
+        #expect(run.output == "")
+    }
+
+    @Test func aURLThatIsNotUTF8IsRefused() {
+        let url = CommandLineArgument.notUTF8(Array("a:".utf8) + [0xFF])
+        let failure = #expect(throws: CommandFailure.self) { try url.urlText() }
+        #expect(failure?.exitStatus == 65)
+        #expect(failure?.message.hasPrefix("at byte offset 2: only ASCII is allowed in a URL") == true)
+    }
+}

@@ -1,0 +1,147 @@
+import DBus
+import Foundation
+import OpenURLBus
+import Testing
+
+@testable import OpenURLCommand
+
+/// Tables, JSON and the two streams.
+@Suite struct OutputTests {
+    private func printed(_ table: Table, isTerminal: Bool) throws -> [String] {
+        try captured(isTerminal: isTerminal) { invocation in
+            table.print(to: invocation.output)
+            return 0
+        }.lines
+    }
+
+    @Test func aProgramGetsTabs() throws {
+        let table = Table(header: ["A", "B"], rows: [["long cell", "x"], ["y", "tab\there"]])
+        #expect(try printed(table, isTerminal: false) == ["long cell\tx", "y\ttab\\u{9}here"])
+    }
+
+    @Test func aPersonGetsAlignedColumns() throws {
+        let table = Table(header: ["A", "B", "C"], rows: [["long cell", "ü", "x"], ["y", "\u{1B}[2J", "z"]])
+        #expect(
+            try printed(table, isTerminal: true) == [
+                "A          B          C", "long cell  ü          x", "y          \\u{1B}[2J  z",
+            ]
+        )
+        #expect(try printed(Table(rows: [["a", "b"]]), isTerminal: true) == ["a  b"])
+        #expect(try printed(Table(header: ["A"]), isTerminal: true) == [])
+    }
+
+    @Test(arguments: [
+        ("plain ü", "plain ü"), ("\u{0}\u{7F}\u{9B}", "\\u{0}\\u{7F}\\u{9B}"),
+        ("\u{61C}\u{200E}\u{202E}\u{2066}\u{2028}", "\\u{61C}\\u{200E}\\u{202E}\\u{2066}\\u{2028}"),
+        ("a\nb", "a\\u{A}b"),
+    ])
+    func nothingMisleadsATerminal(text: String, expected: String) {
+        #expect(text.printable == expected)
+    }
+
+    @Test func writesJSON() {
+        let json = JSON.object([
+            ("b", .strings(["\"\\\n\r\t", "\u{1B}\u{202E}", "ü"])), ("a", .null), ("t", .boolean(true)),
+            ("n", .number(-5)), ("e", .array([])), ("o", .object([])),
+        ])
+        #expect(
+            json.text
+                == #"{"b":["\"\\\n\r\t","\u001b\u202e","ü"],"a":null,"t":true,"n":-5,"e":[],"o":{}}"#
+        )
+    }
+
+    @Test func writesEveryValueOfTheBusAsJSON() {
+        for (value, text) in [
+            (.byte(255), "255"), (true, "true"), (.int16(-2), "-2"), (.uint64(.max), "18446744073709551615"),
+            (.double(0.5), "0.5"), (.double(.nan), "null"), (.double(-.infinity), "null"), (.string("\""), #""\"""#),
+            (.objectPath("/a"), #""/a""#), (.signature("a{sv}"), #""a{sv}""#),
+            (.array([.byte(0), .byte(1)], of: "y"), "[0,1]"), (.structure([true, .byte(1)]), "[true,1]"),
+            (.variant(.variant("inner")), #""inner""#),
+            (.dictionary([.uint16(2): "b", .uint16(1): "a"], key: "q", value: "s"), #"{"1":"a","2":"b"}"#),
+        ] as [(Value, String)] {
+            #expect(JSON(value).text == text)
+        }
+    }
+
+    @Test func printsAResult() {
+        var result = OpenResult(
+            handler: "com.acme.\u{202E}a",
+            path: .launched,
+            reply: ["k": true],
+            trace: [
+                TracePhase("willFinishLaunching", microseconds: 749),
+                TracePhase("open", microseconds: 123_456_789, answer: false),
+            ]
+        )
+        #expect(
+            result.traceLines(of: "a:b") == [
+                "a:b: com.acme.\\u{202E}a (launched)", "     0.7 ms  willFinishLaunching", "123456.8 ms  open  no",
+            ]
+        )
+        result.id = "12"
+        result.trace = []
+        #expect(result.traceLines(of: "a:b") == ["a:b: com.acme.\\u{202E}a (launched 12)"])
+        #expect(
+            result.json(of: "a:b").text
+                == #"{"url":"a:b","handler":"com.acme.\u202ea","path":"launched","id":"12","reply":{"k":true},"trace":[]}"#
+        )
+    }
+
+    @Test(
+        arguments: [
+            (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_048_575, "1023.9 KiB"), (12_897_485, "12.3 MiB"),
+            (1 << 30, "1.0 GiB"), (UInt64.max, "16777215.9 TiB"),
+        ] as [(UInt64, String)]
+    )
+    func printsMemoryInTheLargestUnit(bytes: UInt64, text: String) {
+        let status = HandlerStatus(id: "a", state: "active", pid: 1, since: nil, residentMemory: bytes)
+        #expect(status.row == ["a", "active", "1", "–", text, "–"])
+        #expect(
+            status.json.text
+                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"background-tasks":[]}"#
+        )
+    }
+
+    @Test func printsAQueuedURL() {
+        var url = QueuedURL(id: "7", url: "a:b", handler: "h", state: .waiting, attempts: 2, accepted: 5)
+        #expect(url.row == ["7", "h", "waiting", "2", "–", "a:b", "–"])
+        url.next = 9
+        url.error = RemoteError("com.example.Error.A", "why")
+        #expect(url.row == ["7", "h", "waiting", "2", LocalTime.text(9), "a:b", "why"])
+        #expect(
+            url.json.text == """
+                {"id":"7","url":"a:b","handler":"h","state":"waiting","attempts":2,"accepted":5,"next":9,\
+                "error":"com.example.Error.A","message":"why"}
+                """
+        )
+    }
+
+    // MARK: Streams
+
+    @Test func reportsLostOutput() throws {
+        let full = open("/dev/full", O_WRONLY)
+        defer { close(full) }
+        let run = try captured { invocation in
+            let output = StandardOutput(full)
+            output.print("x")
+            #expect(output.isIntact)
+            output.flush()
+            #expect(!output.isIntact)
+            // A failure that came before is more important.
+            #expect(output.finish(5, StandardError(descriptor: full)) == 5)
+            return output.finish(0, invocation.errors)
+        }
+        #expect(run.status == 74)
+        #expect(run.errors == "openurl: standard output: No space left on device\n")
+    }
+
+    @Test func writesMuchBeforeTheEnd() throws {
+        let file = try MemoryFile()
+        let output = StandardOutput(file.descriptor)
+        output.print("short")
+        #expect(try file.text() == "")
+        let long = String(repeating: "x", count: 1 << 16)
+        output.print(long)
+        #expect(try file.text() == "short\n\(long)\n")
+    }
+}

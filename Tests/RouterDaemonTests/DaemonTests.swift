@@ -1,0 +1,102 @@
+import Glibc
+import Logging
+import OpenURLBus
+import Synchronization
+import Testing
+
+@testable import RouterDaemon
+
+/// The order of the daemon's start and end.
+@Suite struct DaemonTests {
+    private static let start = [
+        "loadRegistry", "connect", "makeRouter", "watchSignals", "export", "takeName", "followRegistry", "adoptRunning",
+        "startDeliveries", "watchMemory", "waitUntilClosed",
+    ]
+    private static let end = ["stopDeliveries", "releaseName", "waitUntilAnswered", "close"]
+
+    /// Serves with recorded parts.
+    private func serve(
+        _ assembly: RecordedAssembly
+    ) async -> (status: CInt, log: [RecordedLog.Entry], forcedEnds: [CInt]) {
+        let log = RecordedLog()
+        let forcedEnds = ForcedEnds()
+        let daemon = Daemon(assembly, log: log.logger, end: { forcedEnds.statuses.append($0) })
+        let status = await daemon.serve()
+        return (status, log.entries, forcedEnds.statuses)
+    }
+
+    @Test func startsInOrderAndFailsWhenTheBusEnds() async {
+        let assembly = RecordedAssembly(actions: ["waitUntilClosed": { $0.endBus() }])
+        let (status, log, forcedEnds) = await serve(assembly)
+        #expect(assembly.steps == Self.start)
+        #expect(status == EXIT_FAILURE)
+        #expect(
+            log == [
+                RecordedLog.Entry(level: .info, text: "ready", metadata: ["handlers": "3"]),
+                RecordedLog.Entry(level: .error, text: "the session bus has ended"),
+            ]
+        )
+        #expect(forcedEnds == [])
+    }
+
+    @Test(arguments: ["loadRegistry", "connect", "makeRouter", "watchSignals", "takeName"])
+    func aStepThatFailsEndsTheStart(step: String) async throws {
+        let assembly = RecordedAssembly(failing: step)
+        let (status, log, _) = await serve(assembly)
+        let index = try #require(Self.start.firstIndex(of: step))
+        #expect(assembly.steps == Array(Self.start[...index]))
+        #expect(status == EXIT_FAILURE)
+        #expect(log.map(\.level) == [.error])
+        #expect(log.map(\.text) == ["\(RecordedAssembly.StepError())"])
+    }
+
+    @Test func theOwnerOfTheNameIsNotDisturbed() async throws {
+        let assembly = RecordedAssembly(ownsName: false)
+        let (status, log, _) = await serve(assembly)
+        let index = try #require(Self.start.firstIndex(of: "takeName"))
+        #expect(assembly.steps == Array(Self.start[...index]))
+        #expect(status == EXIT_FAILURE)
+        #expect(log.map(\.text) == ["another process owns org.openurl.Router1 already"])
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM])
+    func aSignalEndsTheDaemonInOrder(signal: CInt) async {
+        let assembly = RecordedAssembly(actions: ["waitUntilClosed": { $0.signal(signal) }])
+        let (status, log, forcedEnds) = await serve(assembly)
+        #expect(assembly.steps == Self.start + Self.end)
+        #expect(status == EXIT_SUCCESS)
+        #expect(log.map(\.text) == ["ready", "ending after the last answer; a second signal ends the process at once"])
+        #expect(forcedEnds == [])
+    }
+
+    @Test func aSecondSignalEndsTheProcessAtOnce() async {
+        let assembly = RecordedAssembly(
+            actions: ["waitUntilClosed": { $0.signal(SIGINT) }, "waitUntilAnswered": { $0.signal(SIGTERM) }]
+        )
+        let (_, _, forcedEnds) = await serve(assembly)
+        #expect(forcedEnds == [128 + SIGTERM])
+        #expect(assembly.steps.filter { $0 == "stopDeliveries" }.count == 1)
+    }
+
+    @Test func endsInOrderAlsoWhenTheNameCannotBeReleased() async {
+        let assembly = RecordedAssembly(
+            failing: "releaseName",
+            actions: ["waitUntilClosed": { $0.signal(SIGTERM) }]
+        )
+        let (status, log, _) = await serve(assembly)
+        #expect(assembly.steps == Self.start + Self.end)
+        #expect(status == EXIT_SUCCESS)
+        #expect(log.last?.level == .error)
+        #expect(log.last?.text.hasPrefix("the name org.openurl.Router1 cannot be released: ") == true)
+    }
+}
+
+/// The exit statuses with which the daemon asked for the end of the process.
+private final class ForcedEnds: Sendable {
+    private let state = Mutex<[CInt]>([])
+
+    var statuses: [CInt] {
+        get { state.withLock { $0 } }
+        set { state.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,270 @@
+import Logging
+import OpenURLBus
+import Reactor
+import SchemeRegistry
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// URLs that the router accepts now and delivers later.
+@Suite(.timeLimit(.minutes(10))) struct DeliverySchedulerTests {
+    private let handler: BusName = "com.example.app"
+    private let owner: BusName = ":1.1"
+    private let directory = TemporaryState()
+    private let log = RecordedLog()
+
+    private var queued: OpenOptions {
+        var options = OpenOptions()
+        options.isQueued = true
+        return options
+    }
+
+    private func router(
+        on bus: FakeHandlers,
+        _ handlers: [Handler]? = nil,
+        limits: RouterLimits = .init(),
+        stored: DeliveryStoreLimits = .init()
+    ) throws -> URLRouter {
+        let store = DeliveryStore(path: directory.queue, limits: stored, on: directory.loop, log: log.logger)
+        let handlers = try handlers ?? [.test("com.example.app")]
+        return URLRouter(handlers, on: bus, limits: limits, deliveries: store, log: log.logger)
+    }
+
+    @Test func acceptedURLIsDeliveredAndForgotten() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let result = try await router.open("app:1", queued, caller: ":1.9")
+        #expect(result.path == .queued)
+        #expect(result.handler == "com.example.app")
+        let id = try #require(result.id)
+        await bus.wait(for: .opened("app:1", at: owner))
+        #expect(bus.context(of: "app:1")?.requestID == id)
+        // The sender may have left the bus, and another process may own its names.
+        #expect(bus.context(of: "app:1")?.source.uniqueName == nil)
+        #expect(bus.context(of: "app:1")?.source.uid == 1000)
+        #expect(try await router.queuedURLs().map(\.state) == [.delivering])
+        await bus.wait(for: .announcedQueued(id, .delivering))
+        bus.answer("app:1")
+        await bus.wait(for: .announcedQueued(id, .delivered))
+        await router.stopDeliveries()
+        #expect(try await router.queuedURLs() == [])
+        #expect(await router.hasAnsweredAll)
+    }
+
+    @Test func deliveryWaitsUntilTheRouterOwnsItsName() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        _ = try await router.open("app:1", queued, caller: nil)
+        #expect(try await router.queuedURLs().map(\.state) == [.waiting])
+        #expect(bus.opened == [])
+        await router.startDeliveries()
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1")
+        await router.stopDeliveries()
+    }
+
+    @Test func nextRouterDeliversURLsOfThePreviousRouter() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let first = try router(on: bus)
+        var ids: [String] = []
+        for url in ["app:1", "app:2", "app:3"] {
+            ids += [try await first.open(url, queued, caller: nil).id].compactMap { $0 }
+        }
+        let next = try router(on: bus)
+        await next.startDeliveries()
+        for url in ["app:1", "app:2", "app:3"] {
+            await bus.wait(for: .opened(url, at: owner))
+            bus.answer(url)
+        }
+        await bus.wait(for: .announcedQueued(try #require(ids.last), .delivered))
+        await next.stopDeliveries()
+        #expect(try await next.queuedURLs() == [])
+    }
+
+    @Test func refusedURLIsADeadLetterUntilItsRetry() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", queued, caller: nil).id)
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1", .failure(.named(OpenURLError.Code.declined.errorName, "not today")))
+        await bus.wait(for: .announcedQueued(id, .dead))
+        #expect(log.lines.contains { $0.hasSuffix("a queued URL was not delivered: not today") })
+        let entry = try #require(try await router.queuedURLs().first)
+        #expect(entry.state == .dead)
+        #expect(entry.error == RemoteError("org.openurl.Error.Declined", "not today"))
+        try await router.retryQueued(id)
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1")
+        await router.stopDeliveries()
+        #expect(try await router.queuedURLs() == [])
+    }
+
+    @Test func failedDeliveryIsRetried() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", queued, caller: nil).id)
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1", .failure(.fromBus(.noReply)))
+        await bus.wait(for: .announcedQueued(id, .waiting))
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1")
+        await router.stopDeliveries()
+        #expect(try await router.queuedURLs() == [])
+    }
+
+    @Test func droppedURLIsNotDelivered() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        let id = try #require(try await router.open("app:1", queued, caller: nil).id)
+        try await router.dropQueued(id)
+        for text in [id, "0", "x", ""] {
+            await #expect(throws: RemoteError(.invalidArguments, "there is no URL '\(text)' in the queue")) {
+                try await router.dropQueued(text)
+            }
+            await #expect(throws: RemoteError(.invalidArguments, "there is no URL '\(text)' in the queue")) {
+                try await router.retryQueued(text)
+            }
+        }
+        _ = try await router.open("app:2", queued, caller: nil)
+        await router.startDeliveries()
+        await bus.wait(for: .opened("app:2", at: owner))
+        bus.answer("app:2")
+        await router.stopDeliveries()
+        #expect(bus.opened == [])
+    }
+
+    @Test func deliveriesToOneHandlerRunOneAtATimeAndOthersContinue() async throws {
+        let bus = try FakeHandlers([handler: owner, "com.example.other": ":1.2"])
+        let router = try router(on: bus, [.test("com.example.app"), .test("com.example.other")])
+        await router.startDeliveries()
+        for url in ["app:1", "app:2", "other:1"] { _ = try await router.open(url, queued, caller: nil) }
+        await bus.wait(for: .opened("app:1", at: owner))
+        await bus.wait(for: .opened("other:1", at: ":1.2"))
+        #expect(bus.opened == [])
+        // A URL that crashes the handler affects no other URL.
+        bus.answer("app:1", .failure(.fromBus(.noReply)))
+        await bus.wait(for: .opened("app:2", at: owner))
+        bus.answer("app:2")
+        bus.answer("other:1")
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1")
+        await router.stopDeliveries()
+        #expect(try await router.queuedURLs() == [])
+    }
+
+    @Test func timedOutDeliveryIsNotRetried() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", queued, caller: nil).id)
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1", .failure(.timedOut))
+        await bus.wait(for: .announcedQueued(id, .dead))
+        await router.stopDeliveries()
+    }
+
+    @Test func urlDroppedDuringItsDeliveryStaysDropped() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", queued, caller: nil).id)
+        await bus.wait(for: .opened("app:1", at: owner))
+        try await router.dropQueued(id)
+        bus.answer("app:1", .failure(.fromBus(.noReply)))
+        await router.stopDeliveries()
+        #expect(try await router.queuedURLs() == [])
+        #expect(bus.count(of: .announcedQueued(id, .waiting)) == 0)
+    }
+
+    @Test func endingRouterStartsNoDelivery() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        _ = try await router.open("app:1", queued, caller: nil)
+        await router.stopDeliveries()
+        await router.startDeliveries()
+        await router.stopDeliveries()
+        #expect(bus.opened == [])
+        #expect(try await router.queuedURLs().map(\.state) == [.waiting])
+    }
+
+    /// `stopDeliveries` must not miss the end of the last delivery between its check and its wait. Each round makes the
+    /// two meet at another moment.
+    @Test func stopReturnsWhenTheLastDeliveryEnds() async throws {
+        for round in 0..<200 {
+            let bus = try FakeHandlers([handler: owner])
+            let router = try router(on: bus)
+            await router.startDeliveries()
+            _ = try await router.open("app:1", queued, caller: nil)
+            await bus.wait(for: .opened("app:1", at: owner))
+            bus.answer("app:1")
+            for _ in 0..<round % 40 { await bus.loop.run {} }
+            await router.stopDeliveries()
+            #expect(try await router.queuedURLs() == [])
+        }
+    }
+
+    @Test func repeatedRetryDeliversOnce() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", queued, caller: nil).id)
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1", .failure(.named(OpenURLError.Code.declined.errorName, "no")))
+        await bus.wait(for: .announcedQueued(id, .dead))
+        async let first: Void = router.retryQueued(id)
+        async let second: Void = router.retryQueued(id)
+        _ = try await (first, second)
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1", .failure(.named(OpenURLError.Code.declined.errorName, "no")))
+        await bus.wait(for: .announcedQueued(id, .dead))
+        await router.stopDeliveries()
+        #expect(bus.opened == [])
+    }
+
+    // MARK: Refusals
+
+    @Test func immediateErrorsAreReportedAtOnce() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        var stored = DeliveryStoreLimits()
+        stored.deliveries = 1
+        let router = try router(on: bus, stored: stored)
+        func failure(_ url: String) async -> OpenURLError.Code? {
+            do throws(OpenURLError) {
+                _ = try await router.open(url, queued, caller: nil)
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        #expect(await failure("nobody:x") == .noHandler)
+        #expect(await failure("no url") == .malformedURL)
+        #expect(await failure("app:1") == nil)
+        #expect(await failure("app:2") == .limitsExceeded)
+        await router.startDeliveries()
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1")
+        await router.stopDeliveries()
+        // After `stopDeliveries` the next router may already have read the queue, so this router accepts no more URLs.
+        #expect(await failure("app:3") == .notQueued)
+    }
+
+    @Test func queueWithoutAStoreAcceptsNothing() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        await #expect(throws: OpenURLError.self) { try await router.open("app:1", queued, caller: nil) }
+        #expect(try await router.queuedURLs() == [])
+    }
+
+    @Test func fallbackWithAHandlerIsAccepted() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        var options = queued
+        options.fallback = ["app:instead"]
+        #expect(try await router.open("nobody:x", options, caller: nil).path == .queued)
+        #expect(try await router.queuedURLs().map(\.url) == ["app:instead"])
+    }
+}

@@ -1,0 +1,244 @@
+import OpenURLBus
+import Reactor
+import SchemeRegistry
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// Limits, order and deadlines of the requests for one handler.
+@Suite(.timeLimit(.minutes(10))) struct RequestQueueTests {
+    private let handler: BusName = "com.example.app"
+    private let owner: BusName = ":1.1"
+
+    @Test func limitsEqualTheDocumentation() {
+        let limits = RouterLimits()
+        #expect(limits.requestsPerCaller == 4096)
+        #expect(limits.waitingPerHandler == 16_384)
+        #expect(limits.hops == 8)
+        #expect(limits.openTimeout == .seconds(20))
+        #expect(limits.launchTimeout == .seconds(5))
+        #expect(limits.endTimeout == .seconds(5))
+    }
+
+    @Test func pendingRequestsOfACallerAreLimited() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        var limits = RouterLimits()
+        limits.requestsPerCaller = 2
+        let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
+        let first = Task { try await router.open("app:1") }
+        await bus.wait(for: .opened("app:1", at: owner))
+        let second = Task { try await router.open("app:2") }
+        await bus.wait(for: .opened("app:2", at: owner))
+        let refused = await failure { () throws(OpenURLError) in try await router.open("app:3") }
+        #expect(refused == OpenURLError(.limitsExceeded, "2 URLs of this caller have no answer yet"))
+
+        // Another caller is not affected, and an answer makes room for a new request.
+        let other = Task { try await router.open("app:4", from: ":1.98") }
+        await bus.wait(for: .opened("app:4", at: owner))
+        bus.answer("app:1")
+        _ = try await first.value
+        let third = Task { try await router.open("app:5") }
+        await bus.wait(for: .opened("app:5", at: owner))
+        for url in ["app:2", "app:4", "app:5"] { bus.answer(url) }
+        for task in [second, other, third] { #expect(try await task.value.path == .active) }
+        #expect(bus.opened == [])
+        #expect(await router.hasAnsweredAll)
+    }
+
+    @Test func waitingRequestsOfAHandlerAreLimited() async throws {
+        let bus = try FakeHandlers([handler: owner, "com.example.other": ":1.2"])
+        bus.hold(handler)
+        var limits = RouterLimits()
+        limits.waitingPerHandler = 2
+        let router = URLRouter([try .test("com.example.app"), try .test("com.example.other")], on: bus, limits: limits)
+        let first = Task { try await router.open("app:1", from: ":1.91") }
+        await bus.wait(for: .askedWhoIs(":1.91"))
+        let second = Task { try await router.open("app:2", from: ":1.92") }
+        await bus.wait(for: .askedWhoIs(":1.92"))
+        let refused = await failure { () throws(OpenURLError) in try await router.open("app:3", from: ":1.93") }
+        #expect(refused == OpenURLError(.limitsExceeded, "2 URLs wait for com.example.app already"))
+        let other = Task { try await router.open("other:1", from: ":1.93") }
+        await bus.wait(for: .opened("other:1", at: ":1.2"))
+        bus.answer("other:1")
+        #expect(try await other.value.handler == "com.example.other")
+
+        bus.release(handler)
+        await bus.wait(for: .opened("app:1", at: owner))
+        await bus.wait(for: .opened("app:2", at: owner))
+        bus.answer("app:1")
+        bus.answer("app:2")
+        _ = try await (first.value, second.value)
+    }
+
+    @Test func waitingRequestEndsAtItsDeadlineAndLaterOnesContinue() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        bus.hold(handler)
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        var options = OpenOptions()
+        options.timeout = .milliseconds(20)
+        let patient = Task { try await router.open("app:patient") }
+        await bus.wait(for: .askedForOwner(handler))
+        let error = await failure { () throws(OpenURLError) in
+            try await router.open("app:hasty", options, caller: ":1.98")
+        }
+        #expect(
+            error
+                == OpenURLError(
+                    .timedOut,
+                    "com.example.app was not ready within 0.02 seconds; it did not get the URL"
+                )
+        )
+        bus.release(handler)
+        await bus.wait(for: .opened("app:patient", at: owner))
+        bus.answer("app:patient")
+        #expect(try await patient.value.path == .active)
+        #expect(bus.opened == [])
+    }
+
+    @Test func handlersTimeLimitAppliesWithoutALimitOfTheCaller() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        bus.hold(handler)
+        let router = URLRouter([try .test("com.example.app") { $0.openTimeout = .milliseconds(30) }], on: bus)
+        let error = await failure { () throws(OpenURLError) in try await router.open("app:x") }
+        #expect(error?.code == .timedOut)
+        #expect(error?.message.contains("within 0.03 seconds") == true)
+        bus.release(handler)
+    }
+
+    @Test func requestKeepsItsPlaceDuringTheLookupOfItsSender() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        bus.hold(":1.91")
+        let first = Task { try await router.open("app:1", from: ":1.91") }
+        await bus.wait(for: .askedWhoIs(":1.91"))
+        let second = Task { try await router.open("app:2", from: ":1.92") }
+        await bus.wait(for: .askedForOwner(handler))
+        // The handler is running, and the second request is ready.
+        await router.wait { $0.state(of: handler) == .running(owner: owner, .inactive) }
+        #expect(bus.opened == [])
+        bus.release(":1.91")
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1")
+        await bus.wait(for: .opened("app:2", at: owner))
+        bus.answer("app:2")
+        _ = try await (first.value, second.value)
+    }
+
+    /// Opens URLs as calls over the bus do: each in a task on the event loop, in the order of arrival.
+    private func open(_ urls: [String], _ router: URLRouter, _ bus: FakeHandlers) -> Task<Void, any Error> {
+        let tasks = urls.map { url in
+            Task(executorPreference: bus.loop) { _ = try await router.open(url, OpenOptions(), caller: nil) }
+        }
+        return Task { for task in tasks { try await task.value } }
+    }
+
+    @Test(arguments: [0, 1, 10, 20])
+    func requestsDuringTheLaunchAreDeliveredInOrder(arrivedBefore: Int) async throws {
+        let bus = try FakeHandlers([:])
+        bus.hold(handler)
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let first = Task(executorPreference: bus.loop) { try await router.open("app:first") }
+        await bus.wait(for: .askedForOwner(handler))
+        let urls = (0..<20).map { "app:\($0)" }
+        // All requests are in the loop's queue at once, and the handler becomes ready between two of them.
+        let opening = await bus.loop.run {
+            let before = open(Array(urls.prefix(arrivedBefore)), router, bus)
+            bus.setOwner(of: handler, to: owner)
+            return [before, open(Array(urls.dropFirst(arrivedBefore)), router, bus)]
+        }
+        await bus.wait(for: .opened("app:19", at: owner))
+        #expect(bus.opened == ["app:first"] + urls.dropLast())
+        bus.release(handler)
+        for url in ["app:first"] + urls { bus.answer(url) }
+        for task in opening { try await task.value }
+        _ = try await first.value
+    }
+
+    @Test(arguments: [
+        CallError.named(HandlerInterface.ending), .fromBus(.serviceUnknown), .fromBus(.nameHasNoOwner),
+        .fromBus("org.freedesktop.DBus.Error.Spawn.ExecFailed"),
+    ])
+    func requestsRefusedByAnEndingHandlerGoToTheNextProcessInOrder(refusal: CallError) async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let first = Task { try await router.open("app:1", from: ":1.91") }
+        await bus.wait(for: .opened("app:1", at: owner))
+        let second = Task { try await router.open("app:2", from: ":1.92") }
+        await bus.wait(for: .opened("app:2", at: owner))
+        bus.hold(handler)
+        bus.answer("app:2", .failure(refusal))
+        await router.wait { $0.state(of: handler) == .ending(owner: owner) }
+        let third = Task { try await router.open("app:3", from: ":1.93") }
+        await bus.wait(for: .askedWhoIs(":1.93"))
+        bus.answer("app:1", .failure(refusal))
+        await router.wait { $0.waiting(for: handler) == 3 }
+        #expect(bus.opened == [])
+
+        bus.setOwner(of: handler, to: ":1.2")
+        for url in ["app:1", "app:2", "app:3"] {
+            await bus.wait(for: .opened(url, at: ":1.2"))
+            bus.answer(url)
+        }
+        for task in [first, second, third] { #expect(try await task.value.path == .active) }
+    }
+
+    @Test func freeNameIsLookedUpAgainForWaitingRequests() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let request = Task { try await router.open("app:1") }
+        await bus.wait(for: .askedForOwner(handler))
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1", .failure(.named(HandlerInterface.ending)))
+        await router.wait { $0.state(of: handler) == .ending(owner: owner) }
+        bus.setOwner(of: handler, to: nil)
+        // The name has no owner now, so the router launches the handler, whose program is missing.
+        await bus.wait(for: .askedForOwner(handler))
+        await #expect {
+            try await request.value
+        } throws: { error in
+            (error as? OpenURLError)?.code == .launchFailed && "\(error)".contains("/nonexistent/handler")
+        }
+        #expect(await router.state(of: handler) == .notRunning)
+    }
+
+    @Test func failedLaunchFailsWaitingRequestsButNotLaterOnes() async throws {
+        let bus = try FakeHandlers([:])
+        bus.hold(handler)
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let first = Task { try await router.open("app:1", from: ":1.91") }
+        await bus.wait(for: .askedForOwner(handler))
+        bus.hold(":1.92")
+        // The router is still looking up the sender of the second request when the launch fails.
+        let second = Task { try await router.open("app:2", from: ":1.92") }
+        await bus.wait(for: .askedWhoIs(":1.92"))
+        bus.release(handler)
+        let error = OpenURLError(
+            .launchFailed,
+            "com.example.app cannot be started: /nonexistent/handler: No such file or directory; "
+                + "check CFBundleExecutable in /handlers/com.example.app.plist"
+        )
+        await #expect(throws: error) { try await first.value }
+        bus.release(":1.92")
+        await #expect(throws: error) { try await second.value }
+
+        let third = Task { try await router.open("app:3", from: ":1.91") }
+        bus.setOwner(of: handler, to: owner)
+        await bus.wait(for: .opened("app:3", at: owner))
+        bus.answer("app:3")
+        #expect(try await third.value.reply == ["k": "v"])
+    }
+
+    @Test func newOwnerOfTheNameGetsWaitingRequests() async throws {
+        let bus = try FakeHandlers([:])
+        bus.hold(handler)
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let request = Task { try await router.open("app:1") }
+        await bus.wait(for: .askedForOwner(handler))
+        bus.setOwner(of: handler, to: ":1.7")
+        await bus.wait(for: .opened("app:1", at: ":1.7"))
+        bus.answer("app:1")
+        #expect(try await request.value.path == .active)
+        bus.release(handler)
+    }
+}

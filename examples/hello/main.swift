@@ -1,0 +1,32 @@
+import DBus
+import RFC1808
+import URLHandler
+
+/// Answers `hello:?name=World` with a greeting.
+final class HelloDelegate: ApplicationDelegate {
+    private var count: UInt32 = 0
+
+    /// Greets the name in the URL.
+    ///
+    /// The reply goes back to the program that opened the URL. A thrown error declines the URL, as `.declined` does.
+    func application(
+        _ application: Application,
+        open url: GenericURL,
+        sourceApplication: String?,
+        annotation: Value?
+    ) throws -> OpenResponse {
+        guard let name = try url.queryItems.first(named: "name")?.value?.decoded(), !name.isEmpty else {
+            return .declined(reason: "there is no name; write hello:?name=World")
+        }
+        count += 1
+        return .handled(reply: ["greeting": .string("Hello, \(name)!"), "count": .uint32(count)])
+    }
+
+    /// Says goodbye before the process ends, to the journal or to the router's log.
+    func applicationWillTerminate(_ application: Application) {
+        print("Goodbye after \(count) greetings.")
+    }
+}
+
+// The router starts this program for the first URL. The manifest, com.example.hello.plist, names the same identifier.
+await Application.main("com.example.hello", delegate: HelloDelegate())
