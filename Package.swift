@@ -166,6 +166,13 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// In these targets `unsafe` marks every expression that the compiler cannot prove to be memory-safe:
+// https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md
+// The others call C on most lines, where the marks would hide the code.
+let strictTargets: Set = [
+    "ByteCoding", "OpenURL", "OpenURLBus", "RFC1808", "Release", "SchemeRegistry", "URLHandler", "URLHandlerTesting",
+]
+
 for target in package.targets where target.type != .system {
     target.swiftSettings = [
         // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
@@ -177,4 +184,5 @@ for target in package.targets where target.type != .system {
         // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ]
+    if strictTargets.contains(target.name) { target.swiftSettings?.append(.strictMemorySafety()) }
 }

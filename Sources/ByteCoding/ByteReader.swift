@@ -5,34 +5,35 @@
 ///
 /// Reading a cache of 100,000 manifests calls these functions millions of times. They are inlinable and public because the
 /// compiler specializes only such functions for other modules: with `package` the reading took 2.7 times as long.
-public struct ByteReader {
+@safe public struct ByteReader {
     /// The bytes are not those of the expected values.
     public struct Mismatch: Error {
         /// A mismatch.
         @inlinable public init() {}
     }
 
-    /// The bytes that have not been read.
+    /// The bytes that have not been read. The caller of the initializer promises that they stay in memory, so only the
+    /// initializer is unsafe.
     @usableFromInline var rest: UnsafeRawBufferPointer.SubSequence
 
     /// Reads bytes, which must stay in memory as long as the reader is used.
     @inlinable
     public init(_ bytes: UnsafeRawBufferPointer) {
-        rest = bytes[...]
+        unsafe rest = unsafe bytes[...]
     }
 
     /// The bytes that have not been read.
-    public var remaining: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: rest) }
+    public var remaining: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: rest) }
 
     /// Checks that every byte has been read.
     public func end() throws(Mismatch) {
-        guard rest.isEmpty else { throw Mismatch() }
+        guard unsafe rest.isEmpty else { throw Mismatch() }
     }
 
     /// Reads one byte.
     @inlinable
     public mutating func byte() throws(Mismatch) -> UInt8 {
-        guard let byte = rest.popFirst() else { throw Mismatch() }
+        guard let byte = unsafe rest.popFirst() else { throw Mismatch() }
         return byte
     }
 
@@ -69,9 +70,9 @@ public struct ByteReader {
     @inlinable
     public mutating func string() throws(Mismatch) -> String {
         let count = try self.count()
-        let bytes = UnsafeRawBufferPointer(rebasing: rest.prefix(count))
-        rest = rest.dropFirst(count)
-        return String(decoding: bytes, as: UTF8.self)
+        let bytes = unsafe UnsafeRawBufferPointer(rebasing: rest.prefix(count))
+        unsafe rest = unsafe rest.dropFirst(count)
+        return unsafe String(decoding: bytes, as: UTF8.self)
     }
 
     /// Reads a list.
@@ -102,7 +103,7 @@ public struct ByteReader {
     @inlinable
     public mutating func count() throws(Mismatch) -> Int {
         let count = try unsigned()
-        guard count <= rest.count else { throw Mismatch() }
+        guard unsafe count <= rest.count else { throw Mismatch() }
         return Int(count)
     }
 }

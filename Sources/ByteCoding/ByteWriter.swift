@@ -39,7 +39,7 @@ public struct ByteWriter {
         var text = text
         text.withUTF8 {
             write(UInt64($0.count))
-            bytes.append(contentsOf: $0)
+            unsafe bytes.append(contentsOf: $0)
         }
     }
 

@@ -10,12 +10,12 @@ public struct Checksum {
 
     /// Adds bytes.
     public mutating func add(_ bytes: UnsafeRawBufferPointer) {
-        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        for index in bytes.indices { value = unsafe (value ^ UInt64(bytes[index])) &* 0x100_0000_01B3 }
     }
 
     /// Adds the count of some bytes, and then the bytes, so that bytes cannot move from one text to the next.
     public mutating func addCounted(_ bytes: UnsafeRawBufferPointer) {
-        withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { add($0) }
-        add(bytes)
+        unsafe withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { unsafe add($0) }
+        unsafe add(bytes)
     }
 }

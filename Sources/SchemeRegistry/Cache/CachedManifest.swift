@@ -19,18 +19,18 @@ struct CachedManifest: Sendable, Hashable {
         for number in [version.device, version.inode] { body.write(number) }
         for number in [version.size, version.modified, version.changed] { body.write(number) }
         reading.write(to: &body)
-        let checksum = body.bytes.withUnsafeBytes { Checksum(writer, path, $0).value }
-        return withUnsafeBytes(of: checksum.littleEndian, Array.init) + body.bytes
+        let checksum = unsafe body.bytes.withUnsafeBytes { unsafe Checksum(writer, path, $0).value }
+        return unsafe withUnsafeBytes(of: checksum.littleEndian, Array.init) + body.bytes
     }
 
     /// Reads the bytes of ``encoded(path:writer:)``; nil for any other bytes.
     init?(bytes: UnsafeRawBufferPointer, path: String, writer: String) {
         let size = MemoryLayout<UInt64>.size
         guard bytes.count >= size else { return nil }
-        let body = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(size))
-        let expected = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-        guard Checksum(writer, path, body).value == expected else { return nil }
-        var reader = ByteReader(body)
+        let body = unsafe UnsafeRawBufferPointer(rebasing: bytes.dropFirst(size))
+        let expected = unsafe UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+        guard unsafe Checksum(writer, path, body).value == expected else { return nil }
+        var reader = unsafe ByteReader(body)
         do throws(ByteReader.Mismatch) {
             version = FileVersion(
                 device: try reader.unsigned(),
@@ -53,8 +53,8 @@ extension Checksum {
         self.init()
         for text in [writer, path] {
             var text = text
-            text.withUTF8 { addCounted(UnsafeRawBufferPointer($0)) }
+            text.withUTF8 { unsafe addCounted(UnsafeRawBufferPointer($0)) }
         }
-        addCounted(body)
+        unsafe addCounted(body)
     }
 }

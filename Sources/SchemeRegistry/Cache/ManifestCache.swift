@@ -55,7 +55,9 @@ public struct ManifestCache: Sendable {
             let rows = try database.prepare("SELECT path, manifest FROM manifests")
             while try rows.step() {
                 let path = rows.text(0)
-                manifests[path] = rows.withBytes(1) { CachedManifest(bytes: $0, path: path, writer: writer) }
+                manifests[path] = unsafe rows.withBytes(1) {
+                    unsafe CachedManifest(bytes: $0, path: path, writer: writer)
+                }
             }
         }
         return manifests
@@ -105,7 +107,7 @@ public struct ManifestCache: Sendable {
         } catch {
             guard error.isDamage || error.isInvalidStatement else { throw failure(error.message) }
             // A journal without its database would damage the next database of that name.
-            for file in ["\(path)-journal", path] where unlink(file) != 0 && errno != ENOENT {
+            for file in ["\(path)-journal", path] where unsafe unlink(file) != 0 && errno != ENOENT {
                 throw failure("\(error); it cannot be removed: \(FileError(code: errno))")
             }
             throw failure("\(error); it is made anew")

@@ -54,9 +54,9 @@ struct LinkDirectory {
         let directory = try open()
         defer { close(directory) }
         let temporary = try makeTemporaryLink(to: target, in: directory)
-        guard renameat(directory, temporary, directory, name) == 0 else {
+        guard unsafe renameat(directory, temporary, directory, name) == 0 else {
             let error = FileError(code: errno)
-            unlinkat(directory, temporary, 0)
+            unsafe unlinkat(directory, temporary, 0)
             throw .file(path: "\(path)/\(name)", error)
         }
         try remove(others, from: directory)
@@ -70,14 +70,14 @@ struct LinkDirectory {
     }
 
     private func remove(_ names: [String], from directory: Int32) throws(Failure) {
-        for name in names where unlinkat(directory, name, 0) != 0 && errno != ENOENT {
+        for name in names where unsafe unlinkat(directory, name, 0) != 0 && errno != ENOENT {
             throw .file(path: "\(path)/\(name)", FileError(code: errno))
         }
         guard fsync(directory) == 0 else { throw .file(path: path, FileError(code: errno)) }
     }
 
     private func open() throws(Failure) -> Int32 {
-        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(path: path, FileError(code: errno)) }
         return descriptor
     }
@@ -86,14 +86,14 @@ struct LinkDirectory {
     private func makeTemporaryLink(to target: String, in directory: Int32) throws(Failure) -> String {
         while true {
             let name = ".link-\(UInt64.random(in: .min ... .max))"
-            if symlinkat(target, directory, name) == 0 { return name }
+            if unsafe symlinkat(target, directory, name) == 0 { return name }
             guard errno == EEXIST else { throw .file(path: path, FileError(code: errno)) }
         }
     }
 
     private func statusIfPresent(_ path: String, followingLinks: Bool) throws(Failure) -> stat? {
         var status = stat()
-        let result = followingLinks ? stat(path, &status) : lstat(path, &status)
+        let result = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
         if result == 0 { return status }
         if errno == ENOENT { return nil }
         throw .file(path: path, FileError(code: errno))
@@ -101,7 +101,7 @@ struct LinkDirectory {
 
     private func target(ofLink entry: String) throws(Failure) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(entry, &buffer, buffer.count)
+        let count = unsafe readlink(entry, &buffer, buffer.count)
         guard count >= 0 else { throw .file(path: entry, FileError(code: errno)) }
         return String(decoding: buffer[..<count], as: UTF8.self)
     }

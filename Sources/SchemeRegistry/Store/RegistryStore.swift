@@ -33,7 +33,7 @@ public actor RegistryStore {
     }
 
     /// The store's own thread as the actor's executor.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     /// Creates a store that has not read the directories yet.
     ///

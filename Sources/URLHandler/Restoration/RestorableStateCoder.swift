@@ -49,15 +49,15 @@ package struct SavedState: Hashable {
         content.write(.integer(Int64(version)))
         content.write(.record(values))
         var checksum = ByteWriter()
-        checksum.write(content.bytes.withUnsafeBytes(Self.checksum))
+        unsafe checksum.write(content.bytes.withUnsafeBytes(Self.checksum))
         return Self.mark + checksum.bytes + content.bytes
     }
 
     /// Reads the contents of a file.
     package init(bytes: [UInt8]) throws(DamagedArchive) {
         guard bytes.starts(with: Self.mark),
-            let state = bytes.withUnsafeBytes({
-                SavedState(content: UnsafeRawBufferPointer(rebasing: $0[Self.mark.count...]))
+            let state = unsafe bytes.withUnsafeBytes({
+                unsafe SavedState(content: UnsafeRawBufferPointer(rebasing: $0[Self.mark.count...]))
             })
         else { throw DamagedArchive() }
         self = state
@@ -65,9 +65,9 @@ package struct SavedState: Hashable {
 
     /// Reads the contents of a file after the mark; nil for contents that are damaged.
     private init?(content: UnsafeRawBufferPointer) {
-        var reader = ByteReader(content)
+        var reader = unsafe ByteReader(content)
         do throws(ByteReader.Mismatch) {
-            guard try reader.unsigned() == Self.checksum(reader.remaining),
+            guard try unsafe reader.unsigned() == Self.checksum(reader.remaining),
                 case .integer(let number) = try reader.archivedValue(), let version = Int(exactly: number),
                 case .record(let values) = try reader.archivedValue()
             else { return nil }
@@ -80,7 +80,7 @@ package struct SavedState: Hashable {
 
     private static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var checksum = Checksum()
-        checksum.add(bytes)
+        unsafe checksum.add(bytes)
         return checksum.value
     }
 }

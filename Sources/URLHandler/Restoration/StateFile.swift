@@ -31,11 +31,11 @@ final class StateFile: RestorableStateStore {
 
     func beginRestoring() -> SavedState? {
         // A file that is still here was not deleted by `finishRestoring()`: the launch that used it has crashed.
-        if unlink(file.restoringPath) == 0 {
+        if unsafe unlink(file.restoringPath) == 0 {
             warn("its state is not restored, as the launch before did not survive that")
             return nil
         }
-        guard rename(file.path, file.restoringPath) == 0 else {
+        guard unsafe rename(file.path, file.restoringPath) == 0 else {
             if errno != ENOENT { warn("its state cannot be restored: \(FileError(code: errno))") }
             return nil
         }
@@ -65,6 +65,6 @@ final class StateFile: RestorableStateStore {
     }
 
     private func remove(_ path: String) {
-        if unlink(path) != 0, errno != ENOENT { warn("\(path) cannot be deleted: \(FileError(code: errno))") }
+        if unsafe unlink(path) != 0, errno != ENOENT { warn("\(path) cannot be deleted: \(FileError(code: errno))") }
     }
 }
