@@ -16,7 +16,7 @@ internal import SystemPackage
     func save(_ state: SavedState?)
 }
 
-/// The file of one handler's state, at the path that ``RestorationFile`` gives.
+/// The file of one handler's state, at the path that `RestorationFile` gives.
 ///
 /// An error does not stop the handler: it is only written to standard error.
 final class StateFile: RestorableStateStore {

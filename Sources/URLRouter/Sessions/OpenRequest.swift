@@ -9,7 +9,7 @@ final class OpenRequest {
     /// The request's place in the order of arrival at its handler.
     let number: UInt64
     let purpose: Purpose
-    /// The time at which the router accepted the request, in microseconds of ``TracePhase/now``.
+    /// The time at which the router accepted the request, in microseconds of `TracePhase.now`.
     let accepted = TracePhase.now
     /// The latest time of the sender's answer.
     let deadline: ContinuousClock.Instant
