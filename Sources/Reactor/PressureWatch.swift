@@ -6,7 +6,7 @@ public import SystemPackage
 public enum PressureWatch {
     /// Calls `handler` on the loop's thread each time programs have waited for memory for 150 ms within 2 s.
     ///
-    /// The handler is called at most once in 2 s. The watch lasts as long as the loop. Call this method on the loop's
+    /// The handler is called at most once in 2 s. The watch lasts as long as the loop, or until the kernel withdraws it. Call this method on the loop's
     /// thread.
     ///
     /// - Throws: The kernel's error.
@@ -24,7 +24,14 @@ public enum PressureWatch {
             close(descriptor)
             throw error
         }
-        _ = loop.watch(descriptor, for: .priority) { events in
+        var watch: DescriptorWatch?
+        watch = loop.watch(descriptor, for: .priority) { events in
+            // The kernel has withdrawn the trigger. The descriptor would always be ready.
+            guard !events.contains(.error) else {
+                watch?.cancel()
+                close(descriptor)
+                return
+            }
             if events.contains(.priority) { handler() }
         }
     }

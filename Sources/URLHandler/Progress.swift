@@ -34,7 +34,7 @@ package final class Progress: Sendable {
 
 /// The result of one sequence.
 struct SequenceResult {
-    /// The time at which the router accepted the request, in microseconds of ``TracePhase/now``. For an event without a
+    /// The time at which the router accepted the request, in microseconds of `TracePhase.now`. For an event without a
     /// request, the start of the sequence.
     let start: UInt64
     private(set) var trace: [TracePhase] = []

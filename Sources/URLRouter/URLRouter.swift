@@ -11,7 +11,7 @@ internal import SystemPackage
 ///
 /// A request belongs to the router from the moment it arrives, and continues when its sender has gone. Requests for one
 /// handler are delivered in the order of their arrival, across all senders. Every request ends within its time limit: with
-/// the handler's answer, or with one ``OpenURLError``.
+/// the handler's answer, or with one `OpenURLError`.
 ///
 /// The router runs on the event loop of its connection. Between a message and the decision about it there is no change of
 /// threads, and the order of decisions is the order of arrival.

@@ -3,6 +3,6 @@ internal import RouterDaemon
 /// The `openurld` daemon.
 @main enum Program {
     static func main() {
-        RouterProcess.run(Array(CommandLine.arguments.dropFirst()))
+        DaemonProcess.run(Array(CommandLine.arguments.dropFirst()))
     }
 }

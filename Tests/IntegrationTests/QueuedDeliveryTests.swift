@@ -54,10 +54,11 @@ import Testing
         for _ in 1...2 { while try await changes.next(of: id ?? "") != "waiting" {} }
         let entry = try #require(try await router.queuedURLs().first)
         #expect(entry.id == id)
-        #expect(entry.attempts == 2)
+        // On a busy machine the third attempt may have begun by now.
+        #expect(entry.attempts >= 2)
         #expect(entry.error?.name == OpenURLError.Code.handlerCrashed.errorName)
         let opened = try router.log(of: Self.app).filter { $0 == "open app://once" }
-        #expect(opened.count == 2)
+        #expect(opened.count >= 2)
         _ = try await router.connection.call(QueueInterface.drop, on: RouterService.object, entry.id)
         #expect(try await router.queuedURLs() == [])
     }

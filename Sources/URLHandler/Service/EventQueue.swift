@@ -7,7 +7,7 @@ internal import Synchronization
 ///
 /// An event that finds the queue idle starts a task on the main actor, and the task ends when the queue is empty. The
 /// queue does not use an asynchronous stream, because a wake-up from a stream takes a detour through another thread
-/// (see ``EventLoop``).
+/// (see `EventLoop`).
 final class EventQueue: Sendable {
     typealias Event = @MainActor @Sendable () async -> Void
 
@@ -37,7 +37,7 @@ final class EventQueue: Sendable {
 
     /// Runs `body` on the main actor when all earlier events are done, and returns the result of `body`.
     ///
-    /// - Throws: the error of `body`; `limitsExceeded` when too many events wait; ``HandlerInterface/ending`` when the
+    /// - Throws: the error of `body`; `limitsExceeded` when too many events wait; `HandlerInterface.ending` when the
     ///   handler is ending. The last error tells the router that this process has not handled the URL.
     func run<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { result in

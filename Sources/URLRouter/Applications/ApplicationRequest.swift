@@ -12,7 +12,7 @@ struct ApplicationRequest {
     var handover: Handover?
     /// The number of openings that led to this request.
     var hops: UInt32 = 0
-    /// The time at which the router accepted the request, in microseconds of ``TracePhase/now``.
+    /// The time at which the router accepted the request, in microseconds of `TracePhase.now`.
     let accepted = TracePhase.now
     /// The time limit of the whole open.
     let timeout: Duration

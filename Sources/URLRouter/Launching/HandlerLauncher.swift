@@ -4,13 +4,13 @@ internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
 
-/// Starts the processes of handlers and of the desktop's applications, and watches those that somebody else started.
+/// Starts the processes of handlers and applications, and watches processes that another program started.
 struct HandlerLauncher: Sendable {
-    /// The variables of the session, which every handler gets.
+    /// The variables of the session; every handler gets them.
     let environment: [String: String]
     let loop: EventLoop
     let output: HandlerOutput
-    /// Nil where there is no bus to ask for them.
+    /// Nil without a bus to reach systemd's manager.
     let scopes: ProcessScopes?
 
     /// Starts a handler that waits for its first message.
@@ -43,9 +43,9 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Starts a command of the desktop's: a path or a name on `PATH`, and its arguments.
+    /// Starts a command of an application: a path or a name on `PATH`, and its arguments.
     ///
-    /// - Parameter id: the application's, without the `.desktop` of its entry.
+    /// - Parameter id: the application's identifier, without the `.desktop` of its entry.
     func launch(
         _ id: String,
         _ arguments: [String],
@@ -91,7 +91,7 @@ struct HandlerLauncher: Sendable {
         return process
     }
 
-    /// What a command that needs a terminal is started with.
+    /// The terminal emulator for a command that needs a terminal, with its arguments.
     var terminal: [String] {
         get throws(OpenURLError) {
             for terminal in [["xdg-terminal-exec"], ["x-terminal-emulator", "-e"]] {
@@ -121,7 +121,7 @@ struct HandlerLauncher: Sendable {
     }
 
     private func path(ofProgramNamed name: String, _ environment: [String: String]) throws(Errno) -> String {
-        // A directory that is relative to whatever the router was started in names nothing that anybody meant.
+        // A relative directory would depend on the directory that the router was started in.
         let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
         for directory in directories where directory.hasPrefix("/") {
             let path = "\(directory)/\(name)"
@@ -145,16 +145,16 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    /// Watches a process that owns a handler's name and was started by somebody else.
+    /// Watches a process that owns a handler's name and that another program started.
     func adopt(pid: UInt32, onExit: @escaping (ProcessExit) -> Void) throws(Errno) -> ProcessHandle {
         guard let pid = CInt(exactly: pid) else { throw .noSuchProcess }
         return try ProcessHandle(pid: pid, on: loop, onExit: onExit)
     }
 }
 
-/// What a handler inherits: the variables of the session, without those that were meant for one process.
+/// The environment that a handler inherits: the session's variables, without those for a single process.
 enum SessionEnvironment {
-    /// Variables that belong to the process that they were set for: its activation, its sockets, its journal, its focus.
+    /// Variables for a single process: its activation, its sockets, its journal stream, its focus.
     private static let personal: Set<String> = [
         "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE", "DESKTOP_STARTUP_ID", "FDSTORE", "INVOCATION_ID",
         "JOURNAL_STREAM", "LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "MAINPID", "MANAGERPID",
@@ -163,7 +163,7 @@ enum SessionEnvironment {
         "WATCHDOG_USEC", "XDG_ACTIVATION_TOKEN", "_",
     ]
 
-    /// The router's own environment without what was meant for the router alone.
+    /// The router's own environment without the variables that were meant for the router alone.
     static func clean(_ environment: [String: String]) -> [String: String] {
         environment.filter { name, _ in
             !personal.contains(name) && name != HandlerInterface.launchVariable

@@ -4,30 +4,30 @@ internal import Logging
 internal import Reactor
 internal import SystemPackage
 
-/// Where standard output and error of the processes that the router starts go: to journald, or else to the router's log.
+/// The destination of the standard output and error of started processes: journald, or else the router's log.
 struct HandlerOutput: Sendable {
     let loop: EventLoop
     let log: Logger
-    /// The socket on which journald takes lines (systemd-journald.service(8)).
+    /// The socket on which journald accepts lines (systemd-journald.service(8)).
     var journal = "/run/systemd/journal/stdout"
-    /// How much of what is written goes to the log.
+    /// The limits of the output that goes to the router's log.
     var limits = OutputReader.Limits()
 
-    /// Opens what a process writes to. Call it on the loop's thread.
+    /// Opens a stream for the output of a process. Call it on the loop's thread.
     ///
-    /// - Parameter id: what the lines are marked with.
-    /// - Returns: a descriptor, which is the caller's to close once the process has it.
+    /// - Parameter id: the identifier of the lines.
+    /// - Returns: a descriptor. The caller closes it once the process has it.
     func open(for id: String) throws(Errno) -> CInt {
         if let stream = connectToJournal(as: id) { return stream }
         var ends: [CInt] = [-1, -1]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Errno(rawValue: errno) }
-        // The router's end alone: who writes waits while the pipe is full.
+        // Only the router's end: a process that writes waits while the pipe is full.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
         OutputReader.start(ends[0], of: id, self)
         return ends[1]
     }
 
-    /// Connects to journald without waiting; nil where there is none, or where it is too busy to take one more stream.
+    /// Connects to journald without waiting; nil without journald, or if journald is too busy for another stream.
     private func connectToJournal(as id: String) -> CInt? {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -43,7 +43,7 @@ struct HandlerOutput: Sendable {
             }
         }
         let header = Self.header(id)
-        // The buffer of a new socket takes all of the header. The process then waits as it would in a service of systemd's.
+        // The buffer of a new socket holds the whole header. Later writes of the process wait as in a systemd service.
         guard isConnected, shutdown(stream, CInt(SHUT_RD)) == 0,
             send(stream, header, header.count, CInt(MSG_NOSIGNAL)) == header.count,
             fcntl(stream, F_SETFL, 0) == 0
@@ -54,11 +54,13 @@ struct HandlerOutput: Sendable {
         return stream
     }
 
-    /// What a stream begins with, as sd_journal_stream_fd(3) sends it: the identifier; no unit, which journald finds out
-    /// itself; priority 6 (informational) for lines that do not begin with another one as in `<3>`; that they may; no
-    /// forwarding to syslog, to the kernel's log or to the console.
+    /// The header of a stream, as sd_journal_stream_fd(3) sends it.
+    ///
+    /// The lines are: the identifier; no unit, because journald finds the unit itself; the default priority 6
+    /// (informational); a prefix such as `<3>` may give another priority; no forwarding to syslog, to the kernel's log or to
+    /// the console.
     private static func header(_ id: String) -> [UInt8] {
-        // journald takes a line of the header for two when it has more than 254 bytes.
+        // journald splits a line of the header that has more than 254 bytes.
         Array(id.utf8.prefix(254)) + Array("\n\n6\n1\n0\n0\n0\n".utf8)
     }
 }

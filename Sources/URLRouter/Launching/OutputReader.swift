@@ -2,17 +2,17 @@ internal import Glibc
 internal import Logging
 internal import Reactor
 
-/// Takes what a process writes into a pipe to the log, line by line.
+/// Copies the output of a process from a pipe to the log, line by line.
 ///
-/// The process never waits for the log: what is too much is read and left out. It lives until nobody can write any more.
-/// All of it belongs to the loop's thread.
+/// The process never waits for the log: lines above the limit are read and left out. A reader lives until the other end of
+/// the pipe is closed. It belongs to the loop's thread.
 final class OutputReader {
-    /// How much goes to the log.
+    /// The limits of the output that goes to the log.
     struct Limits: Sendable {
-        /// The longest line, in bytes; a longer one is cut into several. So much is read at a time, too.
+        /// The length of a line, in bytes, and of one read. A longer line is cut into several.
         var lineBytes = 4096
-        /// How many lines a process may write within ``period``; the rest is counted. This is what journald allows a service
-        /// (journald.conf(5), `RateLimitBurst=`).
+        /// The number of lines that a process may write within ``period``; further lines are only counted. The value is
+        /// journald's for a service (journald.conf(5), `RateLimitBurst=`).
         var lines = 10_000
         /// The time in which lines count together.
         var period = Duration.seconds(30)
@@ -22,7 +22,7 @@ final class OutputReader {
     private let id: String
     private let output: HandlerOutput
     private var watch: DescriptorWatch?
-    /// The line that has no end yet.
+    /// The line that is not complete yet.
     private var line: [UInt8] = []
     private var periodEnd = ContinuousClock.now
     private var lines = 0
@@ -39,13 +39,13 @@ final class OutputReader {
         close(descriptor)
     }
 
-    /// Reads a pipe, without waiting, until its other end is closed; closes it then.
+    /// Reads a pipe, without waiting, until its other end is closed, and closes the pipe then.
     static func start(_ descriptor: CInt, of id: String, _ output: HandlerOutput) {
         let reader = OutputReader(descriptor, of: id, output)
         reader.watch = output.loop.watch(descriptor, for: .readable) { _ in reader.readSome() }
     }
 
-    /// Reads once: others get their turn however much there is.
+    /// Reads once, however much there is, so that the loop's other descriptors get their turn.
     private func readSome() {
         let size = output.limits.lineBytes
         let count = withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
@@ -78,7 +78,7 @@ final class OutputReader {
         line += part.dropFirst(room)
     }
 
-    /// Logs the line, unless it is empty or one too many.
+    /// Logs the line, unless the line is empty or above the limit.
     private func endLine() {
         guard !line.isEmpty else { return }
         defer { line.removeAll(keepingCapacity: true) }

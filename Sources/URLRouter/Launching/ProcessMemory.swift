@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// How much memory a process has.
+/// The memory of a process.
 enum ProcessMemory {
-    /// The resident memory in bytes, as `/proc/PID/statm` has it; nil where the process is gone.
+    /// The resident memory in bytes, as `/proc/PID/statm` has it; nil if the process is gone.
     static func resident(pid: CInt) -> UInt64? {
         let descriptor = open("/proc/\(pid)/statm", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Which program a process runs.
+/// The program of a process.
 enum ProcessProgram {
-    /// The program's path, as `/proc/PID/exe` has it; nil where the process is gone or belongs to somebody else.
+    /// The program's path, as `/proc/PID/exe` has it; nil if the process is gone or belongs to another user.
     static func path(pid: UInt32) -> String? {
         withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
             let text = buffer.bindMemory(to: CChar.self)

@@ -3,11 +3,11 @@ internal import Glibc
 internal import Logging
 internal import Reactor
 
-/// Puts the processes that the router starts into scopes of their own, where the session has systemd's manager.
+/// Puts each process that the router starts into a systemd scope of its own, if the session has systemd's manager.
 ///
-/// What a handler takes of the machine is then counted, limited and ended apart from the router and from other handlers, as
-/// for the applications that the desktop starts. Nothing waits for it: a process runs in the router's own unit until the
-/// manager has moved it, and stays there where there is no manager, or one that refuses.
+/// The resources of a handler are then counted, limited and ended apart from the router and from other handlers, as for the
+/// applications that the desktop starts. No launch waits for the scope: a process runs in the router's own unit until the
+/// manager has moved the process, and stays there without a manager.
 actor ProcessScopes {
     nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
@@ -16,14 +16,14 @@ actor ProcessScopes {
     private let timeout: Duration
     private var hasFailed = false
 
-    /// - Parameter timeout: how long an answer may take until it is called slow.
+    /// - Parameter timeout: the time limit of the manager's answer.
     init(_ connection: Connection, log: Logger, timeout: Duration = .seconds(5)) {
         self.connection = connection
         self.log = log
         self.timeout = timeout
     }
 
-    /// Asks for a scope that holds a process, and says once why there is none.
+    /// Asks for a scope for a process, and logs the first failure.
     func add(_ pid: CInt, id: String) async {
         let scope = TransientScope(of: pid, id: id, number: .random(in: .min ... .max))
         do throws(CallError) {
@@ -31,7 +31,7 @@ actor ProcessScopes {
             try await connection.call(method, on: SystemdManager.object, scope, timeout: timeout)
         } catch {
             if case .remote(let error) = error, error.isFromMissingService { return }
-            // A process that is gone was too quick for the manager, which then says so.
+            // The manager refuses a process that has ended already.
             let isGone = kill(pid, 0) != 0 && errno == ESRCH
             guard !hasFailed, !isGone else { return }
             hasFailed = true
@@ -42,7 +42,7 @@ actor ProcessScopes {
 
 /// The method of systemd's manager that the router calls (org.freedesktop.systemd1(5)).
 enum SystemdManager {
-    /// The bus does not start it: a session without systemd has none.
+    /// The bus must not start the manager: a session without systemd has none.
     static let object = RemoteObject("org.freedesktop.systemd1", "/org/freedesktop/systemd1", startsService: false)
     static let startTransientUnit = Method<TransientScope, ObjectPath>(
         "org.freedesktop.systemd1.Manager",
@@ -50,18 +50,18 @@ enum SystemdManager {
     )
 }
 
-/// The arguments of `StartTransientUnit`: a scope and what is in it.
+/// The arguments of `StartTransientUnit`: a scope and its processes.
 struct TransientScope: MessageBody {
-    /// The unit's name, how its start gets on with other jobs, its properties, and units that go with it.
+    /// The unit's name, the mode of its start job, its properties, and auxiliary units.
     static let signature: Signature = "ssa(sv)a(sa(sv))"
 
     let name: String
     let mode: String
     let properties: [(name: String, value: Value)]
 
-    /// A scope for a process that runs (systemd.scope(5)), in the slice of the user's applications (systemd.special(7)).
+    /// A scope for a running process (systemd.scope(5)), in the slice of the user's applications (systemd.special(7)).
     ///
-    /// - Parameter number: tells it from other scopes of the same application.
+    /// - Parameter number: makes the name unique among the scopes of the same application.
     init(of pid: CInt, id: String, number: UInt64) {
         name = Self.name(id, number)
         mode = "fail"
@@ -69,13 +69,13 @@ struct TransientScope: MessageBody {
             ("Description", .string("\(id), started by openurl")),
             ("Slice", "app.slice"),
             ("PIDs", .array([.uint32(UInt32(bitPattern: pid))], of: "u")),
-            // One that fails is forgotten as well, or its name would stay.
+            // A failed scope is forgotten too, or its name would stay in use.
             ("CollectMode", "inactive-or-failed"),
         ]
     }
 
     /// `app-LAUNCHER-APPLICATION-RANDOM.scope` ("XDG standardization for applications" in systemd's "Desktop Environment
-    /// Integration"); an application's name that would make it longer than 255 bytes is cut.
+    /// Integration"). The application's name is cut if the whole would be longer than 255 bytes.
     static func name(_ id: String, _ number: UInt64) -> String {
         let number = String(number, radix: 16)
         let length = 255 - "app-openurl--\(number).scope".utf8.count

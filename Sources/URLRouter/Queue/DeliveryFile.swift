@@ -2,41 +2,41 @@ internal import Glibc
 internal import SQLite
 internal import UserFiles
 
-/// The file of a ``DeliveryStore``: made for its user alone, and every change on the disk when it returns.
+/// The file of a ``DeliveryStore``. Only its user may read it, and a change is on the disk when the call returns.
 struct DeliveryFile: Sendable {
     let path: String
 
-    /// Number of the tables' form.
+    /// The version of the tables.
     private static let schemaVersion: Int64 = 1
 
-    /// Numbers begin where the time is, so that they are not given again in the place of a file that was lost: handlers know
-    /// by them what they have had.
+    /// The first number of a delivery: the current time. Handlers recognise a repeated delivery by its number, so a new file
+    /// must not reuse the numbers of a file that was lost.
     private static var firstNumber: Int64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
     }
 
-    /// Whether there is one.
+    /// Whether the file exists.
     func isThere() throws(DeliveryStoreError) -> Bool {
         if access(path, F_OK) == 0 { return true }
         guard errno == ENOENT || errno == ENOTDIR else { throw failure("\(FileError(code: errno))") }
         return false
     }
 
-    /// Opens the file; makes it, and what is missing above it, if it is not there.
+    /// Opens the file, and creates it with its directories if it is missing.
     ///
     /// - Returns: nil for the file of a later version of the program.
     func open() throws(SQLiteError) -> Database? {
         makeDirectory()
-        // SQLite gives its own files the mode of this one; what is in them is nobody else's business.
+        // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
             fchmod(descriptor, 0o600)
             close(descriptor)
         }
         let database = try Database(path: path, .created)
-        // One write to the disk for each change, before it returns. A router that is ending writes for a moment longer.
+        // Each change is one write to the disk, before the call returns. The timeout is for a router that is still ending.
         try database.execute("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
         let version = try database.pragma("user_version")
         guard version <= Self.schemaVersion else { return nil }
@@ -64,21 +64,21 @@ struct DeliveryFile: Sendable {
         return database
     }
 
-    /// Gives a file that is damaged another name, so that a new one can take its place.
+    /// Renames a damaged file, so that a new file can take its place.
     ///
-    /// - Returns: the name.
+    /// - Returns: the new name.
     func setAside() throws(DeliveryStoreError) -> String {
         let kept = "\(path).damaged-\(Self.firstNumber)"
-        // What was written last is in the file beside it.
+        // The last changes are in the file with the suffix `-wal`.
         for suffix in ["-wal", "-shm", ""] where rename(path + suffix, kept + suffix) != 0 && errno != ENOENT {
             throw failure("\(FileError(code: errno))")
         }
         return kept
     }
 
-    /// Takes the right to deliver what is in the file, which one process has until it gives it back or ends.
+    /// Takes the right to deliver from the file. One process has the right, until it releases the right or ends.
     ///
-    /// - Returns: the descriptor that holds it; nil while another process does.
+    /// - Returns: the descriptor that holds the right; nil while another process holds it.
     func lock() throws(DeliveryStoreError) -> CInt? {
         makeDirectory()
         let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -90,12 +90,12 @@ struct DeliveryFile: Sendable {
         return nil
     }
 
-    /// Makes the directory of the file.
+    /// Makes the directory of the file. A failure shows when the file is opened.
     private func makeDirectory() {
         do throws(DirectoryError) {
             try makePrivateDirectories(parentDirectory(of: path))
         } catch {
-            // Opening the file fails next, and reports the reason.
+            // Opening the file fails next, and gives the reason.
         }
     }
 

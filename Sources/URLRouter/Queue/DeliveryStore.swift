@@ -28,13 +28,13 @@ struct DeliveryStoreLimits: Sendable {
     var messageLength = 1024
 }
 
-/// The deliveries on disk: what was accepted is there until a handler has taken it or somebody drops it, whatever becomes of
-/// the router.
+/// The deliveries on disk. An accepted delivery stays until a handler has taken it or a caller drops it, also when the router
+/// crashes.
 ///
-/// Reading and writing block, so the store has a thread of its own. What arrives while it writes is written together next.
-/// All times are in milliseconds since 1970.
+/// Reading and writing block, so the store has a thread of its own. Deliveries that arrive during a write are written
+/// together next. All times are in milliseconds since 1970.
 public actor DeliveryStore {
-    /// A delivery that waits.
+    /// A waiting delivery.
     struct Waiting: Sendable, Hashable {
         let id: Int64
         let handler: String
@@ -47,7 +47,7 @@ public actor DeliveryStore {
     private let log: Logger
     private var database: Database?
     private var lock: CInt?
-    /// What the file holds, as far as this process knows; nil before it has counted.
+    /// The contents of the file, as far as this process knows; nil before the first count.
     private var held: (deliveries: Int, bytes: Int)?
     private var accepting: [Accepting] = []
 
@@ -61,11 +61,11 @@ public actor DeliveryStore {
     /// The store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// The store of this user: `$XDG_STATE_HOME/openurl/queue.sqlite`, or below `$HOME/.local/state`. The file is made for the
-    /// first delivery.
+    /// The store of this user: `$XDG_STATE_HOME/openurl/queue.sqlite`, or below `$HOME/.local/state`. The first delivery
+    /// creates the file.
     ///
-    /// - Parameter loop: whose thread may be blocked; nothing else waits there.
-    /// - Returns: nil if the environment gives neither.
+    /// - Parameter loop: a loop whose thread may block, because nothing else uses it.
+    /// - Returns: nil if the environment has neither variable.
     public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
         guard let directory = BaseDirectories(environment: environment).stateHome else { return nil }
         self.init(path: "\(directory)/openurl/queue.sqlite", on: loop, log: log)
@@ -82,9 +82,9 @@ public actor DeliveryStore {
         if let lock { unlock(lock) }
     }
 
-    // MARK: What the router does
+    // MARK: Calls of the scheduler
 
-    /// What waits, in no order, for the one process that may deliver it; nil for any other.
+    /// The waiting deliveries, in no order. Only one process at a time may deliver; the result is nil for any other.
     func waiting() throws(DeliveryStoreError) -> [Waiting]? {
         if lock == nil { lock = try file.lock() }
         guard lock != nil else { return nil }
@@ -106,7 +106,7 @@ public actor DeliveryStore {
 
     /// Stores a delivery; returns its number when it is on the disk.
     func accept(_ delivery: Delivery, at now: Int64) async throws(DeliveryStoreError) -> Int64 {
-        // What is wrong with one must not keep others off the disk.
+        // A delivery that cannot be encoded must not keep the others off the disk.
         let request: [UInt8]
         do throws(MessageEncodingError) {
             let arguments = Arguments(delivery.options, delivery.context)
@@ -118,7 +118,7 @@ public actor DeliveryStore {
             accepting.append(
                 Accepting(delivery: delivery, request: request, time: now, continuation: continuation)
             )
-            // What else has arrived by then goes to the disk with it.
+            // Deliveries that arrive until then go to the disk together with this one.
             if accepting.count == 1 { loop.execute { self.assumeIsolated { $0.writeAccepted() } } }
         }
         return try result.get()
@@ -180,13 +180,13 @@ public actor DeliveryStore {
         self.held = (held.deliveries - deliveries, held.bytes - bytes)
     }
 
-    /// What a message may hold, and some more for what was found out.
+    /// The size of a message, and some more for the context that the router adds.
     private static let requestLimit = 2 << 20
 
-    /// Takes a delivery for an attempt, which counts from now on, whatever becomes of the router.
+    /// Takes a delivery for an attempt. The attempt counts from now on, also when the router crashes.
     ///
-    /// - Returns: the delivery and the number of the attempt; nil if somebody has dropped it or it is a dead letter, or if it
-    ///   cannot be read, which makes it one.
+    /// - Returns: the delivery and the number of the attempt; nil if the delivery was dropped or is a dead letter. A delivery
+    ///   that cannot be read becomes a dead letter.
     func begin(_ id: Int64) throws(DeliveryStoreError) -> (delivery: Delivery, attempt: Int)? {
         var found: (url: String, handler: String, request: [UInt8], attempt: Int)?
         try writing { database throws(SQLiteError) in
@@ -203,7 +203,7 @@ public actor DeliveryStore {
         }
         guard let found else { return nil }
         guard found.attempt <= RetryDelay.attempts else {
-            // No attempt has ended: it may be this URL that ends routers.
+            // No attempt has ended, so this URL may be the reason why routers crash.
             let problem = OpenURLError(
                 .handlerCrashed,
                 "the router ended in each of \(RetryDelay.attempts) attempts"
@@ -224,17 +224,17 @@ public actor DeliveryStore {
         }
     }
 
-    /// A handler has taken it.
+    /// Removes a delivery that a handler has taken.
     func succeed(_ id: Int64) throws(DeliveryStoreError) {
         _ = try drop(id)
     }
 
-    /// Notes why an attempt failed.
+    /// Notes the reason for which an attempt failed.
     ///
     /// - Parameters:
-    ///   - due: when the next one is made; nil if none is.
-    ///   - counts: whether it was an attempt at all.
-    /// - Returns: whether there is such a delivery still.
+    ///   - due: the time of the next attempt; nil if there is none.
+    ///   - counts: whether the attempt counts.
+    /// - Returns: whether the delivery still exists.
     func fail(_ id: Int64, _ error: OpenURLError, due: Int64?, counts: Bool = true) throws(DeliveryStoreError) -> Bool {
         let handler = try change { database throws(SQLiteError) in
             let update = try database.prepare(
@@ -275,9 +275,10 @@ public actor DeliveryStore {
         if count > 0 { log.warning("\(count) of the queue's oldest dead letters are gone, as there are too many") }
     }
 
-    // MARK: What a person does
+    // MARK: Requests of a person
 
-    /// The next deliveries after one, in the order of their numbers. What is being delivered is for the router to say.
+    /// The deliveries after the one with a number, in the order of their numbers. The store does not know which of them are in
+    /// progress.
     func list(after id: Int64, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
         try reading([]) { database throws(SQLiteError) in
             let rows = try database.prepare(
@@ -309,7 +310,7 @@ public actor DeliveryStore {
 
     /// Gives a delivery all of its attempts again, from now on.
     ///
-    /// - Returns: the handler; nil if there is no such delivery.
+    /// - Returns: the delivery's handler; nil if there is no such delivery.
     func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> String? {
         try change { database throws(SQLiteError) in
             let update = try database.prepare(
@@ -323,7 +324,7 @@ public actor DeliveryStore {
 
     /// Forgets a delivery.
     ///
-    /// - Returns: whether there was one.
+    /// - Returns: whether the delivery existed.
     func drop(_ id: Int64) throws(DeliveryStoreError) -> Bool {
         var bytes: Int?
         guard try isThere() else { return false }
@@ -337,7 +338,7 @@ public actor DeliveryStore {
         return true
     }
 
-    /// - Returns: what the statement returns; nil if it found nothing.
+    /// - Returns: the handler that the statement returns; nil if the statement found no row.
     private func change(_ statement: (Database) throws(SQLiteError) -> Statement) throws(DeliveryStoreError) -> String?
     {
         guard try isThere() else { return nil }
@@ -356,7 +357,7 @@ public actor DeliveryStore {
         return try file.isThere()
     }
 
-    /// Does something with the file, if there is one; nothing is made for it.
+    /// Reads from the file, if the file exists; creates nothing.
     private func reading<Result>(
         _ none: Result,
         _ body: (Database) throws(SQLiteError) -> Result
@@ -379,7 +380,7 @@ public actor DeliveryStore {
             database = nil
             held = nil
             guard error.isDamage else { throw DeliveryStoreError(path: file.path, reason: error.message) }
-            // What can still be read of it is for a person to find out; the queue goes on with a new one.
+            // The damaged file is kept for a person to look at. The queue continues with a new file.
             let kept = try file.setAside()
             let failure = DeliveryStoreError(path: file.path, reason: "\(error); it is kept as \(printable(kept))")
             log.error("\(failure)")
@@ -389,8 +390,8 @@ public actor DeliveryStore {
     }
 }
 
-/// Gives back what ``DeliveryFile/lock()`` took: at once, though a child that has not begun its own program yet has the
-/// descriptor too.
+/// Releases the lock that ``DeliveryFile/lock()`` took. Closing the descriptor would not be enough: a child that has not begun
+/// its own program yet has the descriptor too.
 private func unlock(_ descriptor: CInt) {
     flock(descriptor, LOCK_UN)
     close(descriptor)

@@ -4,8 +4,8 @@ internal import Glibc
 /// The commands that were started recently, with the number of openings that led to each.
 ///
 /// A desktop entry can lead back to the router, through a script or another program, and would then start processes without
-/// end. A command is therefore followed by the session that it was started in: its descendants are in that session too,
-/// unless they leave it. The object belongs to the router's actor.
+/// end. The router recognises the descendants of a command by the process session that the command was started in; a
+/// descendant can leave the session. The object belongs to the router's actor.
 final class CommandHops {
     /// The time in which a command's openings follow from its own URL. Later openings count as a new wish of the user.
     let period: Duration

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import SchemeRegistry
 
-/// `org.openurl.Lifecycle1`: what runs, and in which state.
+/// `org.openurl.Lifecycle1`: the handlers that run, and their states.
 enum LifecycleObject {
     static func interface(_ router: URLRouter) -> ExportedInterface {
         ExportedInterface(

@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// `org.openurl.Queue1`: the URLs that are delivered later.
+/// `org.openurl.Queue1`: the URLs that wait for their delivery.
 enum QueueObject {
     static func interface(_ router: URLRouter) -> ExportedInterface {
         ExportedInterface(

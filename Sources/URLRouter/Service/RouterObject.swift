@@ -5,20 +5,20 @@ internal import Release
 public import SchemeRegistry
 internal import UserFiles
 
-/// The router on the bus: the interfaces of `/org/openurl/Router1`, and what each method does.
+/// The router on the bus: the interfaces of `/org/openurl/Router1`, and the code behind each method.
 public struct RouterObject: Sendable {
     private let router: URLRouter
     private let store: RegistryStore
     private let connection: Connection
 
-    /// Puts a router, its registry and its connection together.
+    /// Connects a router, its registry and its connection.
     public init(_ router: URLRouter, _ store: RegistryStore, _ connection: Connection) {
         self.router = router
         self.store = store
         self.connection = connection
     }
 
-    /// Makes the interfaces callable; take the name after that.
+    /// Exports the interfaces. Request the name after that.
     public func export() async {
         await connection.export(
             [opening, registering, LifecycleObject.interface(router), QueueObject.interface(router), desktop],
@@ -26,7 +26,7 @@ public struct RouterObject: Sendable {
         )
     }
 
-    /// How many URLs one call may hold: as many as a caller may have without an answer.
+    /// The number of URLs in one call: as many as a caller may have without an answer.
     private static let urlsPerCall = 4096
     private static var tooManyURLs: OpenURLError {
         OpenURLError(.limitsExceeded, "more than \(urlsPerCall) URLs in one call")
@@ -54,7 +54,7 @@ public struct RouterObject: Sendable {
         )
     }
 
-    /// Opens URLs in order, whatever becomes of the ones before.
+    /// Opens URLs in order. A failure does not stop the rest.
     private func open(_ urls: [String], _ options: OpenOptions, _ caller: BusName?) async -> [OpenOutcome] {
         var outcomes: [OpenOutcome] = []
         for url in urls {
@@ -67,12 +67,12 @@ public struct RouterObject: Sendable {
         return outcomes
     }
 
-    /// What the desktop calls where an entry of its own names the router.
+    /// The interface that the desktop calls if a desktop entry names the router.
     private var desktop: ExportedInterface {
         ExportedInterface(
             FreedesktopApplication.name,
             [
-                // There is nothing of the router's to show.
+                // The router has no window to show.
                 .method(FreedesktopApplication.activate) { _, _ in Empty() },
                 .method(FreedesktopApplication.activateAction) { _, input in
                     throw RemoteError(.notSupported, "the router has no action '\(input.values.0)'")
@@ -80,7 +80,7 @@ public struct RouterObject: Sendable {
                 .method(FreedesktopApplication.open) { call, input in
                     let (urls, platformData) = input.values
                     guard urls.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
-                    // All are tried; the first failure is the answer.
+                    // Every URL is tried; the first failure is the answer.
                     for outcome in await open(urls, FreedesktopApplication.options(platformData), call.sender) {
                         if case .failed(let error) = outcome { throw error }
                     }
@@ -179,7 +179,7 @@ func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier {
 }
 
 extension Registry {
-    /// The schemes of a handler that others claim too, each in a sentence.
+    /// A sentence for each scheme of a handler that others claim too.
     fileprivate func rivalries(of handler: Handler) -> [String] {
         handler.schemes.compactMap { scheme in
             let claimants = claimants(of: scheme)
@@ -191,7 +191,7 @@ extension Registry {
 }
 
 extension URLRouter {
-    /// Every handler with its state, and every application that opens URLs, as the registry's interface lists them.
+    /// The list of the registry's interface: every handler with its state, and every application that opens URLs.
     fileprivate func entries(_ resources: [BundleIdentifier: BundleResources]) -> [HandlerEntry] {
         let diagnostics = registry.diagnostics
         let handlers = registry.handlers.map { handler in

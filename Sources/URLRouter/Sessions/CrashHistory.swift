@@ -1,10 +1,10 @@
-/// When a handler's process has crashed lately.
+/// The recent crashes of a handler.
 struct CrashHistory {
     private var times: [ContinuousClock.Instant] = []
-    /// Until when the handler is not started.
+    /// The end of the time in which the handler is not started.
     private(set) var quarantineEnd: ContinuousClock.Instant?
 
-    /// Takes note of a crash; several within a period are one quarantine.
+    /// Notes a crash. Several crashes within the period start a quarantine.
     mutating func add(_ time: ContinuousClock.Instant, _ limits: RouterLimits) {
         times.append(time)
         times.removeAll { time - $0 > limits.crashPeriod }
@@ -13,7 +13,7 @@ struct CrashHistory {
         quarantineEnd = time + limits.quarantine
     }
 
-    /// How long the handler is not started any more; nil if it may be.
+    /// The rest of the time in which the handler is not started; nil if it may be started.
     func quarantine(at time: ContinuousClock.Instant) -> Duration? {
         guard let end = quarantineEnd, end > time else { return nil }
         return time.duration(to: end)

@@ -117,7 +117,7 @@ extension HandlerSession {
         if case .running(_, .background) = machine.state { scheduleSuspension() }
     }
 
-    /// The time that is left in the background, in milliseconds; ``LifecycleInterface/unlimited`` without a limit.
+    /// The time that is left in the background, in milliseconds; `LifecycleInterface.unlimited` without a limit.
     var backgroundTimeRemaining: UInt32 {
         guard let deadline = process.backgroundDeadline, handler.manifest.backgroundModes.isEmpty else {
             return LifecycleInterface.unlimited

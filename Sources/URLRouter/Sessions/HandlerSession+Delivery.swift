@@ -21,7 +21,7 @@ extension HandlerSession {
         deliverWaiting()
     }
 
-    /// Ends a request, whatever its outcome: a request that followed from it has waited for this.
+    /// Ends a request after its outcome. A request that follows from this one may wait for that.
     func end(_ request: OpenRequest) {
         request.cause = nil
         if !requests.waiting.isEmpty { deliverWaiting() }
@@ -40,7 +40,7 @@ extension HandlerSession {
             case .success(let answer): return try result(answer, request, owner)
             case .failure(let error):
                 guard error.meansUndelivered else { throw failure(error, request, owner) }
-                // That process has not seen the request, so the next process gets it.
+                // The process has not seen the request, so the next process gets the request.
                 request.handover?.hasHappened = false
                 if self.owner == owner { handle(.refusesMore) }
                 requests.insert(request)

@@ -5,7 +5,7 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// One handler as the router runs it: its machine, its process, and the requests for it.
+/// One handler in the router: the machine, the process, and the requests.
 ///
 /// A session belongs to the router's actor, whose executor is the event loop. Its asynchronous methods stay on the actor of
 /// their caller, so between an event and its effects there is neither a lock nor a change of threads. An actor for each
@@ -94,8 +94,8 @@ final class HandlerSession {
 
     /// Tells the machine what has happened, and performs the effects.
     ///
-    /// An effect may cause another event. That event waits until the effects of the one before are done, so effects never
-    /// act on a state that is already over.
+    /// An effect may cause another event. The new event waits until the effects of the current one are done, so no effect acts
+    /// on a state that is already over.
     func handle(_ event: HandlerMachine.Event) {
         events.append(event)
         guard !isHandlingEvents else { return }

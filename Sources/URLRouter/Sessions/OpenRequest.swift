@@ -9,7 +9,7 @@ final class OpenRequest {
     /// The request's place in the order of arrival at its handler.
     let number: UInt64
     let purpose: Purpose
-    /// The time at which the router accepted the request, in microseconds of ``TracePhase/now``.
+    /// The time at which the router accepted the request, in microseconds of `TracePhase.now`.
     let accepted = TracePhase.now
     /// The latest time of the sender's answer.
     let deadline: ContinuousClock.Instant
@@ -19,8 +19,8 @@ final class OpenRequest {
     let options: OpenOptions
     /// The context that the handler is told; nil until the sender is known.
     private(set) var context: OpenContext?
-    /// The request that the sender, a handler, had in hand when it sent this one: the likely reason for this one. Nil once
-    /// this request has its answer.
+    /// The request that the sending handler had in hand, which is the likely reason for this request. Nil for other senders,
+    /// and once this request has its answer.
     var cause: OpenRequest?
     /// Whether the router started a process for this request.
     var causedLaunch = false

@@ -2,7 +2,7 @@ internal import DBus
 internal import DequeModule
 internal import OpenURLBus
 
-/// The requests for one handler: those that wait for their turn, and those that its process has in hand.
+/// The requests for one handler: the waiting requests, and the requests that the process has in hand.
 ///
 /// The order is that of arrival. A queue belongs to the router's actor.
 struct RequestQueue {

@@ -3,7 +3,7 @@ internal import Logging
 internal import Reactor
 
 /// The daemon's process.
-public enum RouterProcess {
+public enum DaemonProcess {
     /// Serves the session bus until a signal or the end of the bus ends the process. Call it on the main thread.
     ///
     /// - Parameter arguments: the arguments after the program's name.

@@ -4,7 +4,8 @@ internal import OpenURLBus
 public import SchemeRegistry
 
 extension RegistryStore {
-    /// Keeps a router's registry as the files are, from now on, and announces the schemes that go elsewhere.
+    /// Keeps a router's registry up to date with the files from now on, and announces the schemes whose URLs go to another
+    /// handler than before.
     public func keepCurrent(_ router: URLRouter, announcingOn connection: Connection) {
         follow { snapshot in
             let schemes = await router.use(snapshot)
