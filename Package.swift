@@ -34,7 +34,10 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Libraries, from the bottom up. `import` follows these arrows and no others.
+        .target(name: "ByteCoding"),
         .target(name: "RFC1808"),
+        .target(name: "Release"),
+        .target(name: "UserFiles", dependencies: [system]),
         .target(
             name: "Reactor",
             dependencies: ["CLinux", system, .product(name: "HeapModule", package: "swift-collections")]
@@ -43,15 +46,18 @@ let package = Package(
             name: "DBus",
             dependencies: ["CDBus", "Reactor", .product(name: "DequeModule", package: "swift-collections")]
         ),
-        .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
-        .target(name: "Desktop"),
+        .target(name: "OpenURLBus", dependencies: ["DBus"]),
+        .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
-        .target(name: "SchemeRegistry", dependencies: ["Desktop", "RFC1808", "SQLite"]),
+        .target(
+            name: "SchemeRegistry",
+            dependencies: ["ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "UserFiles", logging, system]
+        ),
         .target(
             name: "URLRouter",
             dependencies: [
-                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "RFC1808", "SchemeRegistry", "SQLite", logging,
-                system,
+                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "RFC1808", "SchemeRegistry", "SQLite",
+                "UserFiles", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
@@ -60,18 +66,20 @@ let package = Package(
         .target(
             name: "URLHandler",
             dependencies: [
-                "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808", system,
+                "ByteCoding", "CLinux", "DBus", "OpenURLBus", "Reactor", "RFC1808", "UserFiles",
                 .product(name: "DequeModule", package: "swift-collections"),
             ]
         ),
         .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
 
         // Programs: what each does is a library, so that tests can run it in their own process.
-        .target(name: "OpenURLCommand", dependencies: ["DBus", "OpenURLBus", "RFC1808", argumentParser]),
+        .target(name: "OpenURLCommand", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Release", argumentParser]),
         .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
         .target(
             name: "RouterDaemon",
-            dependencies: ["DBus", "Desktop", "OpenURLBus", "Reactor", "SchemeRegistry", "URLRouter", logging]
+            dependencies: [
+                "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", logging,
+            ]
         ),
         .executableTarget(name: "openurld", dependencies: ["RouterDaemon"]),
 
@@ -128,8 +136,8 @@ let package = Package(
         .testTarget(
             name: "URLHandlerTests",
             dependencies: [
-                "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler", "URLHandlerTesting",
-                "testhandler",
+                "ByteCoding", "DBus", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "URLHandler",
+                "URLHandlerTesting", "UserFiles", "testhandler",
             ]
         ),
         .testTarget(
@@ -140,10 +148,16 @@ let package = Package(
             name: "OpenURLCommandTests",
             dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", argumentParser]
         ),
-        .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "RouterDaemon", logging]),
-        .testTarget(name: "DesktopTests", dependencies: ["Desktop"], exclude: ["Differential.py"]),
+        .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
+        .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
+        .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
+        .testTarget(name: "LayerTests"),
+        .testTarget(name: "UserFilesTests", dependencies: ["UserFiles"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
-        .testTarget(name: "SchemeRegistryTests", dependencies: ["Desktop", "RFC1808", "SQLite", "SchemeRegistry"]),
+        .testTarget(
+            name: "SchemeRegistryTests",
+            dependencies: ["ByteCoding", "Desktop", "RFC1808", "SQLite", "SchemeRegistry", "UserFiles"]
+        ),
         .testTarget(
             name: "TodoListTests",
             dependencies: ["DBus", "OpenURLBus", "RFC1808", "TodoList", "URLHandler", "URLHandlerTesting"]
@@ -151,6 +165,13 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// In these targets `unsafe` marks every expression that the compiler cannot prove to be memory-safe:
+// https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md
+// The others call C on most lines, where the marks would hide the code.
+let strictTargets: Set = [
+    "ByteCoding", "OpenURL", "OpenURLBus", "RFC1808", "Release", "SchemeRegistry", "URLHandler", "URLHandlerTesting",
+]
 
 for target in package.targets where target.type != .system {
     target.swiftSettings = [
@@ -163,4 +184,5 @@ for target in package.targets where target.type != .system {
         // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0461-async-function-isolation.md
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ]
+    if strictTargets.contains(target.name) { target.swiftSettings?.append(.strictMemorySafety()) }
 }

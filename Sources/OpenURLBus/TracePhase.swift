@@ -29,7 +29,7 @@ public struct TracePhase: DBusType, Hashable {
     /// Microseconds of the system's monotonic clock, which all processes of a machine read alike.
     public static var now: UInt64 {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
     }
 

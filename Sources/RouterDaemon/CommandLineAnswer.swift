@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OpenURLBus
+internal import Release
 
 /// The answer to a command line that does not start the router.
 struct CommandLineAnswer: Hashable {

@@ -268,6 +268,6 @@ public final class Application {
     /// Writes a message to standard error.
     nonisolated static func complain(_ identifier: BusName, _ message: String) {
         let line = Array("\(identifier): \(message)\n".utf8)
-        _ = write(STDERR_FILENO, line, line.count)
+        _ = unsafe write(STDERR_FILENO, line, line.count)
     }
 }

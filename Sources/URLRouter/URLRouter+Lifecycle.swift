@@ -3,7 +3,7 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
-internal import SystemPackage
+internal import UserFiles
 
 /// The requests of callers about handlers themselves.
 extension URLRouter {
@@ -26,8 +26,8 @@ extension URLRouter {
     /// Ends a handler, and removes its saved state; returns when its process is gone.
     func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
         try await sessions.find(handler(id))?.terminate()
-        do throws(Errno) {
-            try RestorationFile.remove(of: id.busName, launcher.environment)
+        do throws(FileError) {
+            try RestorationFile(ofHandler: id.rawValue, environment: launcher.environment)?.remove()
         } catch {
             log.error("the saved state of \(id) cannot be removed: \(error)")
         }

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import UserFiles
 
 @testable import Desktop
 
@@ -231,7 +232,7 @@ final class MimeInfoCacheTests {
         let before = "[MIME Cache]\na/a=a.desktop;\n"
         try tree.write(before, to: file)
         let open = try MimeCacheFile(cache.path, limit: 1 << 20)
-        let problem = DesktopWriteError(cache.path, "cannot be written: No space left on device")
+        let problem = FileWriteError(cache.path, "cannot be written: No space left on device")
         #expect(throws: problem) {
             try replaceDerivedFile(cache.path, size: 100) { (_) throws(FileError) in
                 let full = Glibc.open("/dev/full", O_WRONLY | O_CLOEXEC)
@@ -246,7 +247,7 @@ final class MimeInfoCacheTests {
     @Test func tooLargeFileIsReported() throws {
         try tree.write("", to: file)
         #expect(truncate(cache.path, off_t(MimeInfoCache.limit) + 1) == 0)
-        let problem = DesktopWriteError(cache.path, "is larger than \(MimeInfoCache.limit) bytes")
+        let problem = FileWriteError(cache.path, "is larger than \(MimeInfoCache.limit) bytes")
         #expect(throws: problem) { try cache.update(id("a"), claims: ["a/a"], insteadOf: []) }
     }
 
@@ -277,9 +278,9 @@ final class MimeInfoCacheTests {
     @Test func unreadableFileIsNotReplaced() throws {
         let place = "\(tree.path)/\(file)"
         #expect(mkfifo(place, 0o600) == 0)
-        #expect(throws: DesktopWriteError(place, "is a FIFO, not a file")) {
+        #expect(throws: FileWriteError(place, "is a FIFO, not a file")) {
             try cache.update(id("a"), claims: [], insteadOf: [])
         }
-        #expect(throws: DesktopWriteError(place, "is a FIFO, not a file")) { try cache.rebuild() }
+        #expect(throws: FileWriteError(place, "is a FIFO, not a file")) { try cache.rebuild() }
     }
 }

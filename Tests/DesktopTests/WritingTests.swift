@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import UserFiles
 
 @testable import Desktop
 
@@ -196,7 +197,7 @@ import Testing
     }
 
     @Test func unwritableFileIsKept() throws {
-        func reason(_ text: String) -> DesktopWriteError { DesktopWriteError(file.path, text) }
+        func reason(_ text: String) -> FileWriteError { FileWriteError(file.path, text) }
         #expect(throws: reason("cannot hold 'x', which is no MIME type")) { try file.setDefault(a, for: "x") }
         let place = try tree.makeParents(of: "config/mimeapps.list")
 
@@ -212,14 +213,14 @@ import Testing
 
         let bad = "[Added Associations]\nx-scheme-handler/foo=\\x\n"
         try tree.write(bad, to: "config/mimeapps.list")
-        #expect(throws: DesktopWriteError.self) { try file.setDefault(a, for: type) }
+        #expect(throws: FileWriteError.self) { try file.setDefault(a, for: type) }
         #expect(try tree.read("config/mimeapps.list") == bad)
         #expect(try names("config") == ["mimeapps.list"])
     }
 
     @Test func fileInPlaceOfADirectoryIsAnError() throws {
         try tree.write("", to: "config")
-        let error = #expect(throws: DesktopWriteError.self) { try file.setDefault(a, for: type) }
+        let error = #expect(throws: FileWriteError.self) { try file.setDefault(a, for: type) }
         #expect(error?.reason.isEmpty == false)
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import OpenURLBus
+import Release
 import Testing
 
 @testable import RouterDaemon

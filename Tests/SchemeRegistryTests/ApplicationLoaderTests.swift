@@ -1,6 +1,7 @@
 import Desktop
 import Glibc
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

@@ -1,5 +1,6 @@
 import Desktop
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

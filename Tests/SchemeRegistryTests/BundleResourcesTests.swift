@@ -1,5 +1,5 @@
-import Desktop
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

@@ -1,6 +1,6 @@
-import Desktop
 import FoundationEssentials
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

@@ -1,8 +1,8 @@
-import Desktop
 import FoundationEssentials
 import Glibc
 import SQLite
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

@@ -1,5 +1,6 @@
-import Desktop
+import ByteCoding
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 
@@ -138,29 +139,6 @@ struct SeededGenerator: RandomNumberGenerator {
                 } catch {
                     // Most of the damaged inputs end here, as they should.
                 }
-            }
-        }
-    }
-
-    @Test func numbersOfAnySizeAreRead() throws {
-        let numbers = [0, 1, 63, 64, 127, 128, .max, .min, -1, -64, -65] as [Int64]
-        var writer = ByteWriter()
-        for number in numbers {
-            writer.write(number)
-            writer.write(UInt64(bitPattern: number))
-        }
-        try writer.bytes.withUnsafeBytes {
-            var reader = ByteReader($0)
-            for number in numbers {
-                #expect(try reader.signed() == number)
-                #expect(try reader.unsigned() == UInt64(bitPattern: number))
-            }
-            try reader.end()
-        }
-        #expect(throws: ByteReader.Mismatch.self) {
-            try [UInt8](repeating: 0x80, count: 11).withUnsafeBytes { bytes in
-                var reader = ByteReader(bytes)
-                _ = try reader.unsigned()
             }
         }
     }

@@ -1,7 +1,7 @@
-import Desktop
 import FoundationEssentials
 import Glibc
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

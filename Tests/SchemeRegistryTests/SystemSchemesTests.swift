@@ -1,6 +1,7 @@
 import Desktop
 import FoundationEssentials
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

@@ -1,3 +1,4 @@
+import ByteCoding
 import Testing
 
 @testable import URLHandler
@@ -75,12 +76,19 @@ struct ArchiveTests {
     }
 
     private func copied<Content: Codable>(_ value: Content) throws -> Content {
-        var writer = ArchiveWriter()
-        writer.append(try ArchivedValue(encoding: value))
-        var reader = ArchiveReader(writer.bytes[...])
-        let archived = try reader.value()
-        #expect(reader.rest.isEmpty)
-        return try archived.decoded(as: Content.self)
+        var writer = ByteWriter()
+        writer.write(try ArchivedValue(encoding: value))
+        return try archived(writer.bytes).decoded(as: Content.self)
+    }
+
+    private func archived(_ bytes: [UInt8]) throws(ByteReader.Mismatch) -> ArchivedValue {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(ByteReader.Mismatch) in
+                var reader = ByteReader(bytes)
+                return try reader.archivedValue()
+            }
+        }
+        return try result.get()
     }
 
     @Test func roundTripKeepsEveryKindOfValue() throws {
@@ -94,6 +102,30 @@ struct ArchiveTests {
         let derived = try copied(Derived(derived: [3, 4]))
         #expect(derived.derived == [3, 4])
         #expect(derived.base == 1)
+    }
+
+    /// An array that is copied for each element gets a new buffer for each, and takes quadratic time.
+    @Test func arrayGrowsInPlace() {
+        let node = ArchiveNode()
+        node.makeArray()
+        var buffers = 0
+        var last: UnsafeRawPointer?
+        for _ in 0..<10_000 {
+            _ = node.append()
+            let buffer = node.elements.withUnsafeBytes(\.baseAddress)
+            if buffer != last { buffers += 1 }
+            last = buffer
+        }
+        #expect(node.elements.count == 10_000)
+        #expect(buffers <= 20)
+    }
+
+    /// The file of an earlier version of the program, byte by byte.
+    @Test func formatStaysTheSame() throws {
+        let state = SavedState(version: 3, values: ["row": .integer(-2), "list": .array([.boolean(true), .null])])
+        let content: [UInt8] = [3, 6, 8, 2, 4] + Array("list".utf8) + [7, 2, 2, 0, 3] + Array("row".utf8) + [3, 3]
+        #expect(state.bytes.starts(with: Array("openurl-state 1\n".utf8)))
+        #expect(state.bytes.suffix(content.count) == content[...])
     }
 
     @Test func integerOfMoreThan64BitsIsRefused() {
@@ -112,14 +144,9 @@ struct ArchiveTests {
         #expect(throws: EncodingError.self) { try ArchivedValue(encoding: deep) }
 
         let limit = ArchivedValue.maximumDepth
-        var accepted = ArchiveReader(
-            ([UInt8](repeating: 0, count: 2 * (limit - 1)).enumerated().map {
-                $0.offset.isMultiple(of: 2) ? 7 : 1
-            } + [0])[...]
-        )
-        #expect(throws: Never.self) { try accepted.value() }
-        var refused = ArchiveReader((0..<2 * limit).map { UInt8($0.isMultiple(of: 2) ? 7 : 1) }[...])
-        #expect(throws: DamagedArchive.self) { try refused.value() }
+        func nested(_ depth: Int) -> [UInt8] { Array([[UInt8]](repeating: [7, 1], count: depth).joined()) + [0] }
+        #expect(throws: Never.self) { try archived(nested(limit - 1)) }
+        #expect(throws: ByteReader.Mismatch.self) { try archived(nested(limit)) }
     }
 
     @Test func valueOfAnotherTypeIsAnErrorWithItsPath() throws {
@@ -180,13 +207,11 @@ struct ArchiveTests {
             let count = Int.random(in: 0...40, using: &generator)
             // Small bytes are mostly tags and short lengths.
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...(Bool.random() ? 10 : 255), using: &generator) }
-            var reader = ArchiveReader(bytes[...])
-            do throws(DamagedArchive) {
-                let value = try reader.value()
-                var writer = ArchiveWriter()
-                writer.append(value)
-                var again = ArchiveReader(writer.bytes[...])
-                let copy = try again.value()
+            do throws(ByteReader.Mismatch) {
+                let value = try archived(bytes)
+                var writer = ByteWriter()
+                writer.write(value)
+                let copy = try archived(writer.bytes)
                 // NaN does not equal itself.
                 if !String(describing: value).contains("nan") { #expect(copy == value) }
             } catch {}

@@ -3,6 +3,7 @@ import Glibc
 import OpenURLBus
 import RFC1808
 import Testing
+import UserFiles
 
 @testable import URLHandler
 
@@ -24,7 +25,7 @@ import Testing
     }
 
     /// Returns the file in the view of a process that has just started.
-    private func file() -> StateFile { StateFile(path) { [self] in warnings.append($0) } }
+    private func file() -> StateFile { StateFile(RestorationFile(path: path)) { [self] in warnings.append($0) } }
 
     private func application(_ delegate: any ApplicationDelegate) -> Application {
         Application("com.example.app", delegate: delegate, store: file())
@@ -94,7 +95,7 @@ import Testing
 
     @Test func unwritablePathIsAWarning() {
         // A file stands in place of the directory.
-        let blocked = StateFile("/dev/null/app.state") { [self] in warnings.append($0) }
+        let blocked = StateFile(RestorationFile(path: "/dev/null/app.state")) { [self] in warnings.append($0) }
         blocked.save(state)
         #expect(warnings.count == 1)
         #expect(warnings.first?.hasPrefix("its state cannot be saved: /dev/null/app.state: ") == true)

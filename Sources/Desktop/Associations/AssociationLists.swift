@@ -1,4 +1,4 @@
-import Glibc
+internal import UserFiles
 
 /// The associations in one `mimeapps.list` or similar file.
 struct AssociationLists {
@@ -17,7 +17,7 @@ struct AssociationLists {
         do throws(FileError) {
             bytes = try contents(ofFile: place.path, limit: MimeAssociations.limit, followingLinks: true)
         } catch {
-            guard error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) else { throw error }
+            guard error.isAbsence else { throw error }
             return nil
         }
         let file = KeyFile(bytes, groups: [Self.defaultGroup, Self.addedGroup, Self.removedGroup])

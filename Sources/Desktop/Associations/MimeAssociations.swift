@@ -1,3 +1,5 @@
+public import UserFiles
+
 /// The applications that open MIME types, as chosen by the user and the system: the content of all `mimeapps.list`
 /// files, in order of precedence.
 ///

@@ -1,3 +1,5 @@
+public import UserFiles
+
 /// The user's own `mimeapps.list`, opened for changes. `gio mime`, `xdg-mime` and settings programs write to the same
 /// file.
 ///
@@ -19,9 +21,9 @@ public struct MimeAssociationsFile: Sendable, Hashable {
     ///
     /// The application also becomes associated with the type, and is no longer listed as removed, as in GLib. The
     /// specification allows only an associated application as the default.
-    public func setDefault(_ id: DesktopFileID, for mimeType: String) throws(DesktopWriteError) {
+    public func setDefault(_ id: DesktopFileID, for mimeType: String) throws(FileWriteError) {
         guard let type = validMimeType(mimeType) else {
-            throw DesktopWriteError(path, "cannot hold '\(printable(mimeType))', which is no MIME type")
+            throw FileWriteError(path, "cannot hold '\(printable(mimeType))', which is no MIME type")
         }
         var editor = KeyFileEditor(try contents(ofChangedFile: path, limit: MimeAssociations.limit) ?? [])
         editor.setValue(KeyFileText.strings([id.rawValue]), of: type, in: AssociationLists.defaultGroup)
@@ -38,7 +40,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
     /// Takes back the user's default for a type, so that the previous default applies again.
     ///
     /// The association that ``setDefault(_:for:)`` added is also removed. All other associations stay.
-    public func removeDefault(for mimeType: String) throws(DesktopWriteError) {
+    public func removeDefault(for mimeType: String) throws(FileWriteError) {
         guard let bytes = try contents(ofChangedFile: path, limit: MimeAssociations.limit) else { return }
         let type = asciiLowercased(mimeType)
         var editor = KeyFileEditor(bytes)
@@ -54,7 +56,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         from group: String,
         of type: String,
         _ editor: inout KeyFileEditor
-    ) throws(DesktopWriteError) {
+    ) throws(FileWriteError) {
         let before = try list(type, group, editor)
         let rest = before.filter { !ids.contains($0) }
         guard rest.count < before.count else { return }
@@ -65,11 +67,11 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         _ type: String,
         _ group: String,
         _ editor: KeyFileEditor
-    ) throws(DesktopWriteError) -> [String] {
+    ) throws(FileWriteError) -> [String] {
         do {
             return try editor.value(of: type, in: group)?.strings() ?? []
         } catch {
-            throw DesktopWriteError(path, "[\(group)] \(type): \(error.reason)")
+            throw FileWriteError(path, "[\(group)] \(type): \(error.reason)")
         }
     }
 }

@@ -1,4 +1,5 @@
-import Glibc
+internal import Glibc
+internal import UserFiles
 
 /// An open `mimeinfo.cache` file, which can be copied with some lines changed.
 ///
@@ -204,7 +205,7 @@ final class MimeCacheFile {
 
         /// Writes the bytes collected so far.
         mutating func write() throws(FileError) {
-            try Desktop.write(buffer[..<count], to: output)
+            try UserFiles.write(buffer[..<count], to: output)
             count = 0
         }
     }

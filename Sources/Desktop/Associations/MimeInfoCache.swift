@@ -1,4 +1,4 @@
-import Glibc
+public import UserFiles
 
 /// The `mimeinfo.cache` file of one directory of entries. GLib looks up types in this file instead of reading the
 /// entries.
@@ -32,7 +32,7 @@ public struct MimeInfoCache: Sendable {
         _ id: DesktopFileID,
         claims types: some Sequence<String>,
         insteadOf before: some Sequence<String>
-    ) throws(DesktopWriteError) {
+    ) throws(FileWriteError) {
         let types = Set(types.compactMap(validMimeType))
         let before = Set(before.compactMap(validMimeType))
         guard let file = try orderedFile() else {
@@ -49,7 +49,7 @@ public struct MimeInfoCache: Sendable {
     }
 
     /// Makes the cache again from the entries in the directory.
-    public mutating func rebuild() throws(DesktopWriteError) {
+    public mutating func rebuild() throws(FileWriteError) {
         try rebuild(with: [:])
     }
 
@@ -64,7 +64,7 @@ public struct MimeInfoCache: Sendable {
     public mutating func agrees(
         with entries: [DesktopEntry],
         isThere: (DesktopFileID) -> Bool
-    ) throws(DesktopWriteError) -> Bool {
+    ) throws(FileWriteError) -> Bool {
         guard let file = try openFile() else { return entries.allSatisfy(\.mimeTypes.isEmpty) }
         let contents = try attempt { () throws(FileError) in try file.contents() }
         guard MimeCacheFile.areOrdered(contents) else { return false }
@@ -73,7 +73,7 @@ public struct MimeInfoCache: Sendable {
     }
 
     /// Returns the open cache, or `nil` if the cache is missing or not in order.
-    private mutating func orderedFile() throws(DesktopWriteError) -> MimeCacheFile? {
+    private mutating func orderedFile() throws(FileWriteError) -> MimeCacheFile? {
         guard let file = try openFile() else { return nil }
         if file.version == ordered { return file }
         let contents = try attempt { () throws(FileError) in try file.contents() }
@@ -82,26 +82,26 @@ public struct MimeInfoCache: Sendable {
         return file
     }
 
-    private func openFile() throws(DesktopWriteError) -> MimeCacheFile? {
+    private func openFile() throws(FileWriteError) -> MimeCacheFile? {
         do throws(FileError) {
             return try MimeCacheFile(path, limit: Self.limit)
         } catch {
-            if error == FileError(code: ENOENT) || error == FileError(code: ENOTDIR) { return nil }
-            throw DesktopWriteError(path, error.reason)
+            if error.isAbsence { return nil }
+            throw FileWriteError(path, error.reason)
         }
     }
 
-    private func attempt<Result>(_ body: () throws(FileError) -> Result) throws(DesktopWriteError) -> Result {
+    private func attempt<Result>(_ body: () throws(FileError) -> Result) throws(FileWriteError) -> Result {
         do throws(FileError) {
             return try body()
         } catch {
-            throw DesktopWriteError(path, error.reason)
+            throw FileWriteError(path, error.reason)
         }
     }
 
     /// Makes the cache again from the claims of the entries in the directory. The claims in `changes` replace the
     /// claims of the same IDs.
-    private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(DesktopWriteError) {
+    private mutating func rebuild(with changes: [DesktopFileID: [String]]) throws(FileWriteError) {
         var listing = DesktopFileListing(precedence: 0)
         listing.list(directory)
         var claims: [DesktopFileID: [String]] = [:]

@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// The directories and files of the desktop, in order of precedence.
 ///
 /// The directories are those of the XDG Base Directory Specification. By this specification, an empty variable counts
@@ -23,23 +25,16 @@ public struct DesktopDirectories: Sendable, Hashable {
 
     /// Creates the directories that an environment names. The environment must be the session's, never a caller's.
     public init(environment: [String: String]) {
-        func paths(_ variable: String, default others: String) -> [String] {
-            let value = environment[variable].flatMap { $0.isEmpty ? nil : $0 } ?? others
-            return value.split(separator: ":").filter { $0.hasPrefix("/") }.map { normalized(String($0)) }
-        }
-        func home(_ variable: String, _ subdirectory: String) -> String? {
-            let fallback = environment["HOME"].map { "\($0)/\(subdirectory)" }
-            return [environment[variable], fallback].compactMap { $0 }.first { $0.hasPrefix("/") }.map(normalized)
-        }
-        configurationHome = home("XDG_CONFIG_HOME", ".config")
-        dataHome = home("XDG_DATA_HOME", ".local/share")
-        configurationDirectories = paths("XDG_CONFIG_DIRS", default: "/etc/xdg").unique(after: configurationHome)
-        dataDirectories = paths("XDG_DATA_DIRS", default: "/usr/local/share:/usr/share").unique(after: dataHome)
+        let base = BaseDirectories(environment: environment)
+        configurationHome = base.configurationHome
+        dataHome = base.dataHome
+        configurationDirectories = base.configurationDirectories
+        dataDirectories = base.dataDirectories
         currentDesktop = (environment["XDG_CURRENT_DESKTOP"] ?? "").split(separator: ":")
             .filter { $0.unicodeScalars.allSatisfy(isNameScalar) }
             .map { asciiLowercased(String($0)) }
         languages = localeSuffixes(environment)
-        searchPath = paths("PATH", default: "/usr/local/bin:/usr/bin:/bin").unique(after: nil)
+        searchPath = directories(in: environment["PATH"], default: "/usr/local/bin:/usr/bin:/bin")
     }
 
     /// The directories of desktop entries: `applications` in each data directory, the user's directory first.
@@ -92,19 +87,6 @@ public struct AssociationFile: Sendable, Hashable {
     public let onlyDefaults: Bool
 }
 
-/// Returns an absolute path without repeated slashes and without a slash at the end.
-private func normalized(_ path: String) -> String {
-    "/" + path.split(separator: "/").joined(separator: "/")
-}
-
-extension [String] {
-    /// Returns the strings without repetitions, and without `first`.
-    fileprivate func unique(after first: String?) -> [String] {
-        var seen = Set([first].compactMap { $0 })
-        return filter { seen.insert($0).inserted }
-    }
-}
-
 /// Returns the suffixes to look up localised keys with, best first (Desktop Entry Specification, "Localized values for
 /// keys").
 ///
@@ -114,6 +96,7 @@ private func localeSuffixes(_ environment: [String: String]) -> [String] {
     let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].compactMap { environment[$0] }.first { !$0.isEmpty }
     guard let locale, locale != "C", locale != "POSIX", !locale.hasPrefix("C.") else { return [] }
     let list = environment["LANGUAGE"].flatMap { $0.isEmpty ? nil : $0 }
+    var seen: Set<String> = []
     return (list.map { $0.split(separator: ":") } ?? [locale[...]]).flatMap { locale in
         // The format is `lang_COUNTRY.ENCODING@MODIFIER`, where only the language is mandatory.
         let (rest, modifier) = locale.cut(at: "@")
@@ -123,7 +106,7 @@ private func localeSuffixes(_ environment: [String: String]) -> [String] {
             full.flatMap { full in modifier.map { "\(full)@\($0)" } }, full,
             modifier.map { "\(language)@\($0)" }, String(language),
         ].compactMap { $0 }
-    }.unique(after: nil)
+    }.filter { seen.insert($0).inserted }
 }
 
 extension Substring {

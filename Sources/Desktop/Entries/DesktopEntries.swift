@@ -1,4 +1,5 @@
-import Glibc
+internal import Glibc
+public import UserFiles
 
 /// The applications that the desktop entries of a machine declare, as found in one pass over the directories.
 public struct DesktopEntries: Sendable, Hashable {

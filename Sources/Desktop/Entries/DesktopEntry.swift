@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// An application, as its desktop entry declares it.
 ///
 /// The keys `OnlyShowIn` and `NotShowIn` are not read: they select the desktops whose menus show an entry, and an

@@ -1,4 +1,5 @@
-import Glibc
+internal import Glibc
+public import UserFiles
 
 /// A desktop entry that can be written to a file.
 public struct DesktopEntryFile: Sendable, Hashable {
@@ -80,7 +81,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
     ///   - id: The ID, which is also the name of the file.
     ///   - directory: The path of the directory.
     ///   - isDurable: Whether the method waits until the file is on the disk.
-    public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(DesktopWriteError) {
+    public func write(as id: DesktopFileID, in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(id)", with: Array(text.utf8), isDurable: isDurable)
     }
 
@@ -95,7 +96,7 @@ public struct DesktopEntryFile: Sendable, Hashable {
     }
 
     /// Deletes an entry from a directory, if the entry exists.
-    public static func remove(_ id: DesktopFileID, in directory: String) throws(DesktopWriteError) {
+    public static func remove(_ id: DesktopFileID, in directory: String) throws(FileWriteError) {
         try removeFile("\(directory)/\(id)")
     }
 }
@@ -140,7 +141,7 @@ public struct DBusServiceFile: Sendable, Hashable {
     /// - Parameters:
     ///   - directory: The path of the directory.
     ///   - isDurable: Whether the method waits until the file is on the disk.
-    public func write(in directory: String, isDurable: Bool = true) throws(DesktopWriteError) {
+    public func write(in directory: String, isDurable: Bool = true) throws(FileWriteError) {
         try replaceFile("\(directory)/\(name).service", with: Array(text.utf8), isDurable: isDurable)
     }
 
@@ -156,7 +157,7 @@ public struct DBusServiceFile: Sendable, Hashable {
 
     /// Returns whether the file of a bus name was written for the handler of that name; `nil` if the file does not
     /// exist.
-    public static func isMarked(_ name: String, in directory: String) throws(DesktopWriteError) -> Bool? {
+    public static func isMarked(_ name: String, in directory: String) throws(FileWriteError) -> Bool? {
         guard let bytes = try contents(ofChangedFile: "\(directory)/\(name).service", limit: DesktopFile.limit) else {
             return nil
         }
@@ -165,19 +166,19 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 
     /// Returns the bus names in a directory whose files were written for handlers.
-    public static func marked(in directory: String) throws(DesktopWriteError) -> [String] {
+    public static func marked(in directory: String) throws(FileWriteError) -> [String] {
         let found: [[UInt8]]
         do throws(FileError) {
             found = try names(inDirectory: directory) ?? []
         } catch {
-            throw DesktopWriteError(directory, error.reason)
+            throw FileWriteError(directory, error.reason)
         }
         var marked: [String] = []
         for name in found {
             guard let name = String(validating: name, as: UTF8.self), name.hasSuffix(".service") else { continue }
             let busName = String(name.dropLast(".service".count))
             guard isBusName(busName) else { continue }
-            do throws(DesktopWriteError) {
+            do throws(FileWriteError) {
                 if try isMarked(busName, in: directory) == true { marked.append(busName) }
             } catch {
                 // A file that cannot be read was not written for a handler.
@@ -188,9 +189,19 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 
     /// Deletes the file of a bus name from a directory, if the file exists.
-    public static func remove(_ name: String, in directory: String) throws(DesktopWriteError) {
+    public static func remove(_ name: String, in directory: String) throws(FileWriteError) {
         guard isBusName(name) else { return }
         try removeFile("\(directory)/\(name).service")
+    }
+}
+
+/// Returns whether a file holds zeros, as a loss of power leaves a file whose blocks were reserved before the contents
+/// were written; false if the file does not exist or cannot be read.
+private func isLostToPower(_ path: String) -> Bool {
+    do throws(FileError) {
+        return try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true).contains(0)
+    } catch {
+        return false
     }
 }
 

@@ -1,3 +1,5 @@
+public import UserFiles
+
 /// The content of one desktop entry file.
 ///
 /// The content depends on nothing but the bytes of the file. A cache can therefore keep the values by path, size and

@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// A desktop file ID: the name by which the desktop knows an application, such as `org.gnome.Maps.desktop`.
 ///
 /// The ID is the path of the entry below its `applications` directory, with `-` for `/` (Desktop Entry Specification,

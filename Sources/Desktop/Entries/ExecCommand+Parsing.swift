@@ -1,3 +1,5 @@
+internal import UserFiles
+
 extension ExecCommand {
     /// The reason why a command line cannot be run. A message puts the reason after the name of the key.
     public enum ParseError: Error, Hashable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import Glibc
+internal import Glibc
 
 /// A line of a key file, given by ranges of the file's bytes.
 struct KeyFileLine {

@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// Functions that turn values into their written form in a key file (Desktop Entry Specification, "Possible value
 /// types").
 enum KeyFileText {

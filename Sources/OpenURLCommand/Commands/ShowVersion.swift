@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import Release
 
 struct ShowVersion: Command {
     static let configuration = CommandConfiguration(

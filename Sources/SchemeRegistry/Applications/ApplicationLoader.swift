@@ -1,4 +1,5 @@
 public import Desktop
+internal import UserFiles
 
 /// A loader of the desktop's applications, which reads only the changed entries again when it updates them.
 public struct ApplicationLoader: Sendable {

@@ -1,4 +1,5 @@
 public import Desktop
+public import UserFiles
 
 /// The desktop's applications that open URLs, in the desktop's own order.
 ///

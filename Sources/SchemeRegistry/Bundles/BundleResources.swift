@@ -1,4 +1,4 @@
-public import Desktop
+public import UserFiles
 
 /// The localised names and the launch images of a bundle.
 ///

@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// A file of localised strings (`InfoPlist.strings`): a property list, or lines of the form `"key" = "value";`.
 struct StringsFile {

@@ -1,13 +1,13 @@
-internal import Desktop
 internal import Glibc
 internal import SQLite
+internal import UserFiles
 
-/// What manifests said, kept in a file from one start to the next, so that only those are read which have changed.
+/// A file that keeps the contents of the manifests. A start then reads only the manifests that changed.
 ///
-/// It saves time and holds no truth: a row counts for the version of the file that it was made from, and only as long as
-/// its checksum is right. A file that is damaged is replaced, any other that cannot be used is left alone.
+/// The cache saves time, and the manifests stay the truth. A row counts only for the version of the file that it was made
+/// from, and only with a correct checksum. A damaged cache is replaced. Any other file that cannot be used is left alone.
 public struct ManifestCache: Sendable {
-    /// Why there is no cache for now.
+    /// The reason why the cache is not used for now.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         let path: String
         let reason: String
@@ -19,15 +19,15 @@ public struct ManifestCache: Sendable {
     let path: String
     private let writer: String
 
-    /// Number of the tables' form; a file with a higher one belongs to a later version of the program.
+    /// The version of the tables. A file with a higher number belongs to a later version of the program.
     private static let schemaVersion: Int64 = 1
-    /// "oURL", by which the file is told from other programs' databases.
+    /// "oURL", which tells the file from the databases of other programs.
     private static let applicationID: Int64 = 0x6F55_524C
 
     /// A cache in a file.
     ///
-    /// - Parameter writer: what tells builds of the program apart, as one that understands manifests otherwise must not use
-    ///   what this one understood.
+    /// - Parameter writer: a text that differs between builds of the program. A build that reads manifests in another way
+    ///   must not use the rows of this build.
     init(path: String, writer: String) {
         self.path = path
         self.writer = writer
@@ -35,11 +35,9 @@ public struct ManifestCache: Sendable {
 
     /// The cache of this program: `$XDG_CACHE_HOME/openurl/registry.sqlite`, or below `$HOME/.cache`.
     ///
-    /// - Returns: nil if the environment gives neither, or the program's own file cannot be told.
+    /// - Returns: nil if the environment gives neither directory, or the program's own file cannot be found.
     public init?(environment: [String: String]) {
-        let home = environment["HOME"].map { "\($0)/.cache" }
-        let directories = [environment["XDG_CACHE_HOME"], home].compactMap { $0 }
-        guard let directory = directories.first(where: { $0.hasPrefix("/") }) else { return nil }
+        guard let directory = BaseDirectories(environment: environment).cacheHome else { return nil }
         do throws(FileError) {
             let program = FileVersion(try status(of: "/proc/self/exe", followingLinks: true))
             self.init(path: "\(directory)/openurl/registry.sqlite", writer: "\(program)")
@@ -48,7 +46,7 @@ public struct ManifestCache: Sendable {
         }
     }
 
-    /// Everything that is kept and can be used. Blocks on the file.
+    /// Reads all rows that can be used. Blocks on the file.
     func read() throws(Failure) -> [String: CachedManifest] {
         guard try isThere() else { return [:] }
         var manifests: [String: CachedManifest] = [:]
@@ -57,17 +55,19 @@ public struct ManifestCache: Sendable {
             let rows = try database.prepare("SELECT path, manifest FROM manifests")
             while try rows.step() {
                 let path = rows.text(0)
-                manifests[path] = rows.withBytes(1) { CachedManifest(bytes: $0, path: path, writer: writer) }
+                manifests[path] = unsafe rows.withBytes(1) {
+                    unsafe CachedManifest(bytes: $0, path: path, writer: writer)
+                }
             }
         }
         return manifests
     }
 
-    /// Keeps some manifests and forgets others. Blocks on the file.
+    /// Writes some manifests and removes others. Blocks on the file.
     func write(_ manifests: [String: CachedManifest], forgetting paths: [String]) throws(Failure) {
-        if try !isThere() { try makeDirectories() }
+        if try !isThere() { try makeDirectory() }
         try use(.created) { database, state throws(SQLiteError) in
-            // What a crash of the machine may leave behind is a damaged cache, which is replaced.
+            // A crash of the machine may damage the cache, which is then replaced. Waiting for the disk would cost more.
             try database.execute("PRAGMA synchronous = OFF")
             try database.transaction { () throws(SQLiteError) in
                 if state == .empty { try makeTables(in: database) }
@@ -106,8 +106,8 @@ public struct ManifestCache: Sendable {
             if state == .empty || state == .current { try body(database, state) }
         } catch {
             guard error.isDamage || error.isInvalidStatement else { throw failure(error.message) }
-            // Its journal is part of it.
-            for file in ["\(path)-journal", path] where unlink(file) != 0 && errno != ENOENT {
+            // A journal without its database would damage the next database of that name.
+            for file in ["\(path)-journal", path] where unsafe unlink(file) != 0 && errno != ENOENT {
                 throw failure("\(error); it cannot be removed: \(FileError(code: errno))")
             }
             throw failure("\(error); it is made anew")
@@ -137,23 +137,25 @@ public struct ManifestCache: Sendable {
         )
     }
 
-    /// Whether there is a file; anything else at its place is an error.
+    /// Returns whether the file exists. Anything but a regular file is an error.
     private func isThere() throws(Failure) -> Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            if errno == ENOENT { return false }
-            throw failure(FileError(code: errno).reason)
+        do throws(FileError) {
+            let status = try status(of: path, followingLinks: true)
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                throw FileError("it is \(fileTypeName(status)), not a file")
+            }
+            return true
+        } catch {
+            if error == FileError(code: ENOENT) { return false }
+            throw failure(error.reason)
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw failure("it is \(fileTypeName(status)), not a file") }
-        return true
     }
 
-    /// Makes the directories above the file, as the XDG Base Directory Specification wants: mode 0700.
-    private func makeDirectories() throws(Failure) {
-        var partial = ""
-        for component in path.split(separator: "/").dropLast() {
-            partial += "/\(component)"
-            guard mkdir(partial, 0o700) == 0 || errno == EEXIST else { throw failure(FileError(code: errno).reason) }
+    private func makeDirectory() throws(Failure) {
+        do throws(DirectoryError) {
+            try makePrivateDirectories(parentDirectory(of: path))
+        } catch {
+            throw failure(error.error.reason)
         }
     }
 

@@ -1,7 +1,9 @@
-/// What a manifest says as a few bytes: all keys in a fixed order, which a checksum guards.
+internal import ByteCoding
+
+/// A manifest as bytes: all keys in a fixed order.
 ///
-/// Whoever wrote the bytes has checked the values, and the checksum tells that they are still those; so the schemes, of
-/// which there may be very many, are taken as they are.
+/// The writer has checked the values, and a checksum shows that the bytes are the writer's. Schemes, of which there may be
+/// very many, are therefore not checked again.
 extension ManifestReading {
     func write(to writer: inout ByteWriter) {
         switch self {

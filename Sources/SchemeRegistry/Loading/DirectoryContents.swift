@@ -1,5 +1,5 @@
-internal import Desktop
 internal import Glibc
+internal import UserFiles
 
 /// One of the registry's directories.
 struct DirectoryPlace {
@@ -86,7 +86,7 @@ struct DirectoryContents: Sendable, Hashable {
             // The directory has been removed in the meantime. An update of the whole directory will report that.
             return old.isEmpty ? nil : (old.compactMap(\.handler), [])
         }
-        for name in names where faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
+        for name in names where unsafe faccessat(AT_FDCWD, "\(place.path)/\(name)", F_OK, AT_SYMLINK_NOFOLLOW) == 0 {
             let manifest = manifests[name]
             guard let entry = Self.entry(name, in: place, resolved, saying: manifest, files: &files, now: now) else {
                 continue

@@ -1,5 +1,5 @@
-internal import Desktop
 internal import Glibc
+internal import UserFiles
 
 /// The contents of a manifest file: a handler, or the problems of the file.
 enum ManifestReading: Sendable, Hashable {

@@ -1,5 +1,5 @@
-import Desktop
-import Glibc
+internal import Glibc
+internal import UserFiles
 
 /// The date of a handler's registration: the modification time of its entry in the directory, in nanoseconds since
 /// 1970.
@@ -13,7 +13,7 @@ public struct RegistrationDate: Sendable, Hashable, Comparable {
     }
 
     init(modificationOf status: stat) {
-        nanoseconds = Desktop.nanoseconds(status.st_mtim)
+        nanoseconds = UserFiles.nanoseconds(status.st_mtim)
     }
 
     /// Returns whether the left date is the earlier one.

@@ -1,3 +1,5 @@
+internal import UserFiles
+
 /// The directories that declare handlers, in order of precedence: the user's directory, then the system's directories.
 public struct RegistryDirectories: Sendable, Hashable {
     /// The owner of a directory.
@@ -27,20 +29,12 @@ public struct RegistryDirectories: Sendable, Hashable {
     ///   - additional: the full path of one more system directory, which comes last: the directory of the router's own
     ///     installation.
     public init(environment: [String: String], additional: String? = nil) {
-        func directories(_ variable: String) -> [String]? {
-            guard let value = environment[variable], !value.isEmpty else { return nil }
-            return value.split(separator: ":").map(String.init)
-        }
-        let home = environment["HOME"].flatMap { $0.isEmpty ? nil : "\($0)/.local/share" }
-        // A relative `XDG_DATA_HOME` counts as unset.
-        let dataHome = [environment["XDG_DATA_HOME"], home].compactMap { $0 }.first { $0.hasPrefix("/") }
-        let dataDirectories = directories("XDG_DATA_DIRS") ?? ["/usr/local/share", "/usr/share"]
-
-        let user = dataHome.map { normalized("\($0)/\(Self.subdirectory)") }
+        let base = BaseDirectories(environment: environment)
+        let user = base.dataHome.map { normalizedPath("\($0)/\(Self.subdirectory)") }
         var system: [String] = []
-        for path in dataDirectories.map({ "\($0)/\(Self.subdirectory)" }) + [additional].compactMap({ $0 })
+        for path in base.dataDirectories.map({ "\($0)/\(Self.subdirectory)" }) + [additional].compactMap({ $0 })
         where path.hasPrefix("/") {
-            let path = normalized(path)
+            let path = normalizedPath(path)
             if path != user, !system.contains(path) { system.append(path) }
         }
         self.user = user
@@ -57,9 +51,4 @@ public struct RegistryDirectories: Sendable, Hashable {
     var all: [(path: String, scope: Scope)] {
         [user].compactMap { $0 }.map { ($0, .user) } + system.map { ($0, .system) }
     }
-}
-
-/// Returns an absolute path without repeated slashes and without a slash at the end.
-private func normalized(_ path: String) -> String {
-    "/" + path.split(separator: "/").joined(separator: "/")
 }

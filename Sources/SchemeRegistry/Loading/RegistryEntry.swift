@@ -1,5 +1,5 @@
-import Desktop
-import Glibc
+internal import Glibc
+internal import UserFiles
 
 /// The error of an entry that declares no handler, with at least one problem.
 struct InvalidEntry: Error, Hashable {
@@ -20,7 +20,7 @@ struct RegistryEntry {
         self.path = path
         self.form = form
         self.directory = directory
-        status = Result { () throws(FileError) in try Desktop.status(of: path, followingLinks: false) }
+        status = Result { () throws(FileError) in try UserFiles.status(of: path, followingLinks: false) }
     }
 
     /// The path of the property list, through the entry and without resolving links.
@@ -90,7 +90,7 @@ struct RegistryEntry {
             let status = try status.get()
             let date = RegistrationDate(modificationOf: status)
             let isLink = status.st_mode & S_IFMT == S_IFLNK
-            let target = isLink ? try Desktop.status(of: path, followingLinks: true) : status
+            let target = isLink ? try UserFiles.status(of: path, followingLinks: true) : status
             let expected = form == .bundle ? S_IFDIR : S_IFREG
             guard target.st_mode & S_IFMT == expected else {
                 throw FileError("is \(fileTypeName(target)), not \(form == .bundle ? "a directory" : "a file")")

@@ -1,4 +1,4 @@
-internal import Desktop
+internal import UserFiles
 
 /// A loader of the registry, which reads only the changed files again when it updates the registry.
 public struct RegistryLoader: Sendable {

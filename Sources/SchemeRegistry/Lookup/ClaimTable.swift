@@ -21,8 +21,8 @@ struct ClaimTable: Sendable {
         // Similar schemes mostly differ at the end, so the last bytes choose the part. A simple hash is enough: it only
         // has to make the parts about equally large, because each part is a dictionary with a hash that resists
         // attacks.
-        let hash = scheme.rawValue.utf8.withContiguousStorageIfAvailable { bytes in
-            bytes.suffix(6).reduce(UInt32(bytes.count)) { ($0 ^ UInt32($1)) &* 0x9E37_79B1 }
+        let hash = unsafe scheme.rawValue.utf8.withContiguousStorageIfAvailable { bytes in
+            unsafe bytes.suffix(6).reduce(UInt32(bytes.count)) { ($0 ^ UInt32($1)) &* 0x9E37_79B1 }
         }
         return Int((hash ?? 0) >> 24) % Self.partCount
     }

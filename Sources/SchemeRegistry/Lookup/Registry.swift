@@ -1,4 +1,5 @@
-public import Desktop
+internal import Desktop
+public import UserFiles
 
 /// The claims of all handlers, and the rules that choose a handler or an application for a URL.
 ///

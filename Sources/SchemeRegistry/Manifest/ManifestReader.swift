@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// An error in a manifest.
 struct ManifestProblem: Error, Hashable {

@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// The reverse-DNS name of a handler, which is also its D-Bus bus name.
 ///

@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// A pattern for the hosts whose URLs a handler accepts: one host, or every host below a host, written with `*.`.
 ///

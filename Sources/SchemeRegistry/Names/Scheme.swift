@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// The scheme of a URL, in lower case.
 ///

@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// The reason why the registry rejects the bytes of a property list.
 enum PropertyListError: Error, Hashable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-import FoundationEssentials
+internal import FoundationEssentials
 
 /// A property list as a tree, before its keys are interpreted.
 ///
@@ -91,7 +91,7 @@ private func decoded<Value: Decodable>(_ type: Value.Type, from container: any S
 private func reason(of error: any Error) -> String {
     guard case DecodingError.dataCorrupted(let context) = error else { return "\(error)" }
     guard let inner = context.underlyingError as? CocoaError,
-        let text = inner.userInfo["NSDebugDescription"] as? String
+        let text = unsafe inner.userInfo["NSDebugDescription"] as? String
     else { return context.debugDescription }
     return text
 }

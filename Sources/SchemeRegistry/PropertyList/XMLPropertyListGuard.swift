@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 /// Checks that an XML property list cannot harm the decoder.
 ///

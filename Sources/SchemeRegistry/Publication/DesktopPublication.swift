@@ -1,4 +1,5 @@
 public import Desktop
+public import UserFiles
 
 /// The files through which the desktop and the bus reach the registry's handlers.
 ///
@@ -65,7 +66,7 @@ public struct DesktopPublication: Sendable {
         // A router that ended after writing an entry and before updating the cache has left the two different.
         isCacheBehind = false
         if !handlers.isEmpty || !own.isEmpty {
-            do throws(DesktopWriteError) {
+            do throws(FileWriteError) {
                 isCacheBehind = try !cache.agrees(with: own) { entries.isFirstFile(of: $0, in: 0) }
             } catch {
                 isCacheBehind = true
@@ -85,7 +86,7 @@ public struct DesktopPublication: Sendable {
         for entry in own {
             if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry, of: nil, &claims) }
         }
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             for name in try DBusServiceFile.marked(in: serviceDirectory) where !ids.contains(name) {
                 try DBusServiceFile.remove(name, in: serviceDirectory)
             }
@@ -170,7 +171,7 @@ public struct DesktopPublication: Sendable {
             entry.handler = handler.id.rawValue
             try entry.write(as: id, in: applicationDirectory, isDurable: false)
             claims[id] = (entry.mimeTypes, isThere ? own?.mimeTypes : types)
-        } catch let error as DesktopWriteError {
+        } catch let error as FileWriteError {
             fail(handler.id, diagnostic(error))
         } catch {
             fail(handler.id, Diagnostic(severity: .warning, file: file, reason: String(describing: error)))
@@ -183,7 +184,7 @@ public struct DesktopPublication: Sendable {
             return
         }
         service.handler = name
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             guard !otherServiceDirectories.contains(where: { DBusServiceFile.exists(name, in: $0) }),
                 try DBusServiceFile.isMarked(name, in: serviceDirectory) ?? true
                     || DBusServiceFile.isLost(name, in: serviceDirectory)
@@ -198,7 +199,7 @@ public struct DesktopPublication: Sendable {
     ///
     /// - Parameter handler: the handler for which the entry was written; `nil` if there can be no such handler.
     private mutating func withdrawEntry(_ entry: DesktopEntry, of handler: BundleIdentifier?, _ claims: inout Claims) {
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             try DesktopEntryFile.remove(entry.id, in: applicationDirectory)
         } catch {
             if let handler { fail(handler, diagnostic(error)) } else { note(error) }
@@ -207,7 +208,7 @@ public struct DesktopPublication: Sendable {
     }
 
     private mutating func withdrawService(of id: BundleIdentifier) {
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             guard try DBusServiceFile.isMarked(id.rawValue, in: serviceDirectory) == true else { return }
             try DBusServiceFile.remove(id.rawValue, in: serviceDirectory)
         } catch {
@@ -231,7 +232,7 @@ public struct DesktopPublication: Sendable {
         let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
         // A failed update leaves the flag set, so that the next publication writes the whole cache again.
         isCacheBehind = true
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             if isKnown, claims.count <= Self.editLimit {
                 for (id, types) in claims { try cache.update(id, claims: types.now, insteadOf: types.before ?? []) }
             } else {
@@ -248,12 +249,12 @@ public struct DesktopPublication: Sendable {
         unpublished.insert(id)
     }
 
-    private mutating func note(_ error: DesktopWriteError) {
+    private mutating func note(_ error: FileWriteError) {
         let problem = diagnostic(error)
         if !otherProblems.contains(problem) { otherProblems.append(problem) }
     }
 
-    private func diagnostic(_ error: DesktopWriteError) -> Diagnostic {
+    private func diagnostic(_ error: FileWriteError) -> Diagnostic {
         Diagnostic(severity: .warning, file: error.file, reason: error.reason)
     }
 }

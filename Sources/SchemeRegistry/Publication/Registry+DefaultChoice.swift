@@ -1,4 +1,5 @@
 public import Desktop
+public import UserFiles
 
 /// The reason why a user's choice for a scheme was not saved.
 public enum DefaultError: Error, Hashable, CustomStringConvertible {
@@ -13,7 +14,7 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     /// There is no directory for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
     case noConfigurationDirectory
     /// The file could not be written.
-    case file(DesktopWriteError)
+    case file(FileWriteError)
 
     /// The error, and how to correct it.
     public var description: String {
@@ -48,7 +49,7 @@ extension Registry {
         guard let file = MimeAssociationsFile(in: directories) else { throw .noConfigurationDirectory }
         let scheme = try checked(scheme)
         let target = id.isEmpty ? nil : try desktopFile(id, opening: scheme)
-        do throws(DesktopWriteError) {
+        do throws(FileWriteError) {
             if let target {
                 try file.setDefault(target, for: scheme.mimeType)
             } else {

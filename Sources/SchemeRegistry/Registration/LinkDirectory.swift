@@ -1,5 +1,5 @@
-import Desktop
-import Glibc
+internal import Glibc
+internal import UserFiles
 
 /// The user's directory of handlers, in which each registration is a symbolic link.
 struct LinkDirectory {
@@ -15,7 +15,7 @@ struct LinkDirectory {
 
     /// Returns whether a path names an entry of this directory, even if the path leads there through links.
     func contains(_ entry: String) throws(Failure) -> Bool {
-        let parent = String(entry[..<(entry.lastIndex(of: "/") ?? entry.startIndex)])
+        let parent = parentDirectory(of: entry)
         guard let directory = try statusIfPresent(path, followingLinks: true),
             let other = try statusIfPresent(parent.isEmpty ? "/" : parent, followingLinks: true)
         else { return false }
@@ -46,13 +46,17 @@ struct LinkDirectory {
     /// If the directory does not exist, the function creates it with access for the user only. All changes are on the
     /// disk when the function returns.
     func link(_ name: String, to target: String, replacing others: [String]) throws(Failure) {
-        try makeDirectories()
+        do throws(DirectoryError) {
+            try makePrivateDirectories(path)
+        } catch {
+            throw .file(path: error.path, error.error)
+        }
         let directory = try open()
         defer { close(directory) }
         let temporary = try makeTemporaryLink(to: target, in: directory)
-        guard renameat(directory, temporary, directory, name) == 0 else {
+        guard unsafe renameat(directory, temporary, directory, name) == 0 else {
             let error = FileError(code: errno)
-            unlinkat(directory, temporary, 0)
+            unsafe unlinkat(directory, temporary, 0)
             throw .file(path: "\(path)/\(name)", error)
         }
         try remove(others, from: directory)
@@ -66,14 +70,14 @@ struct LinkDirectory {
     }
 
     private func remove(_ names: [String], from directory: Int32) throws(Failure) {
-        for name in names where unlinkat(directory, name, 0) != 0 && errno != ENOENT {
+        for name in names where unsafe unlinkat(directory, name, 0) != 0 && errno != ENOENT {
             throw .file(path: "\(path)/\(name)", FileError(code: errno))
         }
         guard fsync(directory) == 0 else { throw .file(path: path, FileError(code: errno)) }
     }
 
     private func open() throws(Failure) -> Int32 {
-        let descriptor = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(path: path, FileError(code: errno)) }
         return descriptor
     }
@@ -82,25 +86,14 @@ struct LinkDirectory {
     private func makeTemporaryLink(to target: String, in directory: Int32) throws(Failure) -> String {
         while true {
             let name = ".link-\(UInt64.random(in: .min ... .max))"
-            if symlinkat(target, directory, name) == 0 { return name }
+            if unsafe symlinkat(target, directory, name) == 0 { return name }
             guard errno == EEXIST else { throw .file(path: path, FileError(code: errno)) }
-        }
-    }
-
-    /// Creates the directory and its missing parents with mode 0700, as the XDG Base Directory Specification requires.
-    private func makeDirectories() throws(Failure) {
-        var partial = ""
-        for component in path.split(separator: "/") {
-            partial += "/\(component)"
-            guard mkdir(partial, 0o700) == 0 || errno == EEXIST else {
-                throw .file(path: partial, FileError(code: errno))
-            }
         }
     }
 
     private func statusIfPresent(_ path: String, followingLinks: Bool) throws(Failure) -> stat? {
         var status = stat()
-        let result = followingLinks ? stat(path, &status) : lstat(path, &status)
+        let result = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
         if result == 0 { return status }
         if errno == ENOENT { return nil }
         throw .file(path: path, FileError(code: errno))
@@ -108,7 +101,7 @@ struct LinkDirectory {
 
     private func target(ofLink entry: String) throws(Failure) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(entry, &buffer, buffer.count)
+        let count = unsafe readlink(entry, &buffer, buffer.count)
         guard count >= 0 else { throw .file(path: entry, FileError(code: errno)) }
         return String(decoding: buffer[..<count], as: UTF8.self)
     }

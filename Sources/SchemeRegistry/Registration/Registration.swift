@@ -1,4 +1,4 @@
-public import Desktop
+public import UserFiles
 
 /// The result of a registration.
 public struct Registration: Sendable, Hashable {

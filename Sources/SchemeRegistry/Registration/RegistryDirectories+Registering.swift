@@ -1,4 +1,4 @@
-import Desktop
+internal import UserFiles
 
 extension RegistryDirectories {
     /// Registers a bundle or a bare manifest for the user, by a link in the user's directory that is named after the

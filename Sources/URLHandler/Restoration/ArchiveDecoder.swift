@@ -1,7 +1,7 @@
 extension ArchivedValue {
-    /// Makes a value from its archived form.
+    /// Creates a value from its archived form.
     ///
-    /// - Throws: `DecodingError` where it is the form of another type, and what the value's own `init(from:)` throws.
+    /// - Throws: `DecodingError` for the form of another type, and the errors of the value's own `init(from:)`.
     func decoded<Content: Decodable>(as type: Content.Type) throws -> Content {
         try ArchiveDecoder(value: self, codingPath: []).decode(type)
     }
@@ -118,7 +118,7 @@ private struct Elements: UnkeyedDecodingContainer {
         return ArchiveDecoder(value: elements[currentIndex], codingPath: path)
     }
 
-    /// What could not be read is still the next element.
+    /// Reads the next element. An element that cannot be read stays the next one.
     private mutating func next<Result>(_ body: (ArchiveDecoder) throws -> Result) throws -> Result {
         let result = try body(try element())
         currentIndex += 1

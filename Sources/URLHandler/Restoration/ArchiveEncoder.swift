@@ -1,10 +1,10 @@
 extension ArchivedValue {
     /// Archives a value.
     ///
-    /// - Throws: what the value's own `encode(to:)` throws; `EncodingError` for an integer of more than 64 bits, and for values
-    ///   that are nested more than ``maximumDepth`` deep.
+    /// - Throws: the errors of the value's own `encode(to:)`, and `EncodingError` for an integer of more than 64 bits or
+    ///   for values that are nested more than ``maximumDepth`` deep.
     init(encoding value: some Encodable) throws {
-        let node = Node()
+        let node = ArchiveNode()
         try ArchiveEncoder(node: node, codingPath: []).encode(value)
         self = node.value
     }
@@ -28,60 +28,8 @@ extension ArchivedValue {
     }
 }
 
-/// A place in the tree that is being built: containers are handed out before they are filled.
-private final class Node {
-    private enum Content {
-        case leaf(ArchivedValue)
-        case array([Node])
-        case record([String: Node])
-    }
-
-    /// A value that encodes nothing is an empty record.
-    private var content = Content.record([:])
-
-    var value: ArchivedValue {
-        switch content {
-        case .leaf(let value): value
-        case .array(let elements): .array(elements.map(\.value))
-        case .record(let fields): .record(fields.mapValues(\.value))
-        }
-    }
-
-    var count: Int { if case .array(let elements) = content { elements.count } else { 0 } }
-
-    func set(_ value: ArchivedValue) {
-        content = .leaf(value)
-    }
-
-    func makeArray() {
-        if case .array = content { return }
-        content = .array([])
-    }
-
-    func makeRecord() {
-        if case .record = content { return }
-        content = .record([:])
-    }
-
-    func append() -> Node {
-        let node = Node()
-        if case .array(let elements) = content { content = .array(elements + [node]) }
-        return node
-    }
-
-    func field(_ key: String) -> Node {
-        let node = Node()
-        if case .record(var fields) = content {
-            content = .record([:])
-            fields[key] = node
-            content = .record(fields)
-        }
-        return node
-    }
-}
-
 private struct ArchiveEncoder: Encoder {
-    let node: Node
+    let node: ArchiveNode
     let codingPath: [any CodingKey]
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -143,7 +91,7 @@ private struct Fields<Key: CodingKey>: KeyedEncodingContainerProtocol {
 private struct Elements: UnkeyedEncodingContainer {
     let encoder: ArchiveEncoder
     var codingPath: [any CodingKey] { encoder.codingPath }
-    var count: Int { encoder.node.count }
+    var count: Int { encoder.node.elements.count }
 
     private func element() -> ArchiveEncoder {
         let key = ArchiveKey(count)
@@ -163,7 +111,7 @@ private struct Elements: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { element() }
 }
 
-/// The key of an array's element, or of what a class inherits.
+/// The key of an array's element, or of the values of a superclass.
 struct ArchiveKey: CodingKey {
     static let parent = ArchiveKey(stringValue: "super")
 

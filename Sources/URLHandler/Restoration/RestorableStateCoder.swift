@@ -1,3 +1,5 @@
+internal import ByteCoding
+
 /// A store of values that a delegate saves and gets back at its next launch ("Preserving Your App's High-Level State").
 ///
 /// Use the coder for the state of the user interface: a selection, a filter, a draft. The state may be deleted whenever
@@ -43,29 +45,42 @@ package struct SavedState: Hashable {
 
     /// The contents of a file: the mark, a checksum of the rest, the handler's restoration version, the values.
     package var bytes: [UInt8] {
-        var content = ArchiveWriter()
-        content.append(.integer(Int64(version)))
-        content.append(.record(values))
-        var checksum = ArchiveWriter()
-        checksum.append(Self.checksum(content.bytes[...]))
+        var content = ByteWriter()
+        content.write(.integer(Int64(version)))
+        content.write(.record(values))
+        var checksum = ByteWriter()
+        unsafe checksum.write(content.bytes.withUnsafeBytes(Self.checksum))
         return Self.mark + checksum.bytes + content.bytes
     }
 
     /// Reads the contents of a file.
     package init(bytes: [UInt8]) throws(DamagedArchive) {
-        guard bytes.starts(with: Self.mark) else { throw DamagedArchive() }
-        var reader = ArchiveReader(bytes[Self.mark.count...])
-        let checksum = try reader.number()
-        guard checksum == Self.checksum(reader.rest) else { throw DamagedArchive() }
-        guard case .integer(let number) = try reader.value(), let version = Int(exactly: number),
-            case .record(let values) = try reader.value(), reader.rest.isEmpty
+        guard bytes.starts(with: Self.mark),
+            let state = unsafe bytes.withUnsafeBytes({
+                unsafe SavedState(content: UnsafeRawBufferPointer(rebasing: $0[Self.mark.count...]))
+            })
         else { throw DamagedArchive() }
-        self.init(version: version, values: values)
+        self = state
     }
 
-    /// Returns the FNV-1a checksum, which detects damage but not manipulation. Only the user can write the file, so
-    /// manipulation needs no protection.
-    private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
-        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    /// Reads the contents of a file after the mark; nil for contents that are damaged.
+    private init?(content: UnsafeRawBufferPointer) {
+        var reader = unsafe ByteReader(content)
+        do throws(ByteReader.Mismatch) {
+            guard try unsafe reader.unsigned() == Self.checksum(reader.remaining),
+                case .integer(let number) = try reader.archivedValue(), let version = Int(exactly: number),
+                case .record(let values) = try reader.archivedValue()
+            else { return nil }
+            try reader.end()
+            self.init(version: version, values: values)
+        } catch {
+            return nil
+        }
+    }
+
+    private static func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var checksum = Checksum()
+        unsafe checksum.add(bytes)
+        return checksum.value
     }
 }

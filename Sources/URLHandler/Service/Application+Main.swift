@@ -3,6 +3,7 @@ public import DBus
 internal import Glibc
 internal import OpenURLBus
 internal import Reactor
+internal import UserFiles
 
 extension Application {
     /// Runs a handler until it is told to end. The function is the complete `main` of a handler.
@@ -18,9 +19,9 @@ extension Application {
     /// - There is no session bus, or the connection to the bus has ended.
     /// - Another process owns the bus name, at the start or after a suspension.
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
-        let isStartedByRouter = getenv(HandlerInterface.launchVariable) != nil
+        let isStartedByRouter = unsafe getenv(HandlerInterface.launchVariable) != nil
         // Programs that the handler starts must not inherit the variable: they were not started by the router.
-        unsetenv(HandlerInterface.launchVariable)
+        unsafe unsetenv(HandlerInterface.launchVariable)
         if isStartedByRouter {
             // A stopped handler would stay stopped if the router died, so the kernel sends SIGCONT when that happens.
             // The kernel watches the thread that started this process, not the router's process. openurld starts
@@ -91,9 +92,11 @@ extension Application {
     /// The result is nil if there is no home directory. The handler then neither restores nor saves a state.
     private static func stateFile(of identifier: BusName) -> StateFile? {
         var environment: [String: String] = [:]
-        for name in ["XDG_STATE_HOME", "HOME"] { environment[name] = getenv(name).map { String(cString: $0) } }
-        guard let path = RestorationFile.path(of: identifier, environment) else { return nil }
-        return StateFile(path) { complain(identifier, $0) }
+        for name in ["XDG_STATE_HOME", "HOME"] {
+            environment[name] = unsafe getenv(name).map { unsafe String(cString: $0) }
+        }
+        guard let file = RestorationFile(ofHandler: "\(identifier)", environment: environment) else { return nil }
+        return StateFile(file) { complain(identifier, $0) }
     }
 
     nonisolated static func fail(_ identifier: BusName, _ message: String) -> Never {

@@ -1,6 +1,6 @@
-internal import Desktop
 internal import Glibc
 internal import SQLite
+internal import UserFiles
 
 /// The file of a ``DeliveryStore``. Only its user may read it, and a change is on the disk when the call returns.
 struct DeliveryFile: Sendable {
@@ -28,7 +28,7 @@ struct DeliveryFile: Sendable {
     ///
     /// - Returns: nil for the file of a later version of the program.
     func open() throws(SQLiteError) -> Database? {
-        makeDirectories()
+        makeDirectory()
         // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
@@ -80,7 +80,7 @@ struct DeliveryFile: Sendable {
     ///
     /// - Returns: the descriptor that holds the right; nil while another process holds it.
     func lock() throws(DeliveryStoreError) -> CInt? {
-        makeDirectories()
+        makeDirectory()
         let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure("\(FileError(code: errno))") }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
@@ -90,13 +90,12 @@ struct DeliveryFile: Sendable {
         return nil
     }
 
-    /// Creates the missing directories above the file, with the mode 0700 of the XDG Base Directory Specification. A failure
-    /// shows when the file is opened.
-    private func makeDirectories() {
-        var partial = ""
-        for component in path.split(separator: "/").dropLast() {
-            partial += "/\(component)"
-            mkdir(partial, 0o700)
+    /// Makes the directory of the file. A failure shows when the file is opened.
+    private func makeDirectory() {
+        do throws(DirectoryError) {
+            try makePrivateDirectories(parentDirectory(of: path))
+        } catch {
+            // Opening the file fails next, and gives the reason.
         }
     }
 

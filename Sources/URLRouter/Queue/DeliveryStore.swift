@@ -1,10 +1,10 @@
 internal import DBus
-internal import Desktop
 internal import Glibc
 public import Logging
 internal import OpenURLBus
 public import Reactor
 internal import SQLite
+internal import UserFiles
 
 /// The reason for which the store cannot do something.
 struct DeliveryStoreError: Error, Hashable, CustomStringConvertible {
@@ -67,9 +67,7 @@ public actor DeliveryStore {
     /// - Parameter loop: a loop whose thread may block, because nothing else uses it.
     /// - Returns: nil if the environment has neither variable.
     public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
-        let home = environment["HOME"].map { "\($0)/.local/state" }
-        let directories = [environment["XDG_STATE_HOME"], home].compactMap { $0 }
-        guard let directory = directories.first(where: { $0.hasPrefix("/") }) else { return nil }
+        guard let directory = BaseDirectories(environment: environment).stateHome else { return nil }
         self.init(path: "\(directory)/openurl/queue.sqlite", on: loop, log: log)
     }
 

@@ -1,6 +1,7 @@
 public import DBus
 internal import Logging
 internal import OpenURLBus
+public import SchemeRegistry
 
 extension RegistryStore {
     /// Keeps a router's registry up to date with the files from now on, and announces the schemes whose URLs go to another

@@ -1,7 +1,9 @@
 public import DBus
 internal import Desktop
 internal import OpenURLBus
-internal import SchemeRegistry
+internal import Release
+public import SchemeRegistry
+internal import UserFiles
 
 /// The router on the bus: the interfaces of `/org/openurl/Router1`, and the code behind each method.
 public struct RouterObject: Sendable {

@@ -1,20 +1,20 @@
-/// A problem found while loading: which file, which key, and why.
+/// A problem that was found in a file: the file, the key and the reason.
 public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
-    /// What follows from a problem.
+    /// The consequence of a problem.
     public enum Severity: Sendable, Hashable {
-        /// What the file declares is not registered.
+        /// The file is not used.
         case error
-        /// It is registered, but not all that it asks for.
+        /// The file is used, without the part that has the problem.
         case warning
     }
 
-    /// What follows from the problem.
+    /// The consequence of the problem.
     public var severity: Severity
-    /// The file or directory, as the registry reached it.
+    /// The path of the file or directory, as the reader of the file reached it.
     public var file: String
-    /// The key as a path, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` if it is the file as a whole.
+    /// The path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem of the whole file.
     public var key: String?
-    /// The reason, to be read after the key.
+    /// The reason, worded to follow the key.
     public var reason: String
 
     /// A problem of a file, or of one of its keys.
@@ -25,7 +25,7 @@ public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// `file: key: reason` in printable ASCII, whatever the file is called.
+    /// `file: key: reason`. The name of the file is in printable ASCII.
     public var description: String {
         [printable(file), key, reason].compactMap { $0 }.joined(separator: ": ")
     }

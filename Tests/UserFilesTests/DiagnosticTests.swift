@@ -1,5 +1,5 @@
-import Desktop
 import Testing
+import UserFiles
 
 @Suite struct DiagnosticTests {
     @Test func diagnosticNamesFileKeyAndReason() {

@@ -1,27 +1,6 @@
 package import Glibc
 
-/// What went wrong with a file, as a diagnostic gives it.
-package struct FileError: Error, Hashable, CustomStringConvertible {
-    package var reason: String
-
-    package var description: String { reason }
-
-    package init(_ reason: String) {
-        self.reason = reason
-    }
-
-    /// The reason for which a system call failed.
-    package init(code: Int32) {
-        switch code {
-        case ENOENT: reason = "does not exist"
-        case ELOOP: reason = "is part of a cycle of links"
-        // glibc keeps the text of `strerror` per thread.
-        default: reason = String(cString: strerror(code))
-        }
-    }
-}
-
-/// The status of a directory's entry itself, or of what it leads to if it is a link.
+/// Returns the status of a directory's entry: of the entry itself, or of the file that a link leads to.
 package func status(of path: String, followingLinks: Bool) throws(FileError) -> stat {
     var status = stat()
     let result = followingLinks ? stat(path, &status) : lstat(path, &status)
@@ -29,7 +8,7 @@ package func status(of path: String, followingLinks: Bool) throws(FileError) -> 
     return status
 }
 
-/// What kind of file a mode stands for, as a message names it.
+/// Returns the name of the kind of a file, for a message.
 package func fileTypeName(_ status: stat) -> String {
     switch status.st_mode & S_IFMT {
     case S_IFREG: "a file"
@@ -41,7 +20,7 @@ package func fileTypeName(_ status: stat) -> String {
     }
 }
 
-/// The path with every link resolved.
+/// Returns the path with every link resolved.
 package func resolvedPath(_ path: String) throws(FileError) -> String {
     guard let resolved = realpath(path, nil) else { throw FileError(code: errno) }
     defer { free(resolved) }
@@ -49,19 +28,23 @@ package func resolvedPath(_ path: String) throws(FileError) -> String {
     return text
 }
 
-/// Whether a resolved path is below a resolved directory.
+/// Returns whether a resolved path is below a resolved directory.
 package func isBelow(_ path: String, _ directory: String) -> Bool {
     path.hasPrefix(directory == "/" ? "/" : directory + "/")
 }
 
-/// Reads a regular file of limited size, and anything else not at all.
+/// Reads a regular file of limited size. Any other kind of file is an error.
 ///
-/// Opened without blocking, so that a FIFO that takes the file's place between two calls holds nobody up; the type and
-/// the size are those of the open file. Unless links are followed, the path has to be a resolved one: a link is refused.
+/// The file is opened without blocking: a FIFO may take the place of the file between two calls, and must not block the
+/// reader. The type and the size are those of the open file.
+///
+/// - Parameters:
+///   - path: without `followingLinks`, a resolved path. A link at its end is an error.
+///   - limit: the largest size in bytes.
 package func contents(ofFile path: String, limit: Int, followingLinks: Bool = false) throws(FileError) -> [UInt8] {
     let (descriptor, status) = try openFile(path, limit: limit, followingLinks: followingLinks)
     defer { close(descriptor) }
-    // One byte more than the size, so that the end of the file is seen; a file that grows is read on up to the limit.
+    // One byte more than the size finds the end of the file. A file that grows is read up to the limit.
     var bytes: [UInt8] = []
     while true {
         let chunk = try read(from: descriptor, atMost: max(Int(status.st_size) - bytes.count, 0) + 1)
@@ -71,8 +54,10 @@ package func contents(ofFile path: String, limit: Int, followingLinks: Bool = fa
     }
 }
 
-/// Opens what ``contents(ofFile:limit:followingLinks:)`` reads; whoever calls it closes it.
-func openFile(
+/// Opens a file as ``contents(ofFile:limit:followingLinks:)`` does.
+///
+/// - Returns: the descriptor, which the caller closes, and the status of the open file.
+package func openFile(
     _ path: String,
     limit: Int,
     followingLinks: Bool
@@ -81,8 +66,8 @@ func openFile(
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | links)
     guard descriptor >= 0 else {
         guard errno == ENXIO else { throw FileError(code: errno) }
-        // A socket, or a device without a driver.
-        let status = try Desktop.status(of: path, followingLinks: followingLinks)
+        // The path leads to a socket, or to a device without a driver.
+        let status = try UserFiles.status(of: path, followingLinks: followingLinks)
         throw FileError("is \(fileTypeName(status)), not a file")
     }
     var status = stat()
@@ -112,9 +97,9 @@ private func read(from descriptor: Int32, atMost count: Int) throws(FileError) -
     return bytes
 }
 
-/// The names in a directory, without those that start with a dot, as the bytes that they are made of, in byte order.
+/// Returns the names in a directory as bytes, in byte order, without the names that start with a dot.
 ///
-/// - Returns: `nil` if there is no such directory.
+/// - Returns: `nil` if the directory does not exist.
 package func names(inDirectory path: String) throws(FileError) -> [[UInt8]]? {
     guard let stream = opendir(path) else {
         if errno == ENOENT { return nil }

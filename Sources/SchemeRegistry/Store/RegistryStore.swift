@@ -1,23 +1,16 @@
 public import Desktop
 public import Logging
 public import Reactor
-public import SchemeRegistry
 internal import SystemPackage
+internal import UserFiles
 
-/// The registry as it was read at one time.
-struct RegistrySnapshot: Sendable {
-    /// Later ones have higher numbers; the same number is the same registry.
-    let number: Int
-    let registry: Registry
-    /// The schemes whose URLs go to another handler than in the snapshot before.
-    var changed: [String] = []
-}
-
-/// The registry's files. Reading and writing them blocks, so it has a thread of its own, which is not the router's.
+/// The files of the registry: reads them, writes them, follows their changes, and publishes the handlers to the desktop.
+///
+/// Reading and writing files blocks. The store therefore has a thread of its own, apart from the router's.
 public actor RegistryStore {
-    /// A burst of changes is read when nothing has changed for so long,
+    /// The time without a change after which a burst of changes is read.
     private static let quiet = Duration.milliseconds(100)
-    /// or so long after the first of them.
+    /// The time after the first change of a burst at which the changes are read in any case.
     private static let limit = Duration.milliseconds(500)
 
     private let directories: RegistryDirectories
@@ -40,14 +33,14 @@ public actor RegistryStore {
     }
 
     /// The store's own thread as the actor's executor.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// Makes a store that has not looked at the directories yet.
+    /// Creates a store that has not read the directories yet.
     ///
     /// - Parameters:
-    ///   - command: the absolute path of `openurl`, which the desktop is to open URLs with; nil if it is told of nothing.
-    ///   - cache: what is read from and written to at the store's leisure; nil for none.
-    ///   - loop: whose thread may be blocked; nothing else waits there.
+    ///   - command: the absolute path of `openurl`, which the desktop runs to open URLs; nil publishes nothing.
+    ///   - cache: the cache of the manifests; nil for none.
+    ///   - loop: the loop of the store's thread. The store blocks the thread, so nothing else may run there.
     public init(
         _ directories: RegistryDirectories,
         desktop: DesktopDirectories,
@@ -66,30 +59,30 @@ public actor RegistryStore {
         applications = ApplicationLoader(desktop)
     }
 
-    /// Reads what the directories hold, for a router to start with.
+    /// Reads the directories for a router that starts.
     public func load() -> Registry {
         usingCache { cache throws(ManifestCache.Failure) in try loader.restore(from: cache) }
-        // What the desktop was told before need not be read before the first URL.
+        // The router starts sooner without the entries that an earlier router published: the registry knows their contents.
         _ = update(looking: publication == nil ? .atAll : .pastOwnEntries) { $0.update() }
         return registry
     }
 
     /// Reads the directories again.
-    func reload() -> RegistrySnapshot {
+    package func reload() -> RegistrySnapshot {
         reload { $0.update() }
     }
 
-    /// Reads the directories again, and tells the desktop of all that there is, whether or not it was told before.
-    func reloadAndPublish() -> RegistrySnapshot {
+    /// Reads the directories again and publishes all handlers, also those that were published before.
+    package func reloadAndPublish() -> RegistrySnapshot {
         let snapshot = reload(publishing: false) { $0.update() }
         publication?.publish(registry)
         return snapshot
     }
 
-    /// How much of the desktop's files an update looks at.
+    /// The desktop's files that an update reads.
     private enum ApplicationUpdate {
         case atAll
-        /// Not into the entries of the registry's own handlers.
+        /// All files but the entries of the registry's own handlers.
         case pastOwnEntries
         case atNone
     }
@@ -115,7 +108,9 @@ public actor RegistryStore {
         return RegistrySnapshot(number: number, registry: registry, changed: changed)
     }
 
-    /// - Returns: whether the handlers and the applications are others than before.
+    /// Updates the registry.
+    ///
+    /// - Returns: whether the handlers changed, and whether the applications changed.
     private func update(
         looking: ApplicationUpdate = .atAll,
         _ update: (inout RegistryLoader) -> Bool
@@ -137,27 +132,27 @@ public actor RegistryStore {
             ]
             log.info("registry read", metadata: counts.mapValues { "\($0)" })
         }
-        // Nobody's answer waits for it; what has changed by then is read again. A registration is a change of a directory that
-        // is followed already, so it comes by here once more.
+        // Watching the paths can follow the answer: the store reads the paths again after it starts to watch them. A
+        // registration changes a directory that is watched already, so the change brings the store here again.
         if looking != .atNone { loop.execute { self.assumeIsolated { $0.followPaths() } } }
         let diagnostics = registry.diagnostics + registry.applications.diagnostics + (publication?.diagnostics ?? [])
         warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
         return (handlersChanged, applicationsChanged)
     }
 
-    /// Registers a bundle or a manifest and reads what that has changed.
-    func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
+    /// Registers a bundle or a manifest, and reads the changes.
+    package func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
         var registration = try directories.register(path, in: registry)
         let handler = registration.handler
-        // The entry that is written for it is seen like any other change, after the answer.
+        // The new desktop entry is read after the answer, like any other change.
         let snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
         registration.warnings += publication?.diagnostics(of: handler.id) ?? []
         return (registration, snapshot)
     }
 
-    /// Notes the user's choice for a scheme and reads the desktop's files again.
-    func setDefault(_ id: String, for scheme: String) throws(DefaultError) -> RegistrySnapshot {
-        // What has just been registered has an entry by now.
+    /// Writes the user's choice for a scheme, and reads the desktop's files again.
+    package func setDefault(_ id: String, for scheme: String) throws(DefaultError) -> RegistrySnapshot {
+        // The entry of a handler that was registered a moment ago is read here.
         let before = reload()
         try registry.setDefault(id, for: scheme, in: desktop)
         var snapshot = reload()
@@ -165,14 +160,14 @@ public actor RegistryStore {
         return snapshot
     }
 
-    /// Takes a registration back and reads what that has changed.
-    func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
+    /// Removes a registration, and reads the changes.
+    package func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
         try directories.unregister(id, from: registry)
         return reload(looking: .atNone) { $0.update(unregistrationOf: id) }
     }
 
-    /// What the bundles hold for people to see, by their handlers.
-    func resources() -> [BundleIdentifier: BundleResources] {
+    /// Reads the localised names and the launch images of the handlers that are bundles.
+    package func resources() -> [BundleIdentifier: BundleResources] {
         var resources: [BundleIdentifier: BundleResources] = [:]
         for handler in registry.handlers where handler.isBundle {
             resources[handler.id] = BundleResources(of: handler, languages: desktop.languages)
@@ -182,11 +177,11 @@ public actor RegistryStore {
 
     // MARK: Following changes
 
-    /// Reads the directories again whenever something in them, or what their entries lead to, changes; and publishes what
-    /// there is to the desktop.
+    /// Publishes the handlers, and reads the directories again after every change in them or in the files that their
+    /// entries lead to.
     ///
-    /// - Parameter onChange: called when the registry is another one than before.
-    func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
+    /// - Parameter onChange: gets each new registry.
+    package func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
         let before = number
         let snapshot = reloadAndPublish()
         if number != before { Task(executorPreference: loop) { await onChange(snapshot) } }
@@ -210,16 +205,16 @@ public actor RegistryStore {
         Task(executorPreference: loop) { await onChange(snapshot) }
     }
 
-    /// Watches what the registry depends on.
+    /// Watches every path that the registry depends on.
     private func followPaths() {
         let paths = loader.paths.union(applications.paths)
         guard let following, following.watch.paths != paths else { return }
         following.watch.paths = paths
-        // What was read before it was watched may have changed in between.
+        // A path may have changed between the reading and the watching.
         following.changes.signal()
     }
 
-    /// Does without the cache where it cannot be used.
+    /// Uses the cache. A cache that cannot be used is a warning, and the store continues without it.
     private func usingCache(_ body: (ManifestCache) throws(ManifestCache.Failure) -> Void) {
         guard let cache else { return }
         do throws(ManifestCache.Failure) {
@@ -229,7 +224,7 @@ public actor RegistryStore {
         }
     }
 
-    /// Logs the problems that there were not the last time.
+    /// Logs the problems that are new since the last call.
     private func warn(_ current: [String]) {
         for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
         problems = Set(current)

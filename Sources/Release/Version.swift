@@ -1,0 +1,5 @@
+/// The version of the programs and libraries that are built from this package.
+package enum Version {
+    /// The semantic version that `openurl` and `openurld` print and the router's `Version` property holds.
+    package static let current = "0.1.0"
+}

@@ -1,0 +1,16 @@
+/// The registry as it was read at one time.
+package struct RegistrySnapshot: Sendable {
+    /// The number of the snapshot. A later registry has a higher number, and the same registry has the same number.
+    package let number: Int
+    /// The registry.
+    package let registry: Registry
+    /// The schemes whose URLs go to another handler than in the snapshot before.
+    package var changed: [String]
+
+    /// A registry and the schemes that changed with it.
+    package init(number: Int, registry: Registry, changed: [String] = []) {
+        self.number = number
+        self.registry = registry
+        self.changed = changed
+    }
+}

@@ -1,0 +1,180 @@
+package import Glibc
+
+/// The reason why a file was not written. The file is then as it was before.
+public struct FileWriteError: Error, Hashable, CustomStringConvertible {
+    /// The file or directory.
+    public let file: String
+    /// The reason, worded to follow the file's name.
+    public let reason: String
+
+    /// `file: reason` in printable ASCII.
+    public var description: String { "\(printable(file)): \(reason)" }
+
+    package init(_ file: String, _ reason: String) {
+        self.file = file
+        self.reason = reason
+    }
+}
+
+/// Writes a file in one step: a reader, also after a crash, finds either the old contents or the new contents.
+///
+/// An old file keeps its mode. A link stays, and the file that it leads to is replaced, as GLib does: configuration that
+/// is kept elsewhere stays there. A file that already has these contents is not touched. Missing directories are made as
+/// ``makePrivateDirectories(_:)`` makes them.
+///
+/// - Parameters:
+///   - mode: the mode of a new file, before the process's mask is applied.
+///   - isDurable: whether the contents are on the disk when the function returns. If they are not, a machine that loses
+///     its power within seconds may keep a file of zeros. Only a file that can be made again may take that risk.
+package func replaceFile(
+    _ path: String,
+    with bytes: [UInt8],
+    mode: mode_t = 0o644,
+    isDurable: Bool = true
+) throws(FileWriteError) {
+    let (target, old) = try replacedFile(path)
+    if let old, old.st_size == bytes.count, isUnchanged(target, bytes) { return }
+    let replacement = Replacement(target: target, old: old, size: bytes.count, mode: mode, isDurable: isDurable)
+    _ = try replacement.write { (file) throws(FileError) in
+        try write(bytes[...], to: file)
+    }
+}
+
+/// Writes a large file that can be made again, as ``replaceFile(_:with:mode:isDurable:)`` does, without waiting for the
+/// disk. The new contents always count as changed.
+///
+/// - Parameters:
+///   - size: the number of bytes that `write` writes.
+///   - write: writes the contents to an open file.
+/// - Returns: the version of the new file.
+package func replaceDerivedFile(
+    _ path: String,
+    size: Int,
+    _ write: (Int32) throws(FileError) -> Void
+) throws(FileWriteError) -> FileVersion {
+    let (target, old) = try replacedFile(path)
+    return try Replacement(target: target, old: old, size: size, mode: 0o644, isDurable: false).write(write)
+}
+
+/// Removes a file or a link. A missing file is not an error.
+package func removeFile(_ path: String) throws(FileWriteError) {
+    guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else {
+        throw FileWriteError(path, "cannot be removed: \(FileError(code: errno))")
+    }
+}
+
+/// Reads a file that is about to be changed.
+///
+/// - Returns: `nil` if the file does not exist.
+package func contents(ofChangedFile path: String, limit: Int) throws(FileWriteError) -> [UInt8]? {
+    do throws(FileError) {
+        return try contents(ofFile: path, limit: limit, followingLinks: true)
+    } catch {
+        if error.isAbsence { return nil }
+        throw FileWriteError(path, error.reason)
+    }
+}
+
+/// Writes all of some bytes to an open file.
+package func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) throws(FileError) {
+    var rest = bytes
+    while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { throw FileError(code: errno) }
+        rest = rest.dropFirst(count)
+    }
+}
+
+/// A file that takes the place of another.
+private struct Replacement {
+    /// The path, with a link at its end resolved.
+    let target: String
+    /// The status of the old file; `nil` if the file is new.
+    let old: stat?
+    /// The number of bytes that will be written.
+    let size: Int
+    /// The mode of a new file.
+    let mode: mode_t
+    let isDurable: Bool
+
+    /// Writes the contents under another name, and then gives the file its name.
+    func write(_ write: (Int32) throws(FileError) -> Void) throws(FileWriteError) -> FileVersion {
+        let directory = parentDirectory(of: target)
+        do throws(DirectoryError) {
+            try makePrivateDirectories(directory)
+        } catch {
+            throw FileWriteError(error.path, "cannot be made: \(error.error)")
+        }
+        let (temporary, descriptor) = try temporaryFile(in: directory)
+        defer { close(descriptor) }
+        do throws(FileError) {
+            try fill(descriptor, write)
+        } catch {
+            unlink(temporary)
+            throw FileWriteError(target, "cannot be written: \(error)")
+        }
+        guard rename(temporary, target) == 0 else {
+            let error = FileError(code: errno)
+            unlink(temporary)
+            throw FileWriteError(target, "cannot be replaced: \(error)")
+        }
+        // The version is read last, because the new name changes it. An open file always has a status.
+        var status = stat()
+        fstat(descriptor, &status)
+        return FileVersion(status)
+    }
+
+    private func fill(_ descriptor: Int32, _ write: (Int32) throws(FileError) -> Void) throws(FileError) {
+        if let old, fchmod(descriptor, old.st_mode & 0o7777) != 0 { throw FileError(code: errno) }
+        guard !isDurable else {
+            try write(descriptor)
+            guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
+            return
+        }
+        // Without reserved blocks, ext4 writes the contents out when the file takes its name, and the rename waits for the
+        // disk. A file system that cannot reserve blocks only costs that time.
+        _ = posix_fallocate(descriptor, 0, off_t(size))
+        try write(descriptor)
+    }
+
+    /// Makes an empty file whose name begins with a dot, which no reader of the directory takes for an entry.
+    private func temporaryFile(in directory: String) throws(FileWriteError) -> (path: String, descriptor: Int32) {
+        let name = target.dropFirst(directory.count + 1).prefix(100)
+        while true {
+            let path = "\(directory)/.\(name).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+            let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
+            if descriptor >= 0 { return (path, descriptor) }
+            guard errno == EEXIST else {
+                throw FileWriteError(directory, "cannot be written to: \(FileError(code: errno))")
+            }
+        }
+    }
+}
+
+/// Returns the path of the file to replace, with a link resolved, and the file's status if the file exists.
+private func replacedFile(_ path: String) throws(FileWriteError) -> (path: String, status: stat?) {
+    do throws(FileError) {
+        let found = try status(of: path, followingLinks: false)
+        let target = found.st_mode & S_IFMT == S_IFLNK ? try resolvedPath(path) : path
+        let targetStatus = try status(of: target, followingLinks: true)
+        guard targetStatus.st_mode & S_IFMT == S_IFREG else {
+            throw FileError("is \(fileTypeName(targetStatus)), not a file")
+        }
+        return (target, targetStatus)
+    } catch {
+        guard error.isAbsence else { throw FileWriteError(path, error.reason) }
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return (path, nil) }
+        throw FileWriteError(path, "is a link to something that does not exist")
+    }
+}
+
+private func isUnchanged(_ path: String, _ bytes: [UInt8]) -> Bool {
+    do throws(FileError) {
+        return try contents(ofFile: path, limit: bytes.count, followingLinks: true) == bytes
+    } catch {
+        // The file cannot be read, or has grown. Writing it is the safe answer.
+        return false
+    }
+}

@@ -1,0 +1,24 @@
+// The classes of characters that the names of files and handlers are made of. All but `isControl` are classes of ASCII.
+
+/// Returns whether a byte is a digit.
+package func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
+/// Returns whether a byte is a letter of either case.
+package func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
+
+/// Returns whether a scalar is a letter, a digit, `-` or `_`.
+package func isNameScalar(_ scalar: Unicode.Scalar) -> Bool {
+    guard let byte = UInt8(exactly: scalar.value) else { return false }
+    return isLetter(byte) || isDigit(byte) || scalar == "-" || scalar == "_"
+}
+
+/// Returns whether a scalar is a control character: Unicode's category Cc, which is C0, C1 and DEL.
+package func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+}
+
+/// Returns the text with the letters A to Z in lower case. All other characters stay as they are.
+package func asciiLowercased(_ text: String) -> String {
+    guard text.utf8.contains(where: { (0x41...0x5A).contains($0) }) else { return text }
+    return String(decoding: text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+}

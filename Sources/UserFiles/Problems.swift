@@ -1,0 +1,30 @@
+/// The problems of one file, up to a limit: a hostile file can have a problem on each line.
+package struct Problems {
+    /// The path of the file.
+    package let file: String
+    private var found: [Diagnostic] = []
+    private var count = 0
+
+    /// The number of problems that are reported one by one.
+    package static let limit = 20
+
+    /// No problems yet.
+    package init(file: String) {
+        self.file = file
+    }
+
+    /// Adds a problem, or only counts it if the limit is reached.
+    package mutating func add(_ severity: Diagnostic.Severity, _ key: String?, _ reason: String) {
+        count += 1
+        // An error ends the reading of a file. It comes last and must be seen.
+        guard found.count < Self.limit || severity == .error else { return }
+        found.append(Diagnostic(severity: severity, file: file, key: key, reason: reason))
+    }
+
+    /// The problems in the order in which they were found. The last one says how many were left out.
+    package var diagnostics: [Diagnostic] {
+        guard count > found.count else { return found }
+        let rest = Diagnostic(severity: .warning, file: file, reason: "has \(count - found.count) more problems")
+        return found + [rest]
+    }
+}

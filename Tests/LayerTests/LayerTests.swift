@@ -1,0 +1,68 @@
+import Testing
+
+/// The layers of the package: the manifest, the table in `Sources/README.md` and the imports must agree.
+@Suite struct LayerTests {
+    private static let sources = Result { try PackageSources() }
+    private let package: PackageSources
+
+    init() throws {
+        package = try Self.sources.get()
+    }
+
+    @Test func filesAreUnderstood() throws {
+        #expect(package.targets.count > 20)
+        let registry = try #require(package.targets["SchemeRegistry"])
+        #expect(registry.dependencies.isSuperset(of: ["RFC1808", "Logging"]))
+        #expect(!registry.imports.isEmpty)
+        #expect(package.table.count > 10)
+    }
+
+    @Test func manifestDeclaresExactlyTheImports() {
+        for target in package.targets.values {
+            var declared = target.dependencies
+            if target.kind == .testTarget {
+                // Tests run these programs, and do not import them.
+                declared = declared.filter { name in
+                    package.targets[name]?.kind != .executableTarget || target.importedModules.contains(name)
+                }
+            }
+            let undeclared = target.importedModules.subtracting(declared)
+            #expect(undeclared.isEmpty, "\(target.name) imports \(undeclared.sorted()) without declaring it")
+            let unused = declared.subtracting(target.importedModules)
+            #expect(unused.isEmpty, "\(target.name) declares \(unused.sorted()) without importing it")
+        }
+    }
+
+    @Test func tableListsExactlyTheImports() {
+        let names = Set(package.targets.keys)
+        let expected = package.targets.values.filter { $0.path.hasPrefix("Sources/") }
+        #expect(Set(package.table.keys) == Set(expected.map(\.name)))
+        for target in expected {
+            let imports = target.importedModules.intersection(names)
+            #expect(package.table[target.name] == imports, "the row of \(target.name) should list \(imports.sorted())")
+        }
+    }
+
+    @Test func everyImportInSourcesHasAnAccessLevel() {
+        for target in package.targets.values where target.path.hasPrefix("Sources/") {
+            for line in target.imports {
+                let level = line.modifiers.last ?? ""
+                #expect(["internal", "package", "public"].contains(level), "\(line.place) has no access level")
+                #expect(!line.modifiers.contains("@_exported"), "\(line.place) exports another module")
+            }
+        }
+    }
+
+    /// Nothing above `DBus` can give libdbus an argument that ends the process.
+    @Test func modulesOfCStayInTheTargetsThatWrapThem() {
+        let modules = Set(package.targets.values.filter { $0.kind == .systemLibrary }.map(\.name))
+        #expect(modules.contains("CDBus"))
+        for target in package.targets.values where target.kind != .testTarget {
+            for line in target.imports where modules.contains(line.module) {
+                #expect(line.modifiers == ["internal"], "\(line.place) shows \(line.module) to importers")
+            }
+        }
+        let importers = package.targets.values.filter { $0.importedModules.contains("CDBus") }.map(\.name)
+        #expect(Set(importers) == ["DBus", "DBusTests"])
+    }
+}
