@@ -354,7 +354,7 @@ public actor URLRouter {
             await find(session)
             // What others have told it, only it knows.
             if case .running(let owner, .inactive) = session.machine.state { await askForState(session, owner) }
-            var status = HandlerStatus(id: handler.id.rawValue, state: state(of: session).rawValue)
+            var status = HandlerStatus(id: handler.id.rawValue, state: .known(state(of: session)))
             if let process = session.process, process.exit == nil {
                 status.pid = UInt32(exactly: process.pid)
                 status.since = session.since

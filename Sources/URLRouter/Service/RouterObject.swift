@@ -218,9 +218,9 @@ extension URLRouter {
             path: application.file,
             executable: application.command?.program ?? "",
             schemes: schemes.map(\.rawValue),
-            kind: Claimant.application(application).kind.rawValue,
+            kind: .known(HandlerKind(Claimant.application(application).kind)),
             isFixed: false,
-            state: "",
+            state: .absent,
             warnings: []
         )
     }
@@ -232,9 +232,9 @@ extension URLRouter {
             path: handler.path,
             executable: handler.program?.description ?? "",
             schemes: handler.schemes.map(\.rawValue),
-            kind: handler.kind.rawValue,
+            kind: .known(HandlerKind(handler.kind)),
             isFixed: handler.isFixed,
-            state: state(of: handler.id).rawValue,
+            state: .known(state(of: handler.id)),
             warnings: []
         )
     }

@@ -23,7 +23,7 @@ struct QueueList: Command {
     func perform(_ output: StandardOutput) throws(Failure) -> Int32 {
         let urls = try Router().queuedURLs()
         if outputOptions.json {
-            for url in urls { output.print(url.json.text) }
+            for url in urls { output.print(JSON(url).text) }
         } else {
             Table(header: ["ID", "HANDLER", "STATE", "ATTEMPTS", "NEXT", "URL", "ERROR"], rows: urls.map(\.row)).print(
                 to: output
@@ -115,21 +115,6 @@ extension Router {
 }
 
 extension QueuedURL {
-    /// The URL with the names that it has on the bus; what there is none of is null.
-    fileprivate var json: JSON {
-        .object([
-            ("id", .string(id)),
-            ("url", .string(url)),
-            ("handler", .string(handler)),
-            ("state", .string(state.rawValue)),
-            ("attempts", .number(attempts)),
-            ("accepted", .number(accepted)),
-            ("next", next.map { .number($0) } ?? .null),
-            ("error", error.map { .string($0.name.rawValue) } ?? .null),
-            ("message", error.map { .string($0.message) } ?? .null),
-        ])
-    }
-
     fileprivate var row: [String] {
         [
             id, handler, state.rawValue, "\(attempts)", next.map(LocalTime.text) ?? Table.absent, url,

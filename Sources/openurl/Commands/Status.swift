@@ -23,7 +23,7 @@ struct Status: Command {
             }
         }
         if outputOptions.json {
-            for handler in handlers { output.print(handler.json.text) }
+            for handler in handlers { output.print(JSON(handler).text) }
         } else {
             Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row)).print(
                 to: output
@@ -34,21 +34,9 @@ struct Status: Command {
 }
 
 extension HandlerStatus {
-    /// The status with the names that it has on the bus; what there is none of is null.
-    fileprivate var json: JSON {
-        .object([
-            ("id", .string(id)),
-            ("state", .string(state)),
-            ("pid", pid.map { .number($0) } ?? .null),
-            ("since", since.map { .number($0) } ?? .null),
-            ("memory", residentMemory.map { .number($0) } ?? .null),
-            ("background-tasks", .strings(backgroundTasks)),
-        ])
-    }
-
     fileprivate var row: [String] {
         [
-            id, state, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
+            id, state.rawValue, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
             residentMemory.map(Self.size) ?? Table.absent,
             backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
         ]
