@@ -39,7 +39,8 @@ public struct Explanation: Sendable, Hashable {
     public var transport: Reported<HandlerKind>?
     /// The state of the handler; nil for an application, and without a handler.
     public var state: Reported<HandlerState>?
-    /// The senders whose URLs the handler accepts, as identifiers and patterns; nil where the handler accepts every sender.
+    /// The senders whose URLs the handler accepts, as identifiers and patterns; nil where the handler accepts every
+    /// sender.
     public var allowedSources: [String]?
     /// The handlers and applications that claim the URL. The one that would get the URL comes first.
     public var candidates: [Candidate]

@@ -80,7 +80,7 @@ extension HandlerEntry: Record {
             "executable",
             { $0.executable },
             { $0.executable = $1 },
-            "The program, as the manifest names it; empty for an entry that stands for the desktop's default application."
+            "The program, as the manifest names it; empty for the desktop's default application."
         ),
         Field("schemes", { $0.schemes }, { $0.schemes = $1 }, "The schemes that the handler claims."),
         Field(

@@ -1,15 +1,15 @@
 public import DBus
 
-/// What a handler answers to ``HandlerInterface/open``.
+/// The answer of a handler to ``HandlerInterface/open``.
 public struct OpenAnswer: MessageBody, Hashable {
     /// Whether the handler took the URL.
     public let isHandled: Bool
-    /// What it has to say besides.
+    /// The values that the sender gets with the answer.
     public let reply: [String: Value]
-    /// What it did, in order.
+    /// The steps that the handler took, in order.
     public let trace: [TracePhase]
 
-    /// Makes an answer.
+    /// Creates an answer.
     public init(isHandled: Bool, reply: [String: Value], trace: [TracePhase]) {
         self.isHandled = isHandled
         self.reply = reply

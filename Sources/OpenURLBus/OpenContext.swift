@@ -19,8 +19,8 @@ public struct OpenContext: Sendable, Hashable {
         public init() {}
     }
 
-    /// The sender's bundle identifier, if the sender is a handler that the router knows. The router finds out by itself and never
-    /// uses a name that the sender gives.
+    /// The sender's bundle identifier, if the sender is a handler that the router knows. The router never uses an
+    /// identifier that the sender gives.
     public var sourceApplication: String?
     /// The sender.
     public var source = Source()
@@ -30,20 +30,22 @@ public struct OpenContext: Sendable, Hashable {
     public var activationToken: String?
     /// The name of the startup notification.
     public var desktopStartupID: String?
-    /// The number of handlers that have opened this URL in a row; 0 if the sender is not a handler.
+    /// The number of handlers that opened each other, one after the other, up to this URL; 0 if the sender is not a
+    /// handler.
     public var hops: UInt32 = 0
-    /// The time when the router accepted the request, in microseconds of ``TracePhase/now``. A trace counts from this time.
+    /// The time when the router accepted the request, in microseconds of ``TracePhase/now``. A trace counts from this
+    /// time.
     public var accepted: UInt64?
 
     /// The number of a URL that was queued.
     ///
-    /// After a crash of the handler or of the router, the same URL arrives again with the same number. A handler that must not act
-    /// twice on a URL therefore remembers the number.
+    /// After a crash of the handler or of the router, the same URL arrives again with the same number. A handler that
+    /// must not act twice on a URL therefore remembers the number.
     public var requestID: String?
     /// Whether the handler stays in the background, or is launched into the background.
     public var inBackground = false
-    /// The changes that happened while the handler was suspended: the latest value of each kind. The handler gets the changes
-    /// before the URL.
+    /// The changes that happened while the handler was suspended: the latest value of each kind. The handler gets the
+    /// changes before the URL.
     public var notifications: [String: Value] = [:]
 
     /// Creates a context without facts.
@@ -82,7 +84,7 @@ extension OpenContext: Record {
             "hops",
             { $0.hops },
             { $0.hops = $1 },
-            "The number of handlers that have opened this URL in a row; 0 for any other sender."
+            "The number of handlers that opened each other, one after the other, up to this URL; 0 for other senders."
         ),
         Field(
             "accepted",

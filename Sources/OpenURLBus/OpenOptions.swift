@@ -6,13 +6,13 @@ public struct OpenOptions: Sendable, Hashable {
     public var annotation: Value?
     /// The bundle identifier of the only handler that may get the URL.
     public var handler: String?
-    /// The caller's time limit for the whole open, rounded up to whole milliseconds. Without a time limit the handler's own limit
-    /// applies: 20 s, unless the handler's manifest says otherwise.
+    /// The caller's time limit for the whole open, rounded up to whole milliseconds. Without a time limit the handler's
+    /// own limit applies: 20 s, unless the handler's manifest says otherwise.
     public var timeout: Duration?
     /// Whether the foreground stays as it is. The handler is then launched into the background, or stays there.
     public var inBackground = false
-    /// Whether the router stores the URL and returns at once. The router delivers the URL when that is possible, also after a
-    /// restart of the router, and tries again after a failure. A time limit then applies to each attempt.
+    /// Whether the router stores the URL and returns at once. The router delivers the URL when that is possible, also
+    /// after a restart of the router, and tries again after a failure. A time limit then applies to each attempt.
     public var isQueued = false
     /// The token that lets the handler take the focus (`XDG_ACTIVATION_TOKEN`). The handler gets the token unchanged.
     public var activationToken: String?
@@ -109,7 +109,8 @@ extension OpenOptions: Record {
 }
 
 extension OpenOptions.Delivery: Word {
-    /// Refuses an unknown word: a caller that asks for more than the router can do must not believe that the router does it.
+    /// Refuses an unknown word: a caller that asks for more than the router can do must not believe that the router
+    /// does it.
     fileprivate static func problem(with word: String) -> String {
         "'\(OpenOptions.deliveryKey)' can only be '\(Self.now.rawValue)' or '\(Self.queued.rawValue)'"
     }

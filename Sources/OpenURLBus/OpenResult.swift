@@ -16,7 +16,8 @@ public struct OpenResult: Sendable, Hashable {
         case fallback
     }
 
-    /// The bundle identifier of the handler that took the URL. For a queued URL, the handler that would get the URL now.
+    /// The bundle identifier of the handler that took the URL. For a queued URL, the handler that would get the URL
+    /// now.
     public var handler: String
     /// The way in which the router reached the handler.
     public var path: Path

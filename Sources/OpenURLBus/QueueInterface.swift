@@ -4,18 +4,18 @@ public import DBus
 ///
 /// Every program of the user may call the interface. Deliveries to one handler run one at a time.
 ///
-/// A delivery that fails is tried again after 1, 2, 4 … 60 s. A URL stays in the queue as a dead letter if the handler refuses the
-/// URL or takes too long, or after eight failures. A dead letter stays until a caller retries or drops it, or until a thousand
-/// later dead letters exist.
+/// A delivery that fails is tried again after 1, 2, 4 … 60 s. A URL stays in the queue as a dead letter if the handler
+/// refuses the URL or takes too long, or after eight failures. A dead letter stays until a caller retries or drops it,
+/// or until a thousand later dead letters exist.
 ///
-/// Methods that take a number answer with the error `org.freedesktop.DBus.Error.InvalidArgs` if the queue has no URL of that
-/// number.
+/// Methods that take a number answer with the error `org.freedesktop.DBus.Error.InvalidArgs` if the queue has no URL of
+/// that number.
 public enum QueueInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Queue1"
 
-    /// Returns the URLs that follow a given number, in the order of their numbers, at most ``pageSize``. An empty text asks for the
-    /// first URLs. An empty answer means that no URLs follow.
+    /// Returns the URLs that follow a given number, in the order of their numbers, at most ``pageSize``. An empty text
+    /// asks for the first URLs. An empty answer means that no URLs follow.
     public static let list = Method<String, [QueuedURL]>(name, "List", inputs: ["after"], outputs: ["urls"])
     /// The largest number of URLs in one answer of ``list``. URLs may be long.
     public static let pageSize = 128

@@ -1,15 +1,15 @@
 /// A word that another process reported, from a list that a later version may extend.
 ///
-/// A list of handlers stays readable when the router is newer than the program that asks: a word that this version does not
-/// know becomes ``unknown(_:)`` and keeps its text, so that a program can still print the word or pass it on.
+/// A router that is newer than the caller may report a word that the caller does not know. The word then becomes
+/// ``unknown(_:)`` and keeps its text, so that the caller can still read the rest of the answer and print the word.
 public enum Reported<Known>: Sendable, Hashable
 where Known: RawRepresentable & CaseIterable & Hashable & Sendable, Known.RawValue == String {
     /// A word that this version knows.
     case known(Known)
-    /// Any other text, as it arrived; empty for a value that does not exist or did not arrive, see ``absent``.
+    /// Any other text, as it arrived. The empty text stands for no value; see ``absent``.
     case unknown(String)
 
-    /// The value that stands for none: the empty text.
+    /// The empty text, which stands for no value.
     public static var absent: Reported { .unknown("") }
 
     /// The value, where this version knows the word.
@@ -19,8 +19,9 @@ where Known: RawRepresentable & CaseIterable & Hashable & Sendable, Known.RawVal
 }
 
 extension Reported: RawRepresentable, CustomStringConvertible {
-    /// Creates a value from the word of the bus. Always use this initializer for a text: ``unknown(_:)`` with a known word is
-    /// not equal to ``known(_:)``.
+    /// Creates a value from a word of the bus.
+    ///
+    /// Use this initializer for every text, because ``unknown(_:)`` with a known word is not equal to ``known(_:)``.
     public init(rawValue: String) {
         self = Known(rawValue: rawValue).map(Self.known) ?? .unknown(rawValue)
     }

@@ -2,8 +2,8 @@ package import DBus
 
 /// One key of an `a{sv}`, and the property of `Root` that holds the key's value.
 ///
-/// The list of a type's fields (``Record/fields``) is the only place that spells the type's keys. The reader, the writer, the
-/// command's JSON and `Documentation/Reference.md` all use the list.
+/// The list of a type's fields (``Record/fields``) is the only place that spells the type's keys. The reader, the
+/// writer, the command's JSON and `Documentation/Reference.md` all use the list.
 package struct Field<Root: Sendable>: Sendable {
     /// The key.
     package let key: String
@@ -27,14 +27,15 @@ package struct Field<Root: Sendable>: Sendable {
 
     /// Creates a field.
     ///
-    /// The accessors are closures and not key paths because a key path takes 70 ns for each access, which is felt on each open.
+    /// The accessors are closures and not key paths because a key path takes 70 ns for each access, which is felt on
+    /// each open.
     ///
     /// - Parameters:
     ///   - get: returns the value of the property; nil for a property without a value, whose key is then not written.
     ///   - set: sets the property to a value that arrived.
     ///   - omitted: a value that is not written.
-    ///   - substitute: returns the value for a key that did not arrive. Fields that come earlier in the list have been read then.
-    ///     Without a substitute the property keeps its initial value.
+    ///   - substitute: returns the value for a key that did not arrive. The fields that come earlier in the list have
+    ///     their values by then. Without a substitute the property keeps its initial value.
     package init<Content: FieldValue>(
         _ key: String,
         _ get: @escaping @Sendable (Root) -> Content?,

@@ -2,8 +2,8 @@ package import DBus
 
 /// A type that is an `a{sv}` on the bus, described by the list of its fields.
 ///
-/// The reader ignores keys that the list does not contain. A key whose value has another type than the list says is an error.
-/// The writer leaves out the keys that have no value.
+/// The reader ignores keys that the list does not contain. A key whose value has another type than the list says is an
+/// error. The writer leaves out the keys that have no value.
 package protocol Record: FieldValue {
     /// The fields of the type.
     static var fields: FieldList<Self> { get }
@@ -39,7 +39,7 @@ extension Record {
 
     /// Reads the entries. Unknown keys are ignored.
     ///
-    /// - Throws: ``MessageDecodingError`` for a known key whose value has another type, or where a required key is missing.
+    /// - Throws: ``MessageDecodingError`` for a known key whose value has another type, or for a missing required key.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         try self.init(try Entries(from: &reader))
     }
