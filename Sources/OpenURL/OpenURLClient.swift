@@ -98,7 +98,7 @@ public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertib
             } else if remote.name == .invalidArguments {
                 self = .refused(remote.message)
             } else {
-                self = .unknown("the router cannot say what became of it: \(remote)")
+                self = .unknown("the router does not know the outcome: \(remote)")
             }
         case .disconnected: self = .unknown("the session bus ended before the router answered")
         case .cancelled: self = .unknown("cancelled before the router answered")

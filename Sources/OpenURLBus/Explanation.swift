@@ -1,22 +1,20 @@
-public import DBus
-
-/// What `OpenURL` would do with a URL, and why: the result of `Explain`.
+/// The decision that `OpenURL` would take for a URL, and the reasons: the result of `Explain`.
 public struct Explanation: Sendable, Hashable {
-    /// One handler or application that could have the URL.
+    /// One handler or application that claims the URL.
     public struct Candidate: Sendable, Hashable {
         /// The bundle identifier, or the name of the desktop file.
         public var id: String
-        /// `native`, `freedesktop` or `exec`.
-        public var kind: String
-        /// The pattern of ``host`` that the URL matches; nil where any host does.
+        /// The way in which the candidate gets URLs.
+        public var kind: Reported<HandlerKind>
+        /// The pattern for the URL's host that the URL matches; nil for a candidate that accepts any host.
         public var host: String?
-        /// Whether it would get the URL.
+        /// Whether the candidate would get the URL.
         public var wins: Bool
-        /// Why it won or lost, in words.
+        /// The reason why the candidate won or lost, in words.
         public var reason: String
 
-        /// Makes a candidate.
-        public init(id: String, kind: String, host: String?, wins: Bool, reason: String) {
+        /// Creates a candidate.
+        public init(id: String, kind: Reported<HandlerKind>, host: String?, wins: Bool, reason: String) {
             self.id = id
             self.kind = kind
             self.host = host
@@ -25,91 +23,113 @@ public struct Explanation: Sendable, Hashable {
         }
     }
 
-    /// The names of the parts that a URL can have, in the order in which they are written. The password is none of them.
-    public static let partNames = ["scheme", "user", "host", "port", "path", "parameters", "query", "fragment"]
+    /// The names of the parts that a URL can have, in the order in which a URL has them. The password is not a part.
+    public static let partNames = Parts.fields.all.map(\.key)
 
-    /// The URL as it was asked about.
+    /// The URL, as the caller wrote it.
     public var url: String
-    /// Its parts as they are written, by ``partNames``, each only where it is present.
-    public var parts: [String: String]
-    /// What would get the URL; nil where nothing would.
-    public var handler: String?
-    /// How it would get it: `native` over ``HandlerInterface``, `freedesktop` over `org.freedesktop.Application`, `exec` as an
-    /// argument of a command; nil without a handler.
-    public var transport: String?
-    /// The state that the handler is in, a raw value of ``HandlerState``; nil where that is not known.
-    public var state: String?
-    /// Who may send URLs to the handler: ids and patterns; nil for anyone.
-    public var allowedSources: [String]?
-    /// Everything that claims the URL, what would get it first.
-    public var candidates: [Candidate]
-    /// Why the URL would not be opened for this caller, as the name of the ``OpenURLError`` and its message.
-    public var error: (name: String, message: String)? {
-        get { errorName.map { ($0, errorMessage ?? "") } }
-        set {
-            errorName = newValue?.name
-            errorMessage = newValue?.message
-        }
+    /// The parts of the URL that are present, as the caller wrote them, by ``partNames``.
+    public var parts: [String: String] {
+        get { partFields.texts }
+        set { partFields.texts = newValue }
     }
-    private var errorName: String?
-    private var errorMessage: String?
+    /// The handler or application that would get the URL; nil where there is none.
+    public var handler: String?
+    /// The way in which ``handler`` would get the URL; nil without a handler.
+    public var transport: Reported<HandlerKind>?
+    /// The state of the handler; nil for an application, and without a handler.
+    public var state: Reported<HandlerState>?
+    /// The senders whose URLs the handler accepts, as identifiers and patterns; nil where the handler accepts every
+    /// sender.
+    public var allowedSources: [String]?
+    /// The handlers and applications that claim the URL. The one that would get the URL comes first.
+    public var candidates: [Candidate]
+    /// The reason why the URL would not be opened for this caller: the name of an ``OpenURLError`` and its message.
+    public var error: (name: String, message: String)? {
+        get { errorFields.error.map { ($0.name, $0.message) } }
+        set { errorFields.error = newValue.map { ErrorFields.NamedError(name: $0.name, message: $0.message) } }
+    }
 
-    /// An explanation with nothing in it yet.
+    private var partFields = Parts()
+    package var errorFields = ErrorFields()
+
+    /// Creates an explanation that holds nothing but the URL.
     public init(url: String) {
         self.url = url
-        parts = [:]
         candidates = []
+    }
+
+    /// The parts of a URL as they are on the bus.
+    package struct Parts: Sendable, Hashable {
+        var texts: [String: String] = [:]
     }
 }
 
-extension Explanation: DBusType {
-    /// `a{sv}`
-    public static var signature: Signature { "a{sv}" }
+extension Explanation: Record, ErrorReporting {
+    package static let fields = FieldList(
+        initial: Explanation(url: ""),
+        Field("url", { $0.url }, { $0.url = $1 }, "The URL, as the caller wrote it."),
+        Field(
+            "parts",
+            { $0.partFields },
+            { $0.partFields = $1 },
+            "The parts of the URL that are present, as the caller wrote them."
+        ),
+        Field("handler", { $0.handler }, { $0.handler = $1 }, "The handler or application that would get the URL."),
+        Field("transport", { $0.transport }, { $0.transport = $1 }, "The way in which the handler would get the URL."),
+        Field(
+            "state",
+            { $0.state },
+            { $0.state = $1 },
+            "The state of the handler; the key is absent for an application."
+        ),
+        Field(
+            "allowed-sources",
+            { $0.allowedSources },
+            { $0.allowedSources = $1 },
+            "The senders whose URLs the handler accepts; without the key the handler accepts every sender."
+        ),
+        .error,
+        .message,
+        Field(
+            "candidates",
+            { $0.candidates },
+            { $0.candidates = $1 },
+            "The handlers and applications that claim the URL, the winner first."
+        )
+    )
+}
 
-    /// Reads an explanation; keys that are not known are ignored.
-    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        let options = OptionReader(options: try [String: Value](from: &reader))
-        self.init(url: try options.string("url") ?? "")
-        let parts = OptionReader(options: try options.dictionary("parts") ?? [:])
-        for name in Self.partNames { self.parts[name] = try parts.string(name) }
-        handler = try options.string("handler")
-        transport = try options.string("transport")
-        state = try options.string("state")
-        allowedSources = try options.strings("allowed-sources")
-        errorName = try options.string("error")
-        errorMessage = try options.string("message")
-        for candidate in try options.dictionaries("candidates") ?? [] {
-            let options = OptionReader(options: candidate)
-            candidates.append(
-                Candidate(
-                    id: try options.string("id") ?? "",
-                    kind: try options.string("kind") ?? "",
-                    host: try options.string("host"),
-                    wins: try options.bool("wins") ?? false,
-                    reason: try options.string("reason") ?? ""
-                )
-            )
-        }
-    }
+extension Explanation.Parts: Record {
+    package static let fields = FieldList(
+        initial: Explanation.Parts(),
+        part("scheme", "The scheme, without the colon."),
+        part("user", "The user, without the password."),
+        part("host", "The host."),
+        part("port", "The port, in decimal digits."),
+        part("path", "The path; for a URL such as `mailto:a@b.c`, the text between the colon and the query."),
+        part("parameters", "The parameters, without the semicolon."),
+        part("query", "The query, without the question mark."),
+        part("fragment", "The fragment, without the number sign.")
+    )
 
-    /// Appends the explanation.
-    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
-        var options: [String: Value] = ["url": .string(url), "parts": .options(parts.mapValues(Value.string))]
-        options["handler"] = handler.map(Value.string)
-        options["transport"] = transport.map(Value.string)
-        options["state"] = state.map(Value.string)
-        options["allowed-sources"] = allowedSources.map { .array($0.map(Value.string), of: "s") }
-        options["error"] = errorName.map(Value.string)
-        options["message"] = errorMessage.map(Value.string)
-        let entries = candidates.map { candidate in
-            var options: [String: Value] = [
-                "id": .string(candidate.id), "kind": .string(candidate.kind), "wins": .boolean(candidate.wins),
-                "reason": .string(candidate.reason),
-            ]
-            options["host"] = candidate.host.map(Value.string)
-            return Value.options(options)
-        }
-        options["candidates"] = .array(entries, of: "a{sv}")
-        try options.write(to: &writer)
+    private static func part(_ name: String, _ meaning: String) -> Field<Explanation.Parts> {
+        Field(name, { $0.texts[name] }, { $0.texts[name] = $1 }, meaning)
     }
+}
+
+extension Explanation.Candidate: Record {
+    package static let fields = FieldList(
+        initial: Explanation.Candidate(id: "", kind: .absent, host: nil, wins: false, reason: ""),
+        Field("id", { $0.id }, { $0.id = $1 }, "The bundle identifier, or the name of the desktop file."),
+        Field("kind", { $0.kind }, { $0.kind = $1 }, "The way in which the candidate gets URLs."),
+        Field(
+            "host",
+            { $0.host },
+            { $0.host = $1 },
+            "The pattern for the host that the URL matches; without the key any host is accepted."
+        ),
+        Field("wins", { $0.wins }, { $0.wins = $1 }, "Whether the candidate would get the URL."),
+        Field("reason", { $0.reason }, { $0.reason = $1 }, "The reason why the candidate won or lost, in words.")
+    )
 }

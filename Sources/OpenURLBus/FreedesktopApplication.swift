@@ -1,15 +1,17 @@
 public import DBus
 
-/// `org.freedesktop.Application`: how the desktop reaches a program over the bus ("D-Bus Activation", desktop entry
-/// specification). The router exports it, so that a desktop entry can name it, and each handler, so that it works where there
-/// is no router.
+/// `org.freedesktop.Application`: the interface through which the desktop reaches a program over the bus ("D-Bus
+/// Activation", desktop entry specification).
+///
+/// The router exports the interface so that a desktop entry can name the router. Each handler exports the interface so
+/// that the desktop can reach the handler without a router.
 public enum FreedesktopApplication {
     /// The interface's name.
     public static let name: InterfaceName = "org.freedesktop.Application"
 
     /// Starts the program without a URL.
     public static let activate = Method<[String: Value], Empty>(name, "Activate", inputs: ["platform_data"])
-    /// Runs one of the actions of the program's desktop entry.
+    /// Runs an action of the program's desktop entry.
     public static let activateAction = Method<Arguments<String, [Value], [String: Value]>, Empty>(
         name,
         "ActivateAction",
@@ -22,7 +24,7 @@ public enum FreedesktopApplication {
         inputs: ["uris", "platform_data"]
     )
 
-    /// The options that the desktop's `platform_data` stands for.
+    /// Returns the options that correspond to the desktop's `platform_data`.
     public static func options(_ platformData: [String: Value]) -> OpenOptions {
         var options = OpenOptions()
         options.activationToken = platformData["activation-token"]?.string
@@ -30,7 +32,7 @@ public enum FreedesktopApplication {
         return options
     }
 
-    /// The `platform_data` of options.
+    /// Returns the `platform_data` that correspond to options.
     public static func platformData(_ options: OpenOptions) -> [String: Value] {
         var data: [String: Value] = [:]
         data["activation-token"] = options.activationToken.map(Value.string)

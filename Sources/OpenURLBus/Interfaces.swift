@@ -4,39 +4,39 @@ public import DBus
 public enum RouterService {
     /// The well-known name.
     public static let name: BusName = "org.openurl.Router1"
-    /// The object that all of the router's interfaces are on.
+    /// The path of the object that has all interfaces of the router.
     public static let path: ObjectPath = "/org/openurl/Router1"
-    /// The object as callers name it.
+    /// The object, for a caller.
     public static let object = RemoteObject(name, path)
 }
 
-/// `org.openurl.Router1`: opening URLs.
+/// `org.openurl.Router1`: the methods that open URLs.
 public enum RouterInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Router1"
 
-    /// Opens a URL; returns when the handler has said yes, and is an ``OpenURLError`` otherwise.
+    /// Opens a URL. Returns when the handler has accepted the URL; answers with an ``OpenURLError`` otherwise.
     public static let openURL = Method<Arguments<String, OpenOptions>, OpenResult>(
         name,
         "OpenURL",
         inputs: ["url", "options"],
         outputs: ["result"]
     )
-    /// Opens URLs in order; one that fails does not stop the rest.
+    /// Opens URLs in order. A failure does not stop the URLs that follow.
     public static let openURLs = Method<Arguments<[String], OpenOptions>, [OpenOutcome]>(
         name,
         "OpenURLs",
         inputs: ["urls", "options"],
         outputs: ["results"]
     )
-    /// Whether there is a handler that this caller may reach; launches nothing.
+    /// Returns whether the caller may reach a handler for a URL. Launches nothing.
     public static let canOpenURL = Method<String, Bool>(
         name,
         "CanOpenURL",
         inputs: ["url"],
         outputs: ["can_open"]
     )
-    /// What ``openURL`` would do for this caller, and why; launches nothing.
+    /// Returns the decision that ``openURL`` would take for the caller, and the reasons. Launches nothing.
     public static let explain = Method<Arguments<String, OpenOptions>, Explanation>(
         name,
         "Explain",
@@ -47,202 +47,167 @@ public enum RouterInterface {
     public static let version = Property<String>(name, "Version")
 }
 
-/// `org.openurl.Registry1`: which handlers there are.
+/// `org.openurl.Registry1`: the registered handlers and their schemes.
 public enum RegistryInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Registry1"
 
-    /// Registers the bundle or manifest at an absolute path; returns its entry.
+    /// Registers the bundle or manifest at an absolute path. Returns the entry of the handler.
     public static let register = Method<String, HandlerEntry>(
         name,
         "Register",
         inputs: ["path"],
         outputs: ["handler"]
     )
-    /// Takes back what ``register`` did.
+    /// Removes a handler that ``register`` added.
     public static let unregister = Method<String, Empty>(name, "Unregister", inputs: ["id"])
-    /// Every handler, by bundle identifier.
+    /// Returns the handlers, in the order of their bundle identifiers, and the applications that open URLs.
     public static let listHandlers = Method<Empty, [HandlerEntry]>(
         name,
         "ListHandlers",
         outputs: ["handlers"]
     )
-    /// Every scheme with the handlers that claim it, the one that gets its URLs first.
+    /// Returns each scheme with the handlers that claim the scheme. The handler that gets the URLs comes first.
     public static let listSchemes = Method<Empty, [String: [String]]>(
         name,
         "ListSchemes",
         outputs: ["schemes"]
     )
-    /// Makes a handler or an application the user's default for a scheme; an empty id takes the user's choice back.
+    /// Makes a handler or an application the user's default for a scheme. An empty identifier removes the user's
+    /// choice.
     public static let setDefault = Method<Arguments<String, String>, Empty>(
         name,
         "SetDefault",
         inputs: ["scheme", "id"]
     )
-    /// Reads the manifests and the desktop's files again, tells the desktop of all handlers, and returns what is wrong with
-    /// each file that has a problem.
+    /// Reads the manifests and the desktop's files again, and publishes all handlers to the desktop. Returns the
+    /// problems, by the path of the file.
     public static let reload = Method<Empty, [String: String]>(name, "Reload", outputs: ["problems"])
-    /// The handlers of these schemes are others than before.
+    /// The handlers of these schemes have changed.
     public static let changed = Signal<[String]>(name, "Changed", arguments: ["schemes"])
 }
 
-/// `org.openurl.Lifecycle1`: what runs, and in which state.
+/// `org.openurl.Lifecycle1`: the states of the handlers.
 ///
-/// Methods that name a handler are the error `NoHandler` where it is not registered, and `NotAllowed` where its state or
-/// its manifest does not permit what is asked; the message says why.
+/// A method that takes a handler's identifier answers with the error `NoHandler` if the handler is not registered. The
+/// method answers with `NotAllowed` if the handler's state or manifest does not permit the request; the message gives
+/// the reason.
 public enum LifecycleInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Lifecycle1"
 
-    /// Every registered handler with its state.
+    /// Returns each registered handler with its state.
     public static let list = Method<Empty, [HandlerStatus]>(name, "List", outputs: ["handlers"])
-    /// Starts a handler without a URL if it does not run, and brings it to the foreground; returns when it is ready.
+    /// Brings a handler to the foreground, and starts the handler without a URL if necessary. Returns when the handler
+    /// is ready.
     public static let activate = Method<String, Empty>(name, "Activate", inputs: ["id"])
-    /// Starts or wakes a handler and leaves the foreground as it is; returns when the handler owns its name.
+    /// Starts or wakes a handler and leaves the foreground as it is. Returns when the handler owns its bus name.
     public static let wake = Method<String, Empty>(name, "Wake", inputs: ["id"])
-    /// Takes a handler to the background; returns when its delegate has saved its state, or the handler has ended because
-    /// its manifest says so (`UIApplicationExitsOnSuspend`).
+    /// Takes a handler to the background. Returns when the delegate has saved the state, or when the handler has ended
+    /// because its manifest asks for that (`UIApplicationExitsOnSuspend`).
     public static let background = Method<String, Empty>(name, "Background", inputs: ["id"])
-    /// Takes a handler to the background and suspends it at once; returns when it executes nothing any more.
+    /// Takes a handler to the background and suspends the handler at once. Returns when the process is stopped.
     public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
-    /// Ends a handler and forgets the state that it has saved; returns when its process is gone.
+    /// Ends a handler and removes its saved state. Returns when the process has ended.
     public static let terminate = Method<String, Empty>(name, "Terminate", inputs: ["id"])
-    /// Keeps the calling handler from being suspended until the task ends ("Executing a Finite-Length Task in the
-    /// Background"); returns the task's number and how many milliseconds it may take.
+    /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
+    /// Background"). Returns the number of the task and the remaining time in milliseconds.
     public static let beginBackgroundTask = Method<String, Arguments<UInt32, UInt32>>(
         name,
         "BeginBackgroundTask",
         inputs: ["name"],
         outputs: ["task", "remaining"]
     )
-    /// Ends a task of the calling handler; one that has ended already is ignored.
+    /// Ends a task of the calling handler. A task that has already ended is ignored.
     public static let endBackgroundTask = Method<UInt32, Empty>(name, "EndBackgroundTask", inputs: ["task"])
-    /// How many milliseconds the calling handler may still run in the background; ``unlimited`` in the foreground.
+    /// Returns the time, in milliseconds, that the calling handler may still run in the background. The time is
+    /// ``unlimited`` in the foreground and for a handler with background modes.
     public static let backgroundTimeRemaining = Method<Empty, UInt32>(
         name,
         "BackgroundTimeRemaining",
         outputs: ["remaining"]
     )
-    /// Tells a running handler that something has changed. For one that is suspended the latest value of each kind is kept
-    /// and handed over when it wakes, before the URL ("Queued notifications", Table 4-1); nobody is started for it.
+    /// Notifies a running handler of a change. No handler is started for a notification.
+    ///
+    /// For a suspended handler the router keeps the latest value of each kind. The handler gets the values when the
+    /// handler wakes, before the URL ("Queued notifications", Table 4-1).
     public static let notify = Method<Arguments<String, String, Value>, Empty>(
         name,
         "Notify",
         inputs: ["id", "kind", "value"]
     )
-    /// Does what happens when the system is short of memory: running handlers are warned, suspended ones end.
+    /// Acts as if the system were short of memory: warns the running handlers and ends the suspended handlers.
     public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
-    /// A handler's state has changed to a raw value of ``HandlerState``.
+    /// The state of a handler has changed. The second argument is a raw value of ``HandlerState``.
     public static let stateChanged = Signal<Arguments<String, String>>(
         name,
         "StateChanged",
         arguments: ["id", "state"]
     )
 
-    /// The time of a handler in the foreground, which has no limit.
+    /// The remaining time of a handler without a time limit.
     public static let unlimited = UInt32.max
 }
 
-/// `org.openurl.Handler1`: what a handler exports, at the object that its bundle identifier names.
+/// `org.openurl.Handler1`: the interface that a handler exports, at the object path of its bundle identifier.
 ///
-/// A handler in another language implements ``open`` alone; the router then lets it run, and neither takes it to the
-/// background nor suspends it. Each method carries a whole sequence, so that it is one message each way.
+/// A handler in another language can implement ``open`` alone. The router then neither takes the handler to the
+/// background nor suspends the handler. Each method stands for a whole sequence, so a sequence takes one message in
+/// each direction.
 public enum HandlerInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Handler1"
 
-    /// Hands a URL over. The handler runs the whole sequence that its state asks for and answers once.
+    /// Delivers a URL. The handler runs the whole sequence for its state and answers once.
     ///
-    /// A launch that was refused is ``OpenURLError/Code/launchVetoed``, a no with a reason is
-    /// ``OpenURLError/Code/declined``, and so is any other error.
+    /// The error for a refused launch is ``OpenURLError/Code/launchVetoed``. The error for a refusal with a reason is
+    /// ``OpenURLError/Code/declined``. The router treats an error with a name of the handler's own as
+    /// ``OpenURLError/Code/declined``.
     public static let open = Method<Arguments<String, OpenContext>, OpenAnswer>(
         name,
         "Open",
         inputs: ["url", "context"],
         outputs: ["handled", "reply", "trace"]
     )
-    /// Goes to the background: `willResignActive`, `didEnterBackground`, and the state is saved; returns after that.
+    /// Takes the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
+    /// Returns after that.
     public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")
-    /// Gets ready to be stopped: the handler gives its name back, so that no message can reach a stopped process, and
-    /// answers whether it is idle. If not, it has its name again. `SIGCONT` is the sign to take the name back.
+    /// Prepares the handler for the stop of its process. Returns whether the handler is idle.
+    ///
+    /// The handler releases its bus name, so that no message reaches a stopped process. A handler that is not idle
+    /// takes the name back at once. A stopped handler takes the name back when it gets `SIGCONT`.
     public static let suspend = Method<Empty, Bool>(name, "Suspend", outputs: ["ready"])
     /// Calls `didReceiveMemoryWarning`.
     public static let receiveMemoryWarning = Method<Empty, Empty>(name, "ReceiveMemoryWarning")
-    /// Calls the expiration handlers of the background tasks that are open; the process is ended a second later if one
-    /// still is.
+    /// Calls the expiration handlers of the background tasks. The router ends the process a second later if a task has
+    /// still not ended.
     public static let expireBackgroundTasks = Method<Empty, Empty>(name, "ExpireBackgroundTasks")
-    /// Tells the handler what has changed: one value of each kind.
+    /// Notifies the handler of changes, with one value of each kind.
     public static let notify = Method<[String: Value], Empty>(name, "Notify", inputs: ["notifications"])
-    /// The handler's state, a raw value of ``HandlerState``.
+    /// The state of the handler, as a raw value of ``HandlerState``.
     public static let state = Property<String>(name, "State")
-    /// The delegate method that is running now, or an empty string: what a watchdog's message names.
+    /// The name of the delegate method that is running, or an empty string. The message of a watchdog contains the
+    /// name.
     public static let phase = Property<String>(name, "Phase")
 
-    /// The error of a handler that is ending and has not looked at the URL: it goes to the handler's next process.
+    /// The error of a handler that is ending and has not handled the URL. The router delivers the URL to the handler's
+    /// next process.
     public static let ending: ErrorName = "org.openurl.Handler1.Error.Ending"
 
-    /// The phases that are part of a launch.
+    /// The phases of a launch.
     public static let launchPhases: Set<String> = [
         "willFinishLaunching", "shouldRestoreApplicationState", "didDecodeRestorableState", "didFinishLaunching",
     ]
 
-    /// The phases that are part of the way to the background.
+    /// The phases of the way to the background.
     public static let backgroundPhases: Set<String> = [
         "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
     ]
 
-    /// Where a handler's object is.
+    /// Returns the path of a handler's object.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }
 
-    /// The environment variable that tells a process that the router started it: it waits for its first message instead
-    /// of launching without a URL.
+    /// The environment variable of a process that the router started. Such a process waits for its first message
+    /// instead of launching without a URL.
     public static let launchVariable = "OPENURL_LAUNCH"
-}
-
-/// The states of a handler (Table 3-1 of the app programming guide).
-public enum HandlerState: String, Sendable, Hashable {
-    /// There is no process.
-    case notRunning
-    /// In the foreground and not receiving events: launching, or on its way to another state.
-    case inactive
-    /// In the foreground and receiving events.
-    case active
-    /// Not in the foreground, and running.
-    case background
-    /// In memory, executing nothing.
-    case suspended
-}
-
-/// What a handler answers to ``HandlerInterface/open``.
-public struct OpenAnswer: MessageBody, Hashable {
-    /// Whether the handler took the URL.
-    public let isHandled: Bool
-    /// What it has to say besides.
-    public let reply: [String: Value]
-    /// What it did, in order.
-    public let trace: [TracePhase]
-
-    /// Makes an answer.
-    public init(isHandled: Bool, reply: [String: Value], trace: [TracePhase]) {
-        self.isHandled = isHandled
-        self.reply = reply
-        self.trace = trace
-    }
-
-    /// `ba{sv}a(stb)`
-    public static var signature: Signature { "ba{sv}a(stb)" }
-
-    /// Reads an answer.
-    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        isHandled = try reader.readBool()
-        reply = try [String: Value](from: &reader)
-        trace = try [TracePhase](from: &reader)
-    }
-
-    /// Appends the answer.
-    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
-        try writer.append(isHandled)
-        try reply.write(to: &writer)
-        try trace.write(to: &writer)
-    }
 }

@@ -1,110 +1,137 @@
 public import DBus
 
-/// What a handler is told besides the URL: the `context` of `Open`.
+/// The facts that a handler gets with a URL: the `context` of `Open`.
 public struct OpenContext: Sendable, Hashable {
-    /// Who sent the URL, as far as the bus and the kernel know.
+    /// The sender of a URL, as the bus and the kernel describe the sender.
     public struct Source: Sendable, Hashable {
-        /// The process's number when it connected to the bus.
+        /// The identifier of the process at the time when the process connected to the bus.
         public var pid: UInt32?
-        /// The user.
+        /// The user that the process runs as.
         public var uid: UInt32?
         /// The path of the program that the process runs.
         public var executable: String?
         /// The systemd unit that the process belongs to.
         public var unit: String?
-        /// The connection's name on the bus.
+        /// The unique name of the sender's connection.
         public var uniqueName: String?
 
-        /// Nothing known.
+        /// Creates a source about which nothing is known.
         public init() {}
     }
 
-    /// The sender's bundle identifier, where it is a handler that the router knows; never taken from the sender's words.
+    /// The sender's bundle identifier, if the sender is a handler that the router knows. The router never uses an
+    /// identifier that the sender gives.
     public var sourceApplication: String?
     /// The sender.
     public var source = Source()
-    /// What the sender wants the handler to have besides the URL.
+    /// A value from the sender, which the handler gets unchanged.
     public var annotation: Value?
     /// The token that lets the handler take the focus.
     public var activationToken: String?
-    /// The startup notification's name.
+    /// The name of the startup notification.
     public var desktopStartupID: String?
-    /// How many handlers have opened this one in a row; 0 when the sender is none.
+    /// The number of handlers that opened each other, one after the other, up to this URL; 0 if the sender is not a
+    /// handler.
     public var hops: UInt32 = 0
-    /// When the router accepted the request, in microseconds of ``TracePhase/now``; a trace counts from there.
+    /// The time when the router accepted the request, in microseconds of ``TracePhase/now``. A trace counts from this
+    /// time.
     public var accepted: UInt64?
 
-    /// The number of a URL that was queued. Whoever must not act on one twice remembers it: after a crash, of the handler or of
-    /// the router, the same URL comes again with the same number.
+    /// The number of a URL that was queued.
+    ///
+    /// After a crash of the handler or of the router, the same URL arrives again with the same number. A handler that
+    /// must not act twice on a URL therefore remembers the number.
     public var requestID: String?
-    /// Whether the handler stays in the background, or is launched into it.
+    /// Whether the handler stays in the background, or is launched into the background.
     public var inBackground = false
-    /// What has changed while the handler was suspended, the latest value of each kind: delivered before the URL.
+    /// The changes that happened while the handler was suspended: the latest value of each kind. The handler gets the
+    /// changes before the URL.
     public var notifications: [String: Value] = [:]
 
-    /// Makes a context that says nothing.
+    /// Creates a context without facts.
     public init() {}
-
-    private enum Key {
-        static let sourceApplication = "source-application"
-        static let source = "source"
-        static let annotation = "annotation"
-        static let activationToken = "activation-token"
-        static let desktopStartupID = "desktop-startup-id"
-        static let hops = "hops"
-        static let accepted = "accepted"
-        static let requestID = "request-id"
-        static let inBackground = "background"
-        static let notifications = "notifications"
-        static let pid = "pid"
-        static let uid = "uid"
-        static let executable = "executable"
-        static let unit = "unit"
-        static let uniqueName = "unique-name"
-    }
 }
 
-extension OpenContext: DBusType {
-    /// `a{sv}`
-    public static var signature: Signature { "a{sv}" }
+extension OpenContext: Record {
+    package static let fields = FieldList(
+        initial: OpenContext(),
+        Field(
+            "source-application",
+            { $0.sourceApplication },
+            { $0.sourceApplication = $1 },
+            "The bundle identifier of the sender, if the sender is a handler that the router knows."
+        ),
+        Field(
+            "source",
+            { $0.source },
+            { $0.source = $1 },
+            "The sender, as the bus and the kernel describe the sender."
+        ),
+        Field("annotation", { $0.annotation }, { $0.annotation = $1 }, "A value of any type from the sender."),
+        Field(
+            "activation-token",
+            { $0.activationToken },
+            { $0.activationToken = $1 },
+            "The token that lets the handler take the focus."
+        ),
+        Field(
+            "desktop-startup-id",
+            { $0.desktopStartupID },
+            { $0.desktopStartupID = $1 },
+            "The name of the startup notification."
+        ),
+        Field(
+            "hops",
+            { $0.hops },
+            { $0.hops = $1 },
+            "The number of handlers that opened each other, one after the other, up to this URL; 0 for other senders."
+        ),
+        Field(
+            "accepted",
+            { $0.accepted },
+            { $0.accepted = $1 },
+            "The time when the router accepted the request, in microseconds of the monotonic clock."
+        ),
+        Field(
+            "request-id",
+            { $0.requestID },
+            { $0.requestID = $1 },
+            "The number of a queued URL, the same each time that the URL is delivered."
+        ),
+        Field(
+            "background",
+            { $0.inBackground },
+            { $0.inBackground = $1 },
+            omitting: false,
+            "Whether the handler stays in the background, or is launched into the background."
+        ),
+        Field(
+            "notifications",
+            { $0.notifications },
+            { $0.notifications = $1 },
+            omitting: [:],
+            "The latest value of each kind of change that happened while the handler was suspended."
+        )
+    )
+}
 
-    /// Reads a context; keys that are not known are ignored.
-    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        let options = OptionReader(options: try [String: Value](from: &reader))
-        sourceApplication = try options.string(Key.sourceApplication)
-        let source = OptionReader(options: try options.dictionary(Key.source) ?? [:])
-        self.source.pid = try source.uint32(Key.pid)
-        self.source.uid = try source.uint32(Key.uid)
-        self.source.executable = try source.string(Key.executable)
-        self.source.unit = try source.string(Key.unit)
-        self.source.uniqueName = try source.string(Key.uniqueName)
-        annotation = options.options[Key.annotation]
-        activationToken = try options.string(Key.activationToken)
-        desktopStartupID = try options.string(Key.desktopStartupID)
-        hops = try options.uint32(Key.hops) ?? 0
-        accepted = try options.uint64(Key.accepted)
-        requestID = try options.string(Key.requestID)
-        inBackground = try options.bool(Key.inBackground) ?? false
-        notifications = try options.dictionary(Key.notifications) ?? [:]
-    }
-
-    /// Appends what is known.
-    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
-        var source: [String: Value] = [:]
-        source[Key.pid] = self.source.pid.map(Value.uint32)
-        source[Key.uid] = self.source.uid.map(Value.uint32)
-        source[Key.executable] = self.source.executable.map(Value.string)
-        source[Key.unit] = self.source.unit.map(Value.string)
-        source[Key.uniqueName] = self.source.uniqueName.map(Value.string)
-        var options: [String: Value] = [Key.source: .options(source), Key.hops: .uint32(hops)]
-        options[Key.sourceApplication] = sourceApplication.map(Value.string)
-        options[Key.annotation] = annotation
-        options[Key.activationToken] = activationToken.map(Value.string)
-        options[Key.desktopStartupID] = desktopStartupID.map(Value.string)
-        options[Key.accepted] = accepted.map(Value.uint64)
-        options[Key.requestID] = requestID.map(Value.string)
-        if inBackground { options[Key.inBackground] = .boolean(true) }
-        if !notifications.isEmpty { options[Key.notifications] = .options(notifications) }
-        try options.write(to: &writer)
-    }
+extension OpenContext.Source: Record {
+    package static let fields = FieldList(
+        initial: OpenContext.Source(),
+        Field(
+            "pid",
+            { $0.pid },
+            { $0.pid = $1 },
+            "The identifier of the process at the time when the process connected to the bus."
+        ),
+        Field("uid", { $0.uid }, { $0.uid = $1 }, "The user that the process runs as."),
+        Field(
+            "executable",
+            { $0.executable },
+            { $0.executable = $1 },
+            "The path of the program that the process runs."
+        ),
+        Field("unit", { $0.unit }, { $0.unit = $1 }, "The systemd unit that the process belongs to."),
+        Field("unique-name", { $0.uniqueName }, { $0.uniqueName = $1 }, "The unique name of the sender's connection.")
+    )
 }

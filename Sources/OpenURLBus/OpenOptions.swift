@@ -1,86 +1,118 @@
 public import DBus
 
-/// How a URL is to be opened: the `options` of `OpenURL`.
+/// The options of an open: the `options` of `OpenURL`.
 public struct OpenOptions: Sendable, Hashable {
-    /// Handed to the handler untouched.
+    /// A value that the handler gets unchanged.
     public var annotation: Value?
-    /// Opens with the handler of this bundle identifier only.
+    /// The bundle identifier of the only handler that may get the URL.
     public var handler: String?
-    /// The caller's time limit for the whole open, whole milliseconds; without one the handler's own holds (20 s unless
-    /// its manifest says otherwise).
+    /// The caller's time limit for the whole open, rounded up to whole milliseconds. Without a time limit the handler's
+    /// own limit applies: 20 s, unless the handler's manifest says otherwise.
     public var timeout: Duration?
-    /// Leaves the foreground as it is: the handler is launched into the background, or stays there.
+    /// Whether the foreground stays as it is. The handler is then launched into the background, or stays there.
     public var inBackground = false
-    /// Stores the URL and returns: it is delivered when that is possible, also by a later router, and tried again when it
-    /// fails. A time limit then holds for each attempt.
+    /// Whether the router stores the URL and returns at once. The router delivers the URL when that is possible, also
+    /// after a restart of the router, and tries again after a failure. A time limit then applies to each attempt.
     public var isQueued = false
-    /// Passed on to the handler, so that the window system lets it take the focus (`XDG_ACTIVATION_TOKEN`).
+    /// The token that lets the handler take the focus (`XDG_ACTIVATION_TOKEN`). The handler gets the token unchanged.
     public var activationToken: String?
-    /// Passed on to the handler (`DESKTOP_STARTUP_ID`).
+    /// The name of the startup notification (`DESKTOP_STARTUP_ID`). The handler gets the name unchanged.
     public var desktopStartupID: String?
-    /// How many URLs ``fallback`` may hold.
-    public static let maximumFallbacks = 16
-
-    /// Other URLs to try in turn when the one before has no handler.
+    /// The URLs that are tried in turn while the URL before has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
-    /// No options.
+    /// The largest number of URLs in ``fallback``.
+    public static let maximumFallbacks = 16
+
+    /// Creates options that ask for nothing.
     public init() {}
 
-    fileprivate enum Key {
-        static let annotation = "annotation"
-        static let handler = "handler"
-        static let timeout = "timeout"
-        static let background = "background"
-        static let delivery = "delivery"
-        static let activationToken = "activation-token"
-        static let desktopStartupID = "desktop-startup-id"
-        static let fallback = "fallback"
+    fileprivate static let deliveryKey = "delivery"
+    private static let fallbackKey = "fallback"
+
+    fileprivate enum Delivery: String, CaseIterable {
+        case now, queued
     }
 
-    fileprivate enum Delivery {
-        static let now = "now"
-        static let queued = "queued"
+    fileprivate var delivery: Delivery {
+        get { isQueued ? .queued : .now }
+        set { isQueued = newValue == .queued }
+    }
+
+    private var milliseconds: UInt32? {
+        get { timeout.map { UInt32(clamping: $0.milliseconds) } }
+        set { timeout = newValue.map { .milliseconds(Int($0)) } }
     }
 }
 
-extension OpenOptions: DBusType {
-    /// `a{sv}`
-    public static var signature: Signature { "a{sv}" }
+extension OpenOptions: Record {
+    package static let fields = FieldList(
+        initial: OpenOptions(),
+        Field(
+            "annotation",
+            { $0.annotation },
+            { $0.annotation = $1 },
+            "A value of any type, which the handler gets unchanged."
+        ),
+        Field(
+            "handler",
+            { $0.handler },
+            { $0.handler = $1 },
+            "The bundle identifier of the only handler that may get the URL."
+        ),
+        Field(
+            "timeout",
+            { $0.milliseconds },
+            { $0.milliseconds = $1 },
+            "The time limit of the whole open, in milliseconds; without the key the handler's own limit applies."
+        ),
+        Field(
+            "background",
+            { $0.inBackground },
+            { $0.inBackground = $1 },
+            omitting: false,
+            "Whether the handler is launched into the background, or stays there."
+        ),
+        Field(
+            deliveryKey,
+            { $0.delivery },
+            { $0.delivery = $1 },
+            omitting: .now,
+            "The time of the delivery; `queued` stores the URL and returns at once."
+        ),
+        Field(
+            "activation-token",
+            { $0.activationToken },
+            { $0.activationToken = $1 },
+            "The token that lets the handler take the focus."
+        ),
+        Field(
+            "desktop-startup-id",
+            { $0.desktopStartupID },
+            { $0.desktopStartupID = $1 },
+            "The name of the startup notification."
+        ),
+        Field(
+            fallbackKey,
+            { $0.fallback },
+            { $0.fallback = $1 },
+            omitting: [],
+            "The URLs to try in turn while the URL before has no handler; at most \(maximumFallbacks)."
+        )
+    )
 
-    /// Reads the options. Keys that are not known are ignored; a known one of another type is an error.
-    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        let options = OptionReader(options: try [String: Value](from: &reader))
-        annotation = options.options[Key.annotation]
-        handler = try options.string(Key.handler)
-        timeout = try options.uint32(Key.timeout).map { .milliseconds(Int($0)) }
-        inBackground = try options.bool(Key.background) ?? false
-        activationToken = try options.string(Key.activationToken)
-        desktopStartupID = try options.string(Key.desktopStartupID)
-        fallback = try options.strings(Key.fallback) ?? []
+    package func validate() throws(MessageDecodingError) {
         guard fallback.count <= Self.maximumFallbacks else {
-            throw .invalidValue("'\(Key.fallback)' holds more than \(Self.maximumFallbacks) URLs")
-        }
-        switch try options.string(Key.delivery) {
-        case nil, Delivery.now: isQueued = false
-        case Delivery.queued: isQueued = true
-        // A caller that asks for more than there is must not believe that it has it.
-        case _: throw .invalidValue("'\(Key.delivery)' can only be '\(Delivery.now)' or '\(Delivery.queued)'")
+            throw .invalidValue("'\(Self.fallbackKey)' holds more than \(Self.maximumFallbacks) URLs")
         }
     }
+}
 
-    /// Appends the options that are set.
-    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
-        var options: [String: Value] = [:]
-        options[Key.annotation] = annotation
-        options[Key.handler] = handler.map(Value.string)
-        options[Key.timeout] = timeout.map { .uint32(UInt32(clamping: $0.milliseconds)) }
-        if inBackground { options[Key.background] = .boolean(true) }
-        if isQueued { options[Key.delivery] = .string(Delivery.queued) }
-        options[Key.activationToken] = activationToken.map(Value.string)
-        options[Key.desktopStartupID] = desktopStartupID.map(Value.string)
-        if !fallback.isEmpty { options[Key.fallback] = .array(fallback.map(Value.string), of: "s") }
-        try options.write(to: &writer)
+extension OpenOptions.Delivery: Word {
+    /// Refuses an unknown word: a caller that asks for more than the router can do must not believe that the router
+    /// does it.
+    fileprivate static func problem(with word: String) -> String {
+        "'\(OpenOptions.deliveryKey)' can only be '\(Self.now.rawValue)' or '\(Self.queued.rawValue)'"
     }
 }
 

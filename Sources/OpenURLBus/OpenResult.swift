@@ -1,124 +1,67 @@
 public import DBus
 
-/// How a URL was opened: the `result` of `OpenURL`.
+/// The result of an open: the `result` of `OpenURL`.
 public struct OpenResult: Sendable, Hashable {
-    /// How the handler was reached.
-    public enum Path: String, Sendable, Hashable {
-        /// It was not running and was started.
+    /// The way in which the router reached the handler.
+    public enum Path: String, Sendable, Hashable, CaseIterable {
+        /// The handler was not running, and the router started it.
         case launched
-        /// It was suspended and was woken.
+        /// The handler was suspended, and the router woke it.
         case woken
-        /// It was running.
+        /// The handler was running.
         case active
-        /// It was stored and is delivered later.
+        /// The router stored the URL and delivers it later.
         case queued
-        /// The URL itself had no handler; one of the fallback URLs was opened.
+        /// The URL had no handler, and one of the fallback URLs was opened.
         case fallback
     }
 
-    /// The bundle identifier of the handler that took the URL, or of the one that it would go to now if it was queued.
+    /// The bundle identifier of the handler that took the URL. For a queued URL, the handler that would get the URL
+    /// now.
     public var handler: String
-    /// How it was reached.
+    /// The way in which the router reached the handler.
     public var path: Path
-    /// What it answered besides yes.
+    /// The values that the handler answered with.
     public var reply: [String: Value]
-    /// What happened, in order.
+    /// The steps of the open, in order.
     public var trace: [TracePhase]
 
     /// The number of a URL that was queued; see ``QueueInterface``.
     public var id: String?
 
-    /// Makes a result.
+    /// Creates a result.
     public init(handler: String, path: Path, reply: [String: Value], trace: [TracePhase]) {
         self.handler = handler
         self.path = path
         self.reply = reply
         self.trace = trace
     }
-
-    fileprivate enum Key {
-        static let handler = "handler"
-        static let path = "path"
-        static let reply = "reply"
-        static let trace = "trace"
-        static let id = "id"
-        static let error = "error"
-        static let message = "message"
-    }
-
-    fileprivate var options: [String: Value] {
-        var options: [String: Value] = [
-            Key.handler: .string(handler),
-            Key.path: .string(path.rawValue),
-            Key.reply: .options(reply),
-            Key.trace: .array(trace.map(\.value), of: TracePhase.signature),
-        ]
-        options[Key.id] = id.map(Value.string)
-        return options
-    }
-
-    fileprivate init(_ options: [String: Value]) throws(MessageDecodingError) {
-        let options = OptionReader(options: options)
-        guard let handler = try options.string(Key.handler), let path = try options.string(Key.path) else {
-            throw .invalidValue("a result without a handler or a path")
-        }
-        guard let path = Path(rawValue: path) else { throw .invalidValue("'\(path)' is no path") }
-        self.init(
-            handler: handler,
-            path: path,
-            reply: try options.dictionary(Key.reply) ?? [:],
-            trace: try options.phases(Key.trace) ?? []
-        )
-        id = try options.string(Key.id)
-    }
 }
 
-extension OpenResult: DBusType {
-    /// `a{sv}`
-    public static var signature: Signature { "a{sv}" }
-
-    /// Reads a result.
-    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        try self.init([String: Value](from: &reader))
-    }
-
-    /// Appends the result.
-    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
-        try options.write(to: &writer)
-    }
+extension OpenResult: Record {
+    package static let fields = FieldList(
+        initial: OpenResult(handler: "", path: .active, reply: [:], trace: []),
+        incomplete: "a result without a handler or a path",
+        Field(
+            "handler",
+            { $0.handler },
+            { $0.handler = $1 },
+            isRequired: true,
+            "The bundle identifier of the handler that took the URL, or that would get the queued URL now."
+        ),
+        Field(
+            "path",
+            { $0.path },
+            { $0.path = $1 },
+            isRequired: true,
+            "The way in which the router reached the handler."
+        ),
+        Field("id", { $0.id }, { $0.id = $1 }, "The number of a URL that was queued."),
+        Field("reply", { $0.reply }, { $0.reply = $1 }, "The values that the handler answered with."),
+        Field("trace", { $0.trace }, { $0.trace = $1 }, "The steps of the open, in order.")
+    )
 }
 
-/// What became of one of several URLs: one of the `results` of `OpenURLs`.
-public enum OpenOutcome: DBusType {
-    /// It was opened.
-    case opened(OpenResult)
-    /// It was not: `error` holds the error's name and `message` its text.
-    case failed(RemoteError)
-
-    /// `a{sv}`
-    public static var signature: Signature { "a{sv}" }
-
-    /// Reads an outcome.
-    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        let options = try [String: Value](from: &reader)
-        let outcome = OptionReader(options: options)
-        guard let name = try outcome.string(OpenResult.Key.error) else {
-            self = .opened(try OpenResult(options))
-            return
-        }
-        let message = try outcome.string(OpenResult.Key.message) ?? ""
-        self = .failed(RemoteError(ErrorName(name) ?? .failed, message))
-    }
-
-    /// Appends the outcome.
-    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
-        switch self {
-        case .opened(let result): try result.write(to: &writer)
-        case .failed(let error):
-            let options: [String: Value] = [
-                OpenResult.Key.error: .string(error.name.rawValue), OpenResult.Key.message: .string(error.message),
-            ]
-            try options.write(to: &writer)
-        }
-    }
+extension OpenResult.Path: Word {
+    package static func problem(with word: String) -> String { "'\(word)' is not a path" }
 }

@@ -1,8 +1,8 @@
 public import DBus
 
-/// Why a URL was not opened: one cause, one D-Bus error name.
+/// An error of an open: one cause, one D-Bus error name.
 ///
-/// The message is for a person: it names the handler and the phase, and says what to do where something can be done.
+/// The message is for a person. The message names the handler and the phase, and gives advice where advice is possible.
 public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The causes.
     public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -14,22 +14,22 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case noHandler = "NoHandler"
         /// The handler could not be started, ended before it was ready, or did not take its name.
         case launchFailed = "LaunchFailed"
-        /// The handler had the URL and ended before it answered. It may have acted.
+        /// The handler had the URL and ended before the answer. The handler may have acted on the URL.
         case handlerCrashed = "HandlerCrashed"
-        /// The launch, the opening or the caller's own time limit ran out.
+        /// The time limit of the launch, of the open or of the caller ran out.
         case timedOut = "TimedOut"
-        /// The handler takes nothing from this sender.
+        /// The handler does not accept URLs from this sender.
         case notAllowed = "NotAllowed"
-        /// Too much is waiting, for this caller or for this handler, or the URL is too long.
+        /// Too many requests wait, for this caller or for this handler, or the URL is too long.
         case limitsExceeded = "LimitsExceeded"
         /// Handlers open each other in a circle.
         case loopDetected = "LoopDetected"
-        /// The URL cannot be stored for later.
+        /// The router cannot store the URL for a later delivery.
         case notQueued = "NotQueued"
-        /// The text is no URL.
+        /// The text is not a URL.
         case malformedURL = "MalformedURL"
 
-        /// The cause as an error of D-Bus, such as `org.openurl.Error.Declined`.
+        /// The name of the D-Bus error, such as `org.openurl.Error.Declined`.
         public var errorName: ErrorName { ErrorName(stringLiteral: Self.prefix + rawValue) }
 
         fileprivate static let prefix = "org.openurl.Error."
@@ -37,16 +37,18 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// The cause.
     public let code: Code
-    /// What happened, in a sentence without a full stop.
+    /// The description of the error, in a sentence without a full stop.
     public let message: String
 
-    /// Makes an error.
+    /// Creates an error.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    /// Takes an error from the bus; nil where it is none of these.
+    /// Creates an error from an error of the bus.
+    ///
+    /// - Returns: nil for an error with another name.
     public init?(_ error: RemoteError) {
         guard error.name.rawValue.hasPrefix(Code.prefix),
             let code = Code(rawValue: String(error.name.rawValue.dropFirst(Code.prefix.count)))
@@ -59,6 +61,6 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension OpenURLError: DBusErrorConvertible {
-    /// The error as it goes over the bus.
+    /// The error as it is on the bus.
     public var dbusError: RemoteError { RemoteError(code.errorName, message) }
 }

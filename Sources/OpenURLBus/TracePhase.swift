@@ -1,40 +1,42 @@
 public import DBus
 internal import Glibc
 
-/// One step of a sequence: what was called, when, and what it answered.
+/// One step of an open: its name, the time when it was over, and its answer.
 public struct TracePhase: DBusType, Hashable {
-    /// The step: a delegate method without its arguments (`willFinishLaunching`), or a step of the router's
+    /// The name of the step: a delegate method without its arguments (`willFinishLaunching`), or a step of the router
     /// (`processStarted`, `ready`).
-    public let name: String
-    /// When the step was over, in microseconds since the router accepted the request.
-    public let microseconds: UInt64
-    /// What the delegate answered; true for a step that answers nothing.
-    public let answer: Bool
+    public private(set) var name: String
+    /// The time when the step was over, in microseconds since the router accepted the request.
+    public private(set) var microseconds: UInt64
+    /// The answer of the delegate method; true for a step without an answer.
+    public private(set) var answer: Bool
 
-    /// Makes a step.
+    /// Creates a step.
     public init(_ name: String, microseconds: UInt64, answer: Bool = true) {
         self.name = name
         self.microseconds = microseconds
         self.answer = answer
     }
 
-    /// Makes a step that is over now.
+    /// Creates a step that is over now.
     ///
-    /// - Parameter start: the request's acceptance, in microseconds of ``now``.
+    /// - Parameter start: the time when the router accepted the request, in microseconds of ``now``.
     public init(_ name: String, since start: UInt64, answer: Bool = true) {
         let now = Self.now
         self.init(name, microseconds: now > start ? now - start : 0, answer: answer)
     }
 
-    /// Microseconds of the system's monotonic clock, which all processes of a machine read alike.
+    /// The monotonic clock in microseconds. The clock is the same for all processes of a machine.
     public static var now: UInt64 {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
     }
 
+    private static let structure: Signature = "(stb)"
+
     /// `(stb)`
-    public static var signature: Signature { "(stb)" }
+    public static var signature: Signature { structure }
 
     /// Reads a step.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
@@ -58,7 +60,38 @@ public struct TracePhase: DBusType, Hashable {
             try writer.append(answer)
         }
     }
+}
 
-    /// The step as a value of run time.
-    var value: Value { .structure([.string(name), .uint64(microseconds), .boolean(answer)]) }
+extension TracePhase: FieldValue {
+    /// The members of the structure, in order. On the bus they have no names.
+    package static let fields = FieldList(
+        initial: TracePhase("", microseconds: 0),
+        Field(
+            "phase",
+            { $0.name },
+            { $0.name = $1 },
+            "The name of the step: a delegate method, or a step of the router."
+        ),
+        Field(
+            "microseconds",
+            { $0.microseconds },
+            { $0.microseconds = $1 },
+            "The time when the step was over, in microseconds since the router accepted the request."
+        ),
+        Field(
+            "answer",
+            { $0.answer },
+            { $0.answer = $1 },
+            "The answer of the delegate method; true for a step without an answer."
+        )
+    )
+
+    package init?(value: Value) {
+        guard case .structure(let members) = value, members.count == 3, case .string(let name) = members[0],
+            case .uint64(let microseconds) = members[1], case .boolean(let answer) = members[2]
+        else { return nil }
+        self.init(name, microseconds: microseconds, answer: answer)
+    }
+
+    package var content: FieldContent { .record(Self.fields.members(of: self)) }
 }

@@ -23,7 +23,7 @@ struct Destination {
             guard let candidate = candidates.first(where: { $0.claimant.id == wanted }) else {
                 throw OpenURLError(
                     .noHandler,
-                    "\(wanted) does not claim \(scheme): here; 'openurl list' shows who does"
+                    "\(wanted) does not claim \(scheme): here; 'openurl list' shows the handlers that do"
                 )
             }
             winner = candidate.claimant

@@ -45,9 +45,9 @@ extension URLRouter {
             ).map(Explanation.Candidate.init)
             let claimant = try Destination(url, in: registry, wanted: options.handler).claimant
             explanation.handler = claimant.id
-            explanation.transport = claimant.kind.rawValue
+            explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {
-                explanation.state = sessions.state(of: handler.id).rawValue
+                explanation.state = .known(sessions.state(of: handler.id))
                 explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
                 try handler.checkAccess(of: sender?.id)
             }
@@ -77,10 +77,21 @@ extension Explanation.Candidate {
     fileprivate init(_ candidate: Candidate) {
         self.init(
             id: candidate.claimant.id,
-            kind: candidate.claimant.kind.rawValue,
+            kind: .known(HandlerKind(candidate.claimant.kind)),
             host: candidate.host.map(\.description),
             wins: candidate.outcome.wins,
             reason: candidate.outcome.reason
         )
+    }
+}
+
+extension HandlerKind {
+    /// Creates the contract's kind from the registry's kind.
+    init(_ kind: Handler.Kind) {
+        switch kind {
+        case .native: self = .native
+        case .freedesktop: self = .freedesktop
+        case .exec: self = .exec
+        }
     }
 }

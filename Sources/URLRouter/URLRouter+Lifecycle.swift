@@ -84,7 +84,7 @@ extension URLRouter {
         var statuses: [HandlerStatus] = []
         for handler in registry.handlers where handler.program != nil {
             guard let session = sessions[handler.id] else {
-                statuses.append(HandlerStatus(id: handler.id.rawValue, state: HandlerState.notRunning.rawValue))
+                statuses.append(HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning)))
                 continue
             }
             if case .running(let owner, .inactive) = session.machine.state { await session.askForState(owner) }
@@ -100,7 +100,7 @@ extension URLRouter {
 
 extension HandlerSession {
     fileprivate var status: HandlerStatus {
-        var status = HandlerStatus(id: id.rawValue, state: state.rawValue)
+        var status = HandlerStatus(id: id.rawValue, state: .known(state))
         if let running = process.running {
             status.pid = UInt32(exactly: running.pid)
             status.since = process.since

@@ -163,7 +163,7 @@ public actor URLRouter {
                 await sessions.obtain(for: handler).find()
             }
         } catch {
-            log.error("the bus does not say who runs: \(error)")
+            log.error("the bus does not tell its names: \(error)")
         }
     }
 

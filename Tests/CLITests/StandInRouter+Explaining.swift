@@ -25,18 +25,30 @@ extension StandInRouter {
         case "full": Self.fill(&explanation, options)
         case "private":
             explanation.handler = "com.acme.private"
-            explanation.transport = "native"
-            explanation.state = "notRunning"
+            explanation.transport = .known(.native)
+            explanation.state = .known(.notRunning)
             explanation.allowedSources = ["com.acme.*", "com.other.app"]
             explanation.candidates = [
-                Explanation.Candidate(id: "com.acme.private", kind: "native", host: nil, wins: true, reason: "alone")
+                Explanation.Candidate(
+                    id: "com.acme.private",
+                    kind: .known(.native),
+                    host: nil,
+                    wins: true,
+                    reason: "alone"
+                )
             ]
             explanation.error = (OpenURLError.Code.notAllowed.errorName.rawValue, "it takes no URLs from here")
         case "odd":
             explanation.parts["path"] = "\u{1B}[2J"
             explanation.handler = "com.acme.\u{202E}odd\t"
             explanation.candidates = [
-                Explanation.Candidate(id: "\u{7}a", kind: "na\tive", host: "\n", wins: true, reason: "\u{1B}[31mred")
+                Explanation.Candidate(
+                    id: "\u{7}a",
+                    kind: .unknown("na\tive"),
+                    host: "\n",
+                    wins: true,
+                    reason: "\u{1B}[31mred"
+                )
             ]
         case "newer": explanation.error = ("org.openurl.Error.NewerThanThis", "the router told")
         default:
@@ -54,17 +66,17 @@ extension StandInRouter {
             "query": "r", "fragment": "",
         ]
         explanation.handler = options.handler ?? "com.acme.todolist"
-        explanation.transport = "native"
-        explanation.state = "active"
+        explanation.transport = .known(.native)
+        explanation.state = .known(.active)
         explanation.candidates = [
             Explanation.Candidate(
                 id: "com.acme.todolist",
-                kind: "native",
+                kind: .known(.native),
                 host: "*.example.com",
                 wins: true,
                 reason: "the host"
             ),
-            Explanation.Candidate(id: "b.desktop", kind: "exec", host: nil, wins: false, reason: "the \"kind\""),
+            Explanation.Candidate(id: "b.desktop", kind: .known(.exec), host: nil, wins: false, reason: "the \"kind\""),
         ]
     }
 

@@ -22,9 +22,9 @@ actor StandInRouter {
         path: "/opt/todolist.plist",
         executable: "todolist",
         schemes: ["todolist", "todo"],
-        kind: "native",
+        kind: .known(.native),
         isFixed: false,
-        state: "active",
+        state: .known(.active),
         warnings: []
     )
 
@@ -127,12 +127,12 @@ actor StandInRouter {
                     [
                         HandlerStatus(
                             id: "com.acme.todolist",
-                            state: "active",
+                            state: .known(.active),
                             pid: 42,
                             since: 86_400,
                             residentMemory: 12_897_485
                         ),
-                        HandlerStatus(id: "com.acme.idle", state: "notRunning"),
+                        HandlerStatus(id: "com.acme.idle", state: .known(.notRunning)),
                     ]
                 },
                 asked("activate", LifecycleInterface.activate), asked("wake", LifecycleInterface.wake),

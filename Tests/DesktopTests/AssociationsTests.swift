@@ -148,9 +148,9 @@ import Testing
                 "\(file): line 2: is the start of a group without its end",
                 "\(file): line 4: is neither a comment nor a group nor a key with its value",
                 #"\#(file): \#(group) \#(type): holds an escape sequence other than \s, \n, \t, \r and \\"#,
-                "\(file): \(group) text/plain: holds '../x.desktop', which is no desktop file ID",
-                "\(file): \(group) bad: is no MIME type",
-                "\(file): \(group) x-scheme-handler/a/b: is no MIME type",
+                "\(file): \(group) text/plain: holds '../x.desktop', which is not a desktop file ID",
+                "\(file): \(group) bad: is not a MIME type",
+                "\(file): \(group) x-scheme-handler/a/b: is not a MIME type",
             ]
         )
     }
@@ -164,8 +164,8 @@ import Testing
         #expect(associations.defaults(for: type).map(\.rawValue) == ["b.desktop"])
         #expect(
             associations.diagnostics.map(tree.text) == [
-                "config/mimeapps.list: [Default Applications]: is there twice",
-                "config/mimeapps.list: [Default Applications] X-Scheme-Handler/Foo: is there twice",
+                "config/mimeapps.list: [Default Applications]: appears twice",
+                "config/mimeapps.list: [Default Applications] X-Scheme-Handler/Foo: appears twice",
             ]
         )
     }

@@ -142,21 +142,21 @@ import UserFiles
 
     private static let mistakes: [(String, String)] = [
         ("Exec=foo\nPath=x/y", "Path: is a relative path, so it is ignored"),
-        ("Exec=foo\nExec=foo", "Exec: is there twice"),
-        ("Exec=foo\n[Desktop Entry]\nName=x", "[Desktop Entry]: is there twice"),
-        ("Exec=foo\nMimeType=x-scheme-handler/;", "MimeType: holds 'x-scheme-handler/', which is no MIME type"),
-        ("Exec=foo\nMimeType=x-scheme-handler/1a", "MimeType: holds 'x-scheme-handler/1a', which is no MIME type"),
-        ("Exec=foo\nMimeType=x-scheme-handler/a/b", "MimeType: holds 'x-scheme-handler/a/b', which is no MIME type"),
-        ("Exec=foo\nMimeType=x-scheme-handler/a_b", "MimeType: holds 'x-scheme-handler/a_b', which is no MIME type"),
+        ("Exec=foo\nExec=foo", "Exec: appears twice"),
+        ("Exec=foo\n[Desktop Entry]\nName=x", "[Desktop Entry]: appears twice"),
+        ("Exec=foo\nMimeType=x-scheme-handler/;", "MimeType: holds 'x-scheme-handler/', which is not a MIME type"),
+        ("Exec=foo\nMimeType=x-scheme-handler/1a", "MimeType: holds 'x-scheme-handler/1a', which is not a MIME type"),
+        ("Exec=foo\nMimeType=x-scheme-handler/a/b", "MimeType: holds 'x-scheme-handler/a/b', which is not a MIME type"),
+        ("Exec=foo\nMimeType=x-scheme-handler/a_b", "MimeType: holds 'x-scheme-handler/a_b', which is not a MIME type"),
         // The Kelvin sign becomes an ASCII k in Unicode's lower case, but not in ASCII's.
         (
             "Exec=foo\nMimeType=x-scheme-handler/\u{212A}",
-            #"MimeType: holds 'x-scheme-handler/\u{212A}', which is no MIME type"#
+            #"MimeType: holds 'x-scheme-handler/\u{212A}', which is not a MIME type"#
         ),
-        ("Exec=foo\nMimeType=text", "MimeType: holds 'text', which is no MIME type"),
+        ("Exec=foo\nMimeType=text", "MimeType: holds 'text', which is not a MIME type"),
         (
             "Exec=foo %x\nDBusActivatable=true",
-            "Exec: holds '%' before 'x', which is no field code, so only D-Bus activation is left"
+            "Exec: holds '%' before 'x', which is not a field code, so only D-Bus activation is left"
         ),
     ]
 
@@ -190,7 +190,7 @@ import UserFiles
             }
             #expect(!entry.isDBusActivatable)
             #expect(
-                file.diagnostics.map(\.reason) == ["is ignored: the file's name without .desktop is no bus name"]
+                file.diagnostics.map(\.reason) == ["is ignored: the file's name without .desktop is not a bus name"]
             )
         }
         let file = try read(Self.start + "DBusActivatable=true\n", as: "a.b-c.desktop")

@@ -72,10 +72,10 @@ import UserFiles
         #expect(ids(entries) == ["a.desktop", "f.desktop"])
         #expect(
             entries.diagnostics.map(tree.text).filter { !$0.contains("twice") } == [
-                "home/applications/b.desktop: TryExec: is missing, which is no program here, so the entry is ignored",
-                "home/applications/c.desktop: TryExec: is data, which is no program here, so the entry is ignored",
-                "home/applications/d.desktop: TryExec: is directory, which is no program here, so the entry is ignored",
-                "home/applications/e.desktop: TryExec: is bin/installed, which is no program here, so the entry is ignored",
+                "home/applications/b.desktop: TryExec: is missing, which is not a program here, so the entry is ignored",
+                "home/applications/c.desktop: TryExec: is data, which is not a program here, so the entry is ignored",
+                "home/applications/d.desktop: TryExec: is directory, which is not a program here, so the entry is ignored",
+                "home/applications/e.desktop: TryExec: is bin/installed, which is not a program here, so the entry is ignored",
                 #"home/applications/g.desktop: Exec: holds an escape sequence other than \s, \n, \t, \r and \\"#,
             ]
         )
@@ -140,7 +140,7 @@ import UserFiles
         let problems = Set(entries.diagnostics.map(tree.text))
         #expect(
             problems == [
-                #"home/applications/a\u{1B}.desktop: has a name that is no desktop file ID"#,
+                #"home/applications/a\u{1B}.desktop: has a name that is not a desktop file ID"#,
                 "home/applications/cycle.desktop: is part of a cycle of links",
                 "home/applications/dangling.desktop: does not exist",
                 "home/applications/device.desktop: is a device, not a file",

@@ -72,7 +72,7 @@ import Testing
         let opened = try router.log(of: id).filter { $0.hasPrefix("open ") }
         #expect(opened == ["open \(url)", "open todo:2"])
         let status = try await router.connection.call(LifecycleInterface.list, on: RouterService.object, Empty())
-        #expect(status.first { $0.id == id }?.state == "active")
+        #expect(status.first { $0.id == id }?.state == .known(.active))
     }
 
     @Test func routerIsAnApplicationOfTheDesktop() async throws {

@@ -89,9 +89,9 @@ import Testing
                 "willFinishLaunching", "didFinishLaunching", "open", "didEnterBackground",
             ]
         )
-        #expect(try await router.status(of: Self.first).state == "active")
+        #expect(try await router.status(of: Self.first).state == .known(.active))
         var states = try await router.states().makeAsyncIterator()
-        if try await router.status(of: Self.second).state != "suspended" {
+        if try await router.status(of: Self.second).state != .known(.suspended) {
             while try await states.next(of: Self.second) != "suspended" {}
         }
         #expect(steps(try await router.open("second:again", options)).last == "open")
@@ -110,7 +110,7 @@ import Testing
         try await router.lifecycle(LifecycleInterface.activate, Self.first)
         #expect(try !isStopped(pid))
         #expect(try router.log(of: Self.first).suffix(2) == ["willEnterForeground", "didBecomeActive"])
-        #expect(try await router.status(of: Self.first).state == "active")
+        #expect(try await router.status(of: Self.first).state == .known(.active))
     }
 
     @Test func callOfTheNameWakesASuspendedHandler() async throws {
@@ -152,7 +152,7 @@ import Testing
         _ = try await router.open("first:x")
         try await router.lifecycle(LifecycleInterface.background, Self.first)
         let status = try await router.status(of: Self.first)
-        #expect(status.state == "background")
+        #expect(status.state == .known(.background))
         #expect(status.backgroundTasks == ["upload"])
         let error = await #expect(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.suspend, Self.first)
@@ -178,7 +178,7 @@ import Testing
             try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         }
         #expect("\(error!)".contains("UIBackgroundModes"), "\(error!)")
-        #expect(try await router.status(of: Self.first).state == "background")
+        #expect(try await router.status(of: Self.first).state == .known(.background))
     }
 
     // MARK: Ends
@@ -204,7 +204,7 @@ import Testing
         _ = try await router.open("second:x")
         try await router.lifecycle(LifecycleInterface.terminate, Self.second)
         #expect(try router.log(of: Self.second).last == "willTerminate")
-        #expect(try await router.status(of: Self.second).state == "notRunning")
+        #expect(try await router.status(of: Self.second).state == .known(.notRunning))
     }
 
     @Test func memoryPressureWarnsRunningHandlersAndEndsSuspendedOnes() async throws {

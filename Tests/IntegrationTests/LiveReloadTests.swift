@@ -139,7 +139,7 @@ import Testing
         }
         defer { router.stop() }
         #expect(try await router.open("app:x").handler == "com.example.app")
-        #expect(try log(router).contains("registry.sqlite is not used: file is not a database; it is made anew"))
+        #expect(try log(router).contains("registry.sqlite is not used: file is not a database; it is made again"))
     }
 
     private func log(_ router: RouterProcess) throws -> String {

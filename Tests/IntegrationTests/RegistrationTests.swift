@@ -40,9 +40,9 @@ import Testing
                     path: path,
                     executable: RouterProcess.products.appending(path: "testhandler").path,
                     schemes: ["late"],
-                    kind: "native",
+                    kind: .known(.native),
                     isFixed: false,
-                    state: "notRunning",
+                    state: .known(.notRunning),
                     warnings: []
                 )
         )
@@ -51,11 +51,11 @@ import Testing
         let opened = try await router.open("late:x")
         #expect(opened.path == .launched)
         let listed = try await router.handlers()["com.example.late"]
-        #expect(listed?.state == "active")
+        #expect(listed?.state == .known(.active))
         #expect(try await router.schemes()["late"] == ["com.example.late"])
 
         // Registering the same manifest again changes nothing and sends no signal.
-        #expect(try await router.register(path).state == "active")
+        #expect(try await router.register(path).state == .known(.active))
         try await router.unregister("com.example.late")
         #expect(await changes.next()?.body == ["late"])
         _ = try await router.register(try manifest("com.example.next", for: router))
@@ -164,7 +164,7 @@ import Testing
             ),
             (
                 "com.example.own",
-                "\(userEntry("com.example.own", router)) is no link that a registration made; delete it yourself"
+                "\(userEntry("com.example.own", router)) is not a link that a registration made; delete it yourself"
             ),
             ("nodot", "the bundle identifier needs at least two elements, as in com.example.app"),
         ] {

@@ -6,8 +6,14 @@ import Testing
 /// The answer of `Explain` as an `a{sv}`.
 @Suite struct ExplanationTests {
     private static let candidates = [
-        Explanation.Candidate(id: "com.example.app", kind: "native", host: "*.example.com", wins: true, reason: "host"),
-        Explanation.Candidate(id: "app.desktop", kind: "exec", host: nil, wins: false, reason: "kind"),
+        Explanation.Candidate(
+            id: "com.example.app",
+            kind: .known(.native),
+            host: "*.example.com",
+            wins: true,
+            reason: "host"
+        ),
+        Explanation.Candidate(id: "app.desktop", kind: .known(.exec), host: nil, wins: false, reason: "kind"),
     ]
 
     private static var complete: Explanation {
@@ -17,8 +23,8 @@ import Testing
             "query": "r", "fragment": "",
         ]
         explanation.handler = "com.example.app"
-        explanation.transport = "native"
-        explanation.state = "active"
+        explanation.transport = .known(.native)
+        explanation.state = .known(.active)
         explanation.allowedSources = ["com.example.*", "com.other.app"]
         explanation.candidates = candidates
         explanation.error = ("org.openurl.Error.NotAllowed", "not from here")
@@ -92,7 +98,7 @@ import Testing
         options["candidates"] = .array([.options(["id": "a", "rank": .uint32(1)])], of: "a{sv}")
         var expected = Self.complete
         expected.parts = ["path": "/p"]
-        expected.candidates = [Explanation.Candidate(id: "a", kind: "", host: nil, wins: false, reason: "")]
+        expected.candidates = [Explanation.Candidate(id: "a", kind: .absent, host: nil, wins: false, reason: "")]
         #expect(try recoded(options) == expected)
     }
 

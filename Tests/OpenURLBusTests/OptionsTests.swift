@@ -67,7 +67,7 @@ import Testing
         let unknown: [String: Value] = ["from-the-future": .int64(1), "Timeout": "soon", "": true]
         #expect(try recoded(unknown) == OpenOptions())
         #expect(try recoded(unknown) == OpenContext())
-        #expect(try recoded(unknown.merging(["id": "a"]) { $1 }) == HandlerStatus(id: "a", state: ""))
+        #expect(try recoded(unknown.merging(["id": "a"]) { $1 }) == HandlerStatus(id: "a", state: .absent))
         let result = try recoded(unknown.merging(["handler": "a", "path": "active"]) { $1 }, as: OpenResult.self)
         #expect(result == OpenResult(handler: "a", path: .active, reply: [:], trace: []))
         let entry = try recoded(unknown.merging(["id": "a"]) { $1 }, as: HandlerEntry.self)
@@ -163,7 +163,7 @@ import Testing
         for incomplete: [String: Value] in [[:], ["handler": "a"], ["path": "active"]] {
             #expect(try problem(incomplete, as: OpenResult.self) == "a result without a handler or a path")
         }
-        #expect(try problem(["handler": "a", "path": "by-air"], as: OpenResult.self) == "'by-air' is no path")
+        #expect(try problem(["handler": "a", "path": "by-air"], as: OpenResult.self) == "'by-air' is not a path")
     }
 
     @Test func openOutcomeIsAResultOrAnError() throws {
@@ -236,9 +236,9 @@ import Testing
             path: "/handlers/app.plist",
             executable: "/bin/app",
             schemes: ["app", "app+x"],
-            kind: "native",
+            kind: .known(.native),
             isFixed: true,
-            state: "active",
+            state: .known(.active),
             warnings: ["odd"]
         )
         entry.urlNames = ["com.example.app": "An app"]
@@ -261,9 +261,9 @@ import Testing
                     path: "",
                     executable: "",
                     schemes: [],
-                    kind: "",
+                    kind: .absent,
                     isFixed: false,
-                    state: "",
+                    state: .absent,
                     warnings: []
                 )
         )
@@ -280,12 +280,12 @@ import Testing
     }
 
     @Test func roundTripKeepsHandlerStatus() throws {
-        let stopped = HandlerStatus(id: "com.example.app", state: "notRunning")
+        let stopped = HandlerStatus(id: "com.example.app", state: .known(.notRunning))
         #expect(try recoded(stopped) == stopped)
         #expect(
             try recoded(stopped, as: [String: Value].self) == ["id": "com.example.app", "state": "notRunning"]
         )
-        var running = HandlerStatus(id: "a", state: "active", pid: 1, since: 2, residentMemory: 3)
+        var running = HandlerStatus(id: "a", state: .known(.active), pid: 1, since: 2, residentMemory: 3)
         running.backgroundTasks = ["sync", "sync"]
         #expect(try recoded(running) == running)
         #expect(

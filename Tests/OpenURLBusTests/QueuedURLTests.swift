@@ -41,7 +41,7 @@ import Testing
         }
         #expect(
             try problem(options.merging(["state": "odd"]) { $1 }, as: QueuedURL.self)
-                == "'odd' is no state of a queued URL"
+                == "'odd' is not a state of a queued URL"
         )
     }
 }

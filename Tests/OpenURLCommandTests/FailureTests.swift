@@ -34,7 +34,7 @@ import Testing
             ),
             (
                 "org.freedesktop.DBus.Error.NoReply", 69,
-                "the router ended before it answered; it is not known whether the request arrived"
+                "the router ended before it answered; whether the request arrived is unknown"
             ),
             (
                 "org.freedesktop.DBus.Error.UnknownMethod", 69,

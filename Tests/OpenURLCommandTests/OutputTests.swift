@@ -94,10 +94,10 @@ import Testing
         ] as [(UInt64, String)]
     )
     func printsMemoryInTheLargestUnit(bytes: UInt64, text: String) {
-        let status = HandlerStatus(id: "a", state: "active", pid: 1, since: nil, residentMemory: bytes)
+        let status = HandlerStatus(id: "a", state: .known(.active), pid: 1, since: nil, residentMemory: bytes)
         #expect(status.row == ["a", "active", "1", "–", text, "–"])
         #expect(
-            status.json.text
+            JSON(status).text
                 == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"background-tasks":[]}"#
         )
     }
@@ -109,7 +109,7 @@ import Testing
         url.error = RemoteError("com.example.Error.A", "why")
         #expect(url.row == ["7", "h", "waiting", "2", LocalTime.text(9), "a:b", "why"])
         #expect(
-            url.json.text == """
+            JSON(url).text == """
                 {"id":"7","url":"a:b","handler":"h","state":"waiting","attempts":2,"accepted":5,"next":9,\
                 "error":"com.example.Error.A","message":"why"}
                 """

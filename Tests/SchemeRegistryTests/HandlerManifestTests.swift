@@ -112,9 +112,9 @@ struct HandlerManifestTests {
                 "CFBundleDocumentTypes", [["LSItemContentTypes": "public.text"]],
                 "CFBundleDocumentTypes[0].LSItemContentTypes", "is a string, not an array"
             ),
-            ("UILaunchImageFile", "../Default", "UILaunchImageFile", "is no name of a file"),
-            ("UILaunchImageFile", "", "UILaunchImageFile", "is no name of a file"),
-            ("UILaunchImageFile", "..", "UILaunchImageFile", "is no name of a file"),
+            ("UILaunchImageFile", "../Default", "UILaunchImageFile", "is not a name of a file"),
+            ("UILaunchImageFile", "", "UILaunchImageFile", "is not a name of a file"),
+            ("UILaunchImageFile", "..", "UILaunchImageFile", "is not a name of a file"),
             ("UIBackgroundModes", [.date], "UIBackgroundModes[0]", "is a date, not a string"),
             ("UIApplicationExitsOnSuspend", 1, "UIApplicationExitsOnSuspend", "is an integer, not a boolean"),
             (
@@ -134,8 +134,8 @@ struct HandlerManifestTests {
             ("OUEnvironment", [["A": "b"]], "OUEnvironment", "is an array, not a dictionary"),
             ("OUEnvironment", ["A": 1], "OUEnvironment.A", "is an integer, not a string"),
             ("OUEnvironment", ["A": "b\0"], "OUEnvironment.A", "holds U+0000"),
-            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is no name of an environment variable"),
-            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is no name of an environment variable"),
+            ("OUEnvironment", ["A=B": "c"], "OUEnvironment.A=B", "is not a name of an environment variable"),
+            ("OUEnvironment", ["": "c"], "OUEnvironment.", "is not a name of an environment variable"),
             ("OUAllowedSources", "*", "OUAllowedSources", "is a string, not an array"),
             (
                 "OUAllowedSources", ["**"], "OUAllowedSources[0]",

@@ -212,7 +212,7 @@ import UserFiles
             default: try Database(path: path, .existing).execute("DROP TABLE manifests")
             }
             var loader = RegistryLoader(directories)
-            #expect(try reason { try loader.restore(from: cache) }.hasSuffix("; it is made anew"), "\(damage)")
+            #expect(try reason { try loader.restore(from: cache) }.hasSuffix("; it is made again"), "\(damage)")
             _ = loader.update(now: later)
             #expect(schemes(loader) == ["a"])
             try loader.save(to: cache)

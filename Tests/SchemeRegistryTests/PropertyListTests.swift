@@ -121,7 +121,7 @@ struct BinaryPropertyListTests {
             ([[0xA1, 9]], "it refers to an object that it does not have"),
             ([[0xA1, 1], [0x20, 0]], "it has an object of unknown type"),
             ([[0x70]], "it has an object of unknown type"),
-            ([[0xAF, 0x51, 0x61]], "a count is no integer"), ([[0x5F]], "a count is no integer"),
+            ([[0xAF, 0x51, 0x61]], "a count is not an integer"), ([[0x5F]], "a count is not an integer"),
             ([[0x5F, 0x10, 5]], "an object ends after the objects' end"),
             ([[0x5F, 0x13, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x61]], "a number is too large"),
             (

@@ -83,7 +83,7 @@ struct StringsFileTests {
             ("\n\n/* a\n", "line 4: expected the end of a comment"), ("/*/", "line 1: expected the end of a comment"),
             ("/", "line 1: expected '='"), ("\"a\" = {b = c;};", "line 1: expected a string"),
             ("\"\\U12\" = b;", "line 1: expected four digits"), ("\"\\U12", "line 1: expected four digits"),
-            ("\"\\UD83D\" = b;", "line 1: expected a character that is no half of one"),
+            ("\"\\UD83D\" = b;", "line 1: expected half of a surrogate pair is missing"),
             ("\"a\" = \"b\";\n\0", "line 2: expected a string"),
         ]
     )

@@ -79,7 +79,7 @@ import UserFiles
         file().save(state)
         #expect(file().beginRestoring() == state)
         #expect(file().beginRestoring() == nil)
-        #expect(warnings == ["its state is not restored, as the launch before did not survive that"])
+        #expect(warnings == ["its state is not restored, because the last launch crashed while it restored"])
         #expect(!exists(".restoring"))
         #expect(file().beginRestoring() == nil)
         #expect(warnings.count == 1)

@@ -206,7 +206,7 @@ import Testing
         #expect(try third.log().filter { $0.hasPrefix("restored") } == ["restored poison"])
         #expect(
             try third.complaints() == [
-                "com.example.app: its state is not restored, as the launch before did not survive that"
+                "com.example.app: its state is not restored, because the last launch crashed while it restored"
             ]
         )
     }

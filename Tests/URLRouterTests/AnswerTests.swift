@@ -47,7 +47,7 @@ import Testing
     )
     private static let noHandler = OpenURLError(
         .launchFailed,
-        "the process that owns com.example.app is no handler: it lacks org.openurl.Handler1.Open at /com/example/app"
+        "the process that owns com.example.app is not a handler: it lacks org.openurl.Handler1.Open at /com/example/app"
     )
     @Test(arguments: [
         (CallError.fromBus(.noReply), crashed),

@@ -80,7 +80,7 @@ import Testing
             }
             #expect(
                 error
-                    == OpenURLError(.noHandler, "\(unknown) does not claim both: here; 'openurl list' shows who does")
+                    == OpenURLError(.noHandler, "\(unknown) does not claim both: here; 'openurl list' shows the handlers that do")
             )
         }
     }

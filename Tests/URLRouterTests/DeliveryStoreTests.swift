@@ -224,7 +224,7 @@ import Testing
         #expect(try await store.begin(id) == nil)
         let entry = try #require(try await store.list(after: 0, limit: 1000).first)
         #expect(entry.state == .dead)
-        #expect(entry.error?.message == "what was stored is damaged: the bytes are no message")
+        #expect(entry.error?.message == "the stored request is damaged: the bytes are not a message")
     }
 
     // MARK: The file

@@ -50,14 +50,14 @@ import Testing
     @Test func candidatesHaveTheDecidingRule() async throws {
         let explanation = try await explain("app://a.example.com/")
         #expect(explanation.handler == "com.example.hosts")
-        #expect(explanation.transport == "native")
-        #expect(explanation.state == "notRunning")
+        #expect(explanation.transport == .known(.native))
+        #expect(explanation.state == .known(.notRunning))
         #expect(explanation.allowedSources == nil)
         #expect(explanation.error == nil)
         #expect(
             explanation.candidates.map(\.id) == ["com.example.hosts", "com.example.app", "org.example.App.desktop"]
         )
-        #expect(explanation.candidates.map(\.kind) == ["native", "native", "freedesktop"])
+        #expect(explanation.candidates.map(\.kind.known) == [.native, .native, .freedesktop])
         #expect(explanation.candidates.map(\.host) == ["*.example.com", nil, nil])
         #expect(explanation.candidates.map(\.wins) == [true, false, false])
         #expect(explanation.candidates[0].reason == "the longest matching host comes first")
@@ -65,11 +65,11 @@ import Testing
 
     @Test func applicationHasATransportAndNoState() async throws {
         for (url, handler, transport) in [
-            ("bus:x", "org.example.Bus.desktop", "freedesktop"), ("command:x", "command.desktop", "exec"),
-        ] {
+            ("bus:x", "org.example.Bus.desktop", .freedesktop), ("command:x", "command.desktop", .exec),
+        ] as [(String, String, HandlerKind)] {
             let explanation = try await explain(url)
             #expect(explanation.handler == handler)
-            #expect(explanation.transport == transport)
+            #expect(explanation.transport == .known(transport))
             #expect(explanation.state == nil)
             #expect(explanation.error == nil)
         }
@@ -78,7 +78,7 @@ import Testing
     @Test func stateIsTheHandlersCurrentState() async throws {
         let request = Task { try await router.open("app:x") }
         await bus.wait(for: .opened("app:x", at: ":1.1"))
-        #expect(try await explain("app:y").state == "active")
+        #expect(try await explain("app:y").state == .known(.active))
         bus.answer("app:x")
         _ = try await request.value
     }

@@ -13,7 +13,7 @@ import Testing
     @Test func lookingMakesNoSession() async throws {
         let bus = try FakeHandlers([:])
         let router = URLRouter([try .test("com.example.app")], on: bus)
-        #expect(await router.status().map(\.state) == ["notRunning"])
+        #expect(await router.status().map(\.state) == [.known(.notRunning)])
         #expect(try await router.canOpen("app:x", caller: nil))
         #expect(try await router.explain("app:x", OpenOptions(), caller: nil).handler == "com.example.app")
         await #expect(throws: OpenURLError.self) { try await router.background(BundleIdentifier("com.example.app")) }

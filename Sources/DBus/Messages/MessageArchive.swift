@@ -33,7 +33,7 @@ public enum MessageArchive {
             guard let count = CInt(exactly: buffer.count) else { return nil }
             return dbus_message_demarshal(buffer.baseAddress?.assumingMemoryBound(to: CChar.self), count, nil)
         }
-        guard let pointer else { throw .invalidValue("the bytes are no message") }
+        guard let pointer else { throw .invalidValue("the bytes are not a message") }
         let message = Message(owning: pointer)
         // The limit was checked when the body was written.
         return try Message.body(message.pointer, limit: .max)

@@ -50,16 +50,16 @@ struct AssociationLists {
                 problems.add(.warning, "[\(name)] \(printable(String(decoding: key, as: UTF8.self)))", reason)
             }
             guard let type = validMimeType(String(decoding: key, as: UTF8.self)) else {
-                problem("is no MIME type")
+                problem("is not a MIME type")
                 continue
             }
             do {
                 let ids = try value.strings().compactMap { text in
                     let id = DesktopFileID(rawValue: text)
-                    if id == nil { problem("holds '\(printable(text))', which is no desktop file ID") }
+                    if id == nil { problem("holds '\(printable(text))', which is not a desktop file ID") }
                     return id
                 }
-                if lists.updateValue(ids, forKey: type) != nil { problem("is there twice") }
+                if lists.updateValue(ids, forKey: type) != nil { problem("appears twice") }
             } catch {
                 problem(error.reason)
             }

@@ -23,7 +23,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
     /// specification allows only an associated application as the default.
     public func setDefault(_ id: DesktopFileID, for mimeType: String) throws(FileWriteError) {
         guard let type = validMimeType(mimeType) else {
-            throw FileWriteError(path, "cannot hold '\(printable(mimeType))', which is no MIME type")
+            throw FileWriteError(path, "cannot hold '\(printable(mimeType))', which is not a MIME type")
         }
         var editor = KeyFileEditor(try contents(ofChangedFile: path, limit: MimeAssociations.limit) ?? [])
         editor.setValue(KeyFileText.strings([id.rawValue]), of: type, in: AssociationLists.defaultGroup)

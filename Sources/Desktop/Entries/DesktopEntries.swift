@@ -185,7 +185,7 @@ struct DesktopFileListing {
     private mutating func add(_ file: String, _ path: [String]) -> Bool {
         guard !isDirectory(file) else { return false }
         guard let id = DesktopFileID(path: path) else {
-            report(file, "has a name that is no desktop file ID")
+            report(file, "has a name that is not a desktop file ID")
             return true
         }
         if let other = locations[id] {
@@ -234,7 +234,7 @@ private struct ProgramSearch {
     mutating func problem(of entry: DesktopEntry) -> Diagnostic? {
         for (key, program) in [("TryExec", entry.tryProgram), ("Exec", entry.command?.program)] {
             if let program, !isInstalled(program) {
-                let reason = "is \(printable(program)), which is no program here, so the entry is ignored"
+                let reason = "is \(printable(program)), which is not a program here, so the entry is ignored"
                 return Diagnostic(severity: .warning, file: entry.file, key: key, reason: reason)
             }
         }

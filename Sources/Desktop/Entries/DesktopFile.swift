@@ -169,7 +169,7 @@ private struct DesktopFileReader {
         let fileName = location.file.split(separator: "/").last ?? ""
         let name = fileName.dropLast(DesktopFileID.suffix.utf8.count)
         guard isBusName(name) else {
-            problems.add(.warning, "DBusActivatable", "is ignored: the file's name without .desktop is no bus name")
+            problems.add(.warning, "DBusActivatable", "is ignored: the file's name without .desktop is not a bus name")
             return nil
         }
         return String(name)
@@ -196,7 +196,7 @@ private struct DesktopFileReader {
         return try value("MimeType") { value throws(KeyFileValue.Invalid) in try value.strings() }?
             .compactMap { text in
                 guard let type = validMimeType(text) else {
-                    problems.add(.warning, "MimeType", "holds '\(printable(text))', which is no MIME type")
+                    problems.add(.warning, "MimeType", "holds '\(printable(text))', which is not a MIME type")
                     return nil
                 }
                 return seen.insert(type).inserted ? type : nil
@@ -224,7 +224,7 @@ private struct DesktopFileReader {
     ) throws(Unusable) -> Value? {
         let values = file.values(of: key, in: Self.groupName)
         guard let value = values.last else { return nil }
-        if values.count > 1 { problems.add(.warning, key, "is there twice") }
+        if values.count > 1 { problems.add(.warning, key, "appears twice") }
         do {
             return try read(value)
         } catch {

@@ -29,7 +29,7 @@ extension ExecCommand {
             case .unterminatedQuote(let quote): "has a \(quote) without its counterpart"
             case .trailingBackslash: "ends with a lone '\\'"
             case .trailingPercent: "ends with a lone '%'"
-            case .unknownFieldCode(let code): "holds '%' before \(printable(code)), which is no field code"
+            case .unknownFieldCode(let code): "holds '%' before \(printable(code)), which is not a field code"
             case .quotedFieldCode(let code): "holds %\(code) within quotes"
             case .secondURLCode(let code): "holds %\(code) after another of %f, %u, %F and %U"
             case .embeddedFieldCode(let code): "holds %\(code) as a part of an argument"

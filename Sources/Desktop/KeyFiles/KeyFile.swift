@@ -47,7 +47,7 @@ struct KeyFile {
                 if firstGroup == nil { firstGroup = found }
                 name = wanted.contains(found) ? found : nil
                 if name != nil, groups[found] != nil {
-                    repeated.append(Problem(key: "[\(found)]", reason: "is there twice"))
+                    repeated.append(Problem(key: "[\(found)]", reason: "appears twice"))
                 }
                 // The array leaves the dictionary while it grows, so that appending does not copy the array.
                 entries = groups.removeValue(forKey: found) ?? []

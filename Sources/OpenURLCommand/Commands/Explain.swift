@@ -28,13 +28,13 @@ struct Explain: Command {
         let router = RouterClient(on: invocation.bus)
         let explanation = try router.call(RouterInterface.explain, Arguments(url.urlText(), options))
         if outputOptions.json {
-            invocation.output.print(explanation.json.text)
+            invocation.output.print(JSON(explanation).text)
         } else {
             Table(rows: explanation.rows).print(to: invocation.output)
             let candidates = explanation.candidates.map { candidate in
                 [
-                    candidate.wins ? "wins" : "loses", candidate.id, candidate.kind, candidate.host ?? Table.absent,
-                    candidate.reason,
+                    candidate.wins ? "wins" : "loses", candidate.id, candidate.kind.rawValue,
+                    candidate.host ?? Table.absent, candidate.reason,
                 ]
             }
             if !candidates.isEmpty { invocation.output.print("") }
@@ -55,38 +55,9 @@ extension Explanation {
             if let text = parts[name] { rows.append([name, text.isEmpty ? "\"\"" : text]) }
         }
         rows.append(["goes to", handler ?? Table.absent])
-        if let transport { rows.append(["transport", transport]) }
-        if let state { rows.append(["state", state]) }
+        if let transport { rows.append(["transport", transport.rawValue]) }
+        if let state { rows.append(["state", state.rawValue]) }
         if let allowedSources { rows.append(["allowed from", allowedSources.joined(separator: ",")]) }
         return rows
-    }
-
-    /// The explanation, with the keys of the bus. A part that is absent is null.
-    var json: JSON {
-        func string(_ text: String?) -> JSON { text.map(JSON.string) ?? .null }
-        return .object([
-            ("url", .string(url)),
-            ("parts", .object(Self.partNames.map { ($0, string(parts[$0])) })),
-            ("handler", string(handler)),
-            ("transport", string(transport)),
-            ("state", string(state)),
-            ("allowed-sources", allowedSources.map(JSON.strings) ?? .null),
-            ("error", string(error?.name)),
-            ("message", string(error?.message)),
-            (
-                "candidates",
-                .array(
-                    candidates.map { candidate in
-                        .object([
-                            ("id", .string(candidate.id)),
-                            ("kind", .string(candidate.kind)),
-                            ("host", string(candidate.host)),
-                            ("wins", .boolean(candidate.wins)),
-                            ("reason", .string(candidate.reason)),
-                        ])
-                    }
-                )
-            ),
-        ])
     }
 }

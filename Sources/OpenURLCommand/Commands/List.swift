@@ -28,12 +28,12 @@ struct List: Command {
         } else {
             let handlers = try router.call(RegistryInterface.listHandlers, Empty())
             if outputOptions.json {
-                for handler in handlers { invocation.output.print(handler.json.text) }
+                for handler in handlers { invocation.output.print(JSON(handler).text) }
             } else {
                 let rows = handlers.map { handler in
                     [
-                        handler.id, handler.name, handler.kind, handler.schemes.joined(separator: ","), handler.state,
-                        handler.path,
+                        handler.id, handler.name, handler.kind.rawValue, handler.schemes.joined(separator: ","),
+                        handler.state.rawValue, handler.path,
                     ]
                 }
                 Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows)
@@ -41,24 +41,5 @@ struct List: Command {
             }
         }
         return 0
-    }
-}
-
-extension HandlerEntry {
-    /// The entry, with the keys of the bus.
-    var json: JSON {
-        .object([
-            ("id", .string(id)),
-            ("name", .string(name)),
-            ("path", .string(path)),
-            ("executable", .string(executable)),
-            ("schemes", .strings(schemes)),
-            ("url-names", .object(urlNames.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })),
-            ("launch-image", .string(launchImage)),
-            ("kind", .string(kind)),
-            ("fixed", .boolean(isFixed)),
-            ("state", .string(state)),
-            ("warnings", .strings(warnings)),
-        ])
     }
 }

@@ -23,7 +23,7 @@ struct QueueList: Command {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let urls = try RouterClient(on: invocation.bus).queuedURLs()
         if outputOptions.json {
-            for url in urls { invocation.output.print(url.json.text) }
+            for url in urls { invocation.output.print(JSON(url).text) }
         } else {
             Table(header: ["ID", "HANDLER", "STATE", "ATTEMPTS", "NEXT", "URL", "ERROR"], rows: urls.map(\.row))
                 .print(to: invocation.output)
@@ -114,22 +114,7 @@ extension RouterClient {
 }
 
 extension QueuedURL {
-    /// The URL, with the keys of the bus. A value that is absent is null.
-    var json: JSON {
-        .object([
-            ("id", .string(id)),
-            ("url", .string(url)),
-            ("handler", .string(handler)),
-            ("state", .string(state.rawValue)),
-            ("attempts", .number(attempts)),
-            ("accepted", .number(accepted)),
-            ("next", next.map { .number($0) } ?? .null),
-            ("error", error.map { .string($0.name.rawValue) } ?? .null),
-            ("message", error.map { .string($0.message) } ?? .null),
-        ])
-    }
-
-    /// The cells of the URL in a table.
+    /// The cells of a table row.
     var row: [String] {
         [
             id, handler, state.rawValue, "\(attempts)", next.map(LocalTime.text) ?? Table.absent, url,

@@ -23,7 +23,7 @@ struct Register: Command {
             let absolute = try path.absolutePath()
             let handler = try router.call(RegistryInterface.register, absolute, refusal: ExitStatus.failure)
             if outputOptions.json {
-                invocation.output.print(handler.json.text)
+                invocation.output.print(JSON(handler).text)
             } else {
                 table.rows.append([handler.id, handler.schemes.joined(separator: ","), handler.path])
             }

@@ -23,7 +23,7 @@ struct Status: Command {
             }
         }
         if outputOptions.json {
-            for handler in handlers { invocation.output.print(handler.json.text) }
+            for handler in handlers { invocation.output.print(JSON(handler).text) }
         } else {
             Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
                 .print(to: invocation.output)
@@ -33,22 +33,10 @@ struct Status: Command {
 }
 
 extension HandlerStatus {
-    /// The status, with the keys of the bus. A value that is absent is null.
-    var json: JSON {
-        .object([
-            ("id", .string(id)),
-            ("state", .string(state)),
-            ("pid", pid.map { .number($0) } ?? .null),
-            ("since", since.map { .number($0) } ?? .null),
-            ("memory", residentMemory.map { .number($0) } ?? .null),
-            ("background-tasks", .strings(backgroundTasks)),
-        ])
-    }
-
-    /// The cells of the status in a table.
+    /// The cells of a table row.
     var row: [String] {
         [
-            id, state, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
+            id, state.rawValue, pid.map(String.init) ?? Table.absent, since.map(LocalTime.text) ?? Table.absent,
             residentMemory.map(Self.size) ?? Table.absent,
             backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
         ]

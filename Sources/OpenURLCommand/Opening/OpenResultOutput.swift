@@ -17,19 +17,9 @@ extension OpenResult {
             }
     }
 
-    /// Returns the result as an object. The object of a queued URL also has the number of the URL.
+    /// Returns the URL and the result as an object, without the keys that have no value.
     func json(of url: String) -> JSON {
-        let phases = trace.map { phase in
-            JSON.object([
-                ("phase", .string(phase.name)),
-                ("microseconds", .number(phase.microseconds)),
-                ("answer", .boolean(phase.answer)),
-            ])
-        }
-        let number = id.map { [("id", JSON.string($0))] } ?? []
-        return .object(
-            [("url", .string(url)), ("handler", .string(handler)), ("path", .string(path.rawValue))] + number
-                + [("reply", JSON(reply)), ("trace", .array(phases))]
-        )
+        let members = members.compactMap { member in member.content.map { (name: member.key, value: JSON($0)) } }
+        return .object([(name: "url", value: .string(url))] + members)
     }
 }

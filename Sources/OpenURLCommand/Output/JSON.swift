@@ -1,4 +1,5 @@
 internal import DBus
+internal import OpenURLBus
 
 /// A JSON text (RFC 8259) that keeps the order of an object's members.
 ///
@@ -96,9 +97,19 @@ extension JSON {
         }
     }
 
-    /// Converts an `a{sv}`.
-    init(_ options: [String: Value]) {
-        self = JSON(Value.options(options))
+    /// A value of the contract, with the keys that the value has on the bus. A key without a value is null.
+    init(_ record: some Record) {
+        self.init(record.content)
+    }
+
+    /// The content of a field.
+    init(_ content: FieldContent) {
+        switch content {
+        case .value(let value): self.init(value)
+        case .list(let elements): self = .array(elements.map { JSON($0) })
+        case .record(let members):
+            self = .object(members.map { (name: $0.key, value: $0.content.map { JSON($0) } ?? .null) })
+        }
     }
 
     /// The value as the name of a member.

@@ -62,7 +62,7 @@ struct CommandFailure: Error, Hashable {
         }
     }
 
-    private static let outcomeIsUnknown = "it is not known whether the request arrived"
+    private static let outcomeIsUnknown = "whether the request arrived is unknown"
 
     private init(_ error: RemoteError, refusal: Int32) {
         let unavailable = ExitStatus.unavailable

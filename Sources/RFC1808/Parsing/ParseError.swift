@@ -71,7 +71,7 @@ extension GenericURL {
             case .badEscape:
                 "'%' must be followed by two hexadecimal digits; write a percent sign as %25"
             case .badScheme:
-                "what stands before the first ':' is not a scheme: a letter, then letters, digits, '+', '.' or '-'; "
+                "the text before the first ':' is not a scheme: a letter, then letters, digits, '+', '.' or '-'; "
                     + "write a relative path that holds a ':' as ./path"
             case .secondAtSign:
                 "a second '@' before the path; write it as %40 in a user name or password"

@@ -137,7 +137,7 @@ private struct Scanner {
                 value = value << 4 | UInt32(digit)
                 advance()
             }
-            guard let scalar = Unicode.Scalar(value) else { throw error("a character that is no half of one") }
+            guard let scalar = Unicode.Scalar(value) else { throw error("half of a surrogate pair is missing") }
             return scalar
         default: return scalar
         }

@@ -110,7 +110,7 @@ public struct ManifestCache: Sendable {
             for file in ["\(path)-journal", path] where unsafe unlink(file) != 0 && errno != ENOENT {
                 throw failure("\(error); it cannot be removed: \(FileError(code: errno))")
             }
-            throw failure("\(error); it is made anew")
+            throw failure("\(error); it is made again")
         }
         switch state {
         case .empty, .current: return

@@ -79,7 +79,7 @@ final class ManifestReader {
         for (name, value) in variables.sorted(by: { $0.key < $1.key }) {
             let path = "\(key).\(printable(name))"
             if name.isEmpty || name.contains("=") || name.unicodeScalars.contains("\0") {
-                report(path, "is no name of an environment variable")
+                report(path, "is not a name of an environment variable")
             } else {
                 result[name] = self.value(value, of: path) { try $0.string(allowing: .anything) }
             }
@@ -151,7 +151,7 @@ extension PropertyListValue {
     func fileName() throws -> String {
         let name = try string()
         guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
-            throw WrongValue(description: "is no name of a file")
+            throw WrongValue(description: "is not a name of a file")
         }
         return name
     }

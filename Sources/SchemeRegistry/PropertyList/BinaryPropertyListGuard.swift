@@ -100,7 +100,7 @@ struct BinaryPropertyListGuard {
     private func count(_ low: Int, at next: inout Int) throws(PropertyListError) -> Int {
         guard low == 0x0F else { return low }
         guard next < offsetTable, bytes[next] >> 4 == 0x1, bytes[next] & 0x0F <= 3 else {
-            throw .corrupt("a count is no integer")
+            throw .corrupt("a count is not an integer")
         }
         let size = 1 << Int(bytes[next] & 0x0F)
         guard size < offsetTable - next else { throw .corrupt("an object ends after the objects' end") }

@@ -55,7 +55,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
         case .invalid(let diagnostics): diagnostics.map(\.description).joined(separator: "\n")
         case .fixedHandler(let id): "\(id) is a fixed system handler; choose another CFBundleIdentifier"
         case .occupied(let entry):
-            "\(printable(entry)) declares this id and is no link; move it away, then register again"
+            "\(printable(entry)) declares this id and is not a link; move it away, then register again"
         case .noUserDirectory:
             "there is no user's directory for handlers; set HOME or XDG_DATA_HOME to an absolute path"
         case .fileSystem(let path, let reason): "\(printable(path)): \(reason)"
@@ -81,8 +81,8 @@ public enum UnregistrationError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .unknown(let id): "no handler is registered as \(id); `openurl list` shows all that are"
         case .systemHandler(let id, let entry):
-            "\(id) is installed for all users, as \(printable(entry)); only who administers the system can remove it"
-        case .notALink(let entry): "\(printable(entry)) is no link that a registration made; delete it yourself"
+            "\(id) is installed for all users, as \(printable(entry)); only an administrator can remove it"
+        case .notALink(let entry): "\(printable(entry)) is not a link that a registration made; delete it yourself"
         case .fileSystem(let path, let reason): "\(printable(path)): \(reason)"
         }
     }

@@ -32,7 +32,7 @@ final class StateFile: RestorableStateStore {
     func beginRestoring() -> SavedState? {
         // A file that is still here was not deleted by `finishRestoring()`: the launch that used it has crashed.
         if unsafe unlink(file.restoringPath) == 0 {
-            warn("its state is not restored, as the launch before did not survive that")
+            warn("its state is not restored, because the last launch crashed while it restored")
             return nil
         }
         guard unsafe rename(file.path, file.restoringPath) == 0 else {

@@ -10,7 +10,7 @@ extension ApplicationOpener {
         guard let name = request.application.busName.flatMap(BusName.init(rawValue:)) else {
             throw OpenURLError(
                 .launchFailed,
-                "\(request.id) has DBusActivatable=true, and its name is no bus name; rename \(request.application.file)"
+                "\(request.id) has DBusActivatable=true, and its name is not a bus name; rename \(request.application.file)"
             )
         }
         var trace: [TracePhase] = []

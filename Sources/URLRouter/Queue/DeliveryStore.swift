@@ -217,7 +217,7 @@ public actor DeliveryStore {
             let (options, context) = request.values
             return (Delivery(url: found.url, handler: found.handler, options: options, context: context), found.attempt)
         } catch {
-            let problem = OpenURLError(.notQueued, "what was stored is damaged: \(error)")
+            let problem = OpenURLError(.notQueued, "the stored request is damaged: \(error)")
             log.error("queued URL \(id): \(problem)")
             _ = try fail(id, problem, due: nil)
             return nil

@@ -82,7 +82,7 @@ final class Senders {
             do throws(BundleIdentifier.ParseError) {
                 sender = try BundleIdentifier(text)
             } catch {
-                throw OpenURLError(.notAllowed, "who sent it is unknown: \(error)")
+                throw OpenURLError(.notAllowed, "the sender is unknown: \(error)")
             }
         }
         try handler.checkAccess(of: sender)

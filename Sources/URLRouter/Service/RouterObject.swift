@@ -220,9 +220,9 @@ extension URLRouter {
             path: application.file,
             executable: application.command?.program ?? "",
             schemes: schemes.map(\.rawValue),
-            kind: Claimant.application(application).kind.rawValue,
+            kind: .known(HandlerKind(Claimant.application(application).kind)),
             isFixed: false,
-            state: "",
+            state: .absent,
             warnings: []
         )
     }
@@ -234,9 +234,9 @@ extension URLRouter {
             path: handler.path,
             executable: handler.program?.description ?? "",
             schemes: handler.schemes.map(\.rawValue),
-            kind: handler.kind.rawValue,
+            kind: .known(HandlerKind(handler.kind)),
             isFixed: handler.isFixed,
-            state: sessions.state(of: handler.id).rawValue,
+            state: .known(sessions.state(of: handler.id)),
             warnings: []
         )
     }

@@ -156,7 +156,7 @@ extension HandlerSession {
         case .remote(let error) where error.isFromMissingMethod && !process.hasAnswered:
             return OpenURLError(
                 .launchFailed,
-                "the process that owns \(id) is no handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
+                "the process that owns \(id) is not a handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"
             )
         case .remote(let error) where error.isFromBus:
             // An error by a quota or a policy of the bus: the handler has not seen the URL.

@@ -13,7 +13,7 @@ extension HandlerSession {
         do throws(CallError) {
             handle(.found(owner: try await currentOwner()))
         } catch {
-            host.log.error("the bus does not say who owns \(id): \(error)")
+            host.log.error("the bus does not tell the owner of \(id): \(error)")
             handle(.lookupFailed)
         }
     }

@@ -22,14 +22,14 @@ extension HostileFile {
         """
         line 10: is the start of a group without its end
         line 12: has no key before '='
-        [Default Applications] x-scheme-handler/good: holds '../../etc/passwd', which is no desktop file ID
-        [Default Applications] x-scheme-handler/good: holds '/etc/passwd', which is no desktop file ID
-        [Default Applications] x-scheme-handler/good: holds 'hostile', which is no desktop file ID
+        [Default Applications] x-scheme-handler/good: holds '../../etc/passwd', which is not a desktop file ID
+        [Default Applications] x-scheme-handler/good: holds '/etc/passwd', which is not a desktop file ID
+        [Default Applications] x-scheme-handler/good: holds 'hostile', which is not a desktop file ID
         [Default Applications] x-scheme-handler/exec: holds U+0000
-        [Default Applications] x-scheme-handler/a/b: is no MIME type
-        [Default Applications] good: is no MIME type
-        [Default Applications] x-scheme-handler/twice: is there twice
-        [Default Applications] x-scheme-handler/good: is there twice
+        [Default Applications] x-scheme-handler/a/b: is not a MIME type
+        [Default Applications] good: is not a MIME type
+        [Default Applications] x-scheme-handler/twice: appears twice
+        [Default Applications] x-scheme-handler/good: appears twice
         """
     )
 

@@ -60,7 +60,7 @@ extension HostileFile {
             claim(
                 "shellname",
                 "\"sh -c touch\" %u",
-                "Exec: is sh -c touch, which is no program here, so the entry is ignored",
+                "Exec: is sh -c touch, which is not a program here, so the entry is ignored",
                 .failed(.noHandler)
             ),
         ]
@@ -70,16 +70,16 @@ extension HostileFile {
         func bad(_ word: String, _ exec: String, _ reason: String) -> HostileFile {
             claim(word, exec, "Exec: \(reason)", .failed(.noHandler))
         }
-        let isGone = "which is no program here, so the entry is ignored"
+        let isGone = "which is not a program here, so the entry is ignored"
         return [
             bad("quote", "echo \"%u", "holds %u within quotes"),
             bad("open", "echo \"x", "has a \" without its counterpart"),
             bad("single", "echo 'x", "has a ' without its counterpart"),
             bad("inner", "sh -c \"echo %u\"", "holds %u within quotes"),
             bad("apostrophe", "sh -c 'echo %u'", "holds %u within quotes"),
-            bad("code", "echo %y", "holds '%' before 'y', which is no field code"),
-            bad("upper", "echo %C", "holds '%' before 'C', which is no field code"),
-            bad("accent", "echo %é", "holds '%' before U+00E9, which is no field code"),
+            bad("code", "echo %y", "holds '%' before 'y', which is not a field code"),
+            bad("upper", "echo %C", "holds '%' before 'C', which is not a field code"),
+            bad("accent", "echo %é", "holds '%' before U+00E9, which is not a field code"),
             bad("urls", "echo %u %U", "holds %U after another of %f, %u, %F and %U"),
             bad("twice", "echo %u %u", "holds %u after another of %f, %u, %F and %U"),
             bad("files", "echo %F %u", "holds %u after another of %f, %u, %F and %U"),
@@ -152,12 +152,12 @@ extension HostileFile {
             bad("line", contents("entry-line", touch, "this is no line"), "line 6: \(noLine)"),
             bad("keyless", contents("entry-keyless", touch, "=x"), "line 6: has no key before '='"),
             bad("lines", String(repeating: "x\n", count: 50_000), lines[0]),
-            claim("keytwice", "false", "Exec=true %u", "Exec: is there twice", .opened),
+            claim("keytwice", "false", "Exec=true %u", "Exec: appears twice", .opened),
             claim(
                 "grouptwice",
                 "false",
                 "[Desktop Entry]\nExec=true %u",
-                "[Desktop Entry]: is there twice\nExec: is there twice",
+                "[Desktop Entry]: appears twice\nExec: appears twice",
                 .opened
             ),
             claim("hidden", touch, "Hidden=true", nil, .failed(.noHandler)),
@@ -169,27 +169,27 @@ extension HostileFile {
                 "tryexec",
                 touch,
                 "TryExec=/nowhere/hostile",
-                "TryExec: is /nowhere/hostile, which is no program here, so the entry is ignored",
+                "TryExec: is /nowhere/hostile, which is not a program here, so the entry is ignored",
                 .failed(.noHandler)
             ),
             claim(
                 "tryshell",
                 touch,
                 "TryExec=true; \(touch)",
-                "TryExec: is true; \(touch), which is no program here, so the entry is ignored",
+                "TryExec: is true; \(touch), which is not a program here, so the entry is ignored",
                 .failed(.noHandler)
             ),
             claim(
                 "activatable",
                 "true",
                 "DBusActivatable=true",
-                "DBusActivatable: is ignored: the file's name without .desktop is no bus name",
+                "DBusActivatable: is ignored: the file's name without .desktop is not a bus name",
                 .opened
             ),
             bad(
                 "busonly",
                 "[Desktop Entry]\nType=Application\nName=x\nDBusActivatable=true\n",
-                "DBusActivatable: is ignored: the file's name without .desktop is no bus name\n"
+                "DBusActivatable: is ignored: the file's name without .desktop is not a bus name\n"
                     + "Exec: is missing, and DBusActivatable is not true"
             ),
             bad("link", "[Desktop Entry]\nType=Link\nName=x\nURL=https://example.com\n", nil),
@@ -198,10 +198,10 @@ extension HostileFile {
             bad(
                 "schemes",
                 contents("a/b;x-scheme-handler/;x-scheme-handler/ü;x-scheme-handler/../x", "true %u"),
-                "MimeType: holds 'x-scheme-handler/a/b', which is no MIME type\n"
-                    + "MimeType: holds 'x-scheme-handler/', which is no MIME type\n"
-                    + "MimeType: holds 'x-scheme-handler/\\u{00FC}', which is no MIME type\n"
-                    + "MimeType: holds 'x-scheme-handler/../x', which is no MIME type"
+                "MimeType: holds 'x-scheme-handler/a/b', which is not a MIME type\n"
+                    + "MimeType: holds 'x-scheme-handler/', which is not a MIME type\n"
+                    + "MimeType: holds 'x-scheme-handler/\\u{00FC}', which is not a MIME type\n"
+                    + "MimeType: holds 'x-scheme-handler/../x', which is not a MIME type"
             ),
             claim("length", "true %u", "X-Long=\(String(repeating: "x", count: 900_000))", nil, .opened),
             claim("longexec", "true \(String(repeating: "x", count: 900_000)) %u", nil, .failed(.launchFailed)),
@@ -233,7 +233,7 @@ extension HostileFile {
                 try Data(contents("entry-name", exec, keys).utf8).write(to: $0)
             }
         }
-        let noID = "has a name that is no desktop file ID"
+        let noID = "has a name that is not a desktop file ID"
         let bus = "[Desktop Entry]\nType=Application\nName=x\nDBusActivatable=true\nMimeType=x-scheme-handler/"
         return [
             named("hostile\nname.desktop", "false", noID), named("hostile\u{1B}[2Jname.desktop", "false", noID),

@@ -245,7 +245,7 @@ extension HostileFile {
             bad(
                 "variable",
                 "<key>OUEnvironment</key><dict><key>A=B</key><string>x</string></dict>",
-                "OUEnvironment.A=B: is no name of an environment variable"
+                "OUEnvironment.A=B: is not a name of an environment variable"
             ),
             bad(
                 "variables",
@@ -255,7 +255,7 @@ extension HostileFile {
             bad(
                 "image",
                 "<key>UILaunchImageFile</key><string>../../etc/passwd</string>",
-                "UILaunchImageFile: is no name of a file"
+                "UILaunchImageFile: is not a name of a file"
             ),
             bad(
                 "sources",

@@ -16,7 +16,7 @@ import Testing
                     let parent = url.deletingLastPathComponent()
                     try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
                     try file.make(url)
-                    #expect(files.updateValue(file, forKey: url.path) == nil, "\(url.path) is there twice")
+                    #expect(files.updateValue(file, forKey: url.path) == nil, "\(url.path) appears twice")
                 }
             }
             try fill("XDG_DATA_HOME/openurl/handlers", HostileFile.manifests(canary: canary))

@@ -1,0 +1,129 @@
+public import DBus
+
+/// A Swift type whose values can stand below a key of an `a{sv}`.
+package protocol FieldValue: DBusType, Equatable {
+    /// The words that a value can be; empty for a type that is not a list of words.
+    static var words: [String] { get }
+
+    /// Takes the content out of a variant.
+    ///
+    /// - Returns: nil where the variant holds another type.
+    init?(value: Value) throws(MessageDecodingError)
+
+    /// Appends a variant that holds the value.
+    ///
+    /// - Parameter type: ``signature``, which is built from parts for some types and therefore kept by the field.
+    func appendVariant(of type: Signature, to writer: inout MessageWriter) throws(MessageEncodingError)
+
+    /// The value for output.
+    var content: FieldContent { get }
+}
+
+/// The value of a field for output, such as JSON.
+package indirect enum FieldContent: Sendable {
+    /// A value without parts, or a value whose type is known at run time only.
+    case value(Value)
+    /// Values in order.
+    case list([FieldContent])
+    /// Named values in order; nil is a key without a value.
+    case record([(key: String, content: FieldContent?)])
+}
+
+extension FieldValue {
+    package static var words: [String] { [] }
+
+    package func appendVariant(
+        of type: Signature,
+        to writer: inout MessageWriter
+    ) throws(MessageEncodingError) {
+        try writer.appendVariant(of: type) { (writer) throws(MessageEncodingError) in try write(to: &writer) }
+    }
+}
+
+extension Bool: FieldValue {
+    package init?(value: Value) {
+        guard case .boolean(let bool) = value else { return nil }
+        self = bool
+    }
+
+    package var content: FieldContent { .value(.boolean(self)) }
+}
+
+extension UInt32: FieldValue {
+    package init?(value: Value) {
+        guard case .uint32(let number) = value else { return nil }
+        self = number
+    }
+
+    package var content: FieldContent { .value(.uint32(self)) }
+}
+
+extension UInt64: FieldValue {
+    package init?(value: Value) {
+        guard case .uint64(let number) = value else { return nil }
+        self = number
+    }
+
+    package var content: FieldContent { .value(.uint64(self)) }
+}
+
+extension String: FieldValue {
+    package init?(value: Value) {
+        guard case .string(let string) = value else { return nil }
+        self = string
+    }
+
+    package var content: FieldContent { .value(.string(self)) }
+}
+
+extension Value: FieldValue {
+    package init?(value: Value) {
+        self = value
+    }
+
+    package func appendVariant(
+        of type: DBus.Signature,
+        to writer: inout MessageWriter
+    ) throws(MessageEncodingError) {
+        try writer.appendVariant(self)
+    }
+
+    package var content: FieldContent { .value(self) }
+}
+
+extension Array: FieldValue where Element: FieldValue {
+    package init?(value: Value) throws(MessageDecodingError) {
+        guard case .array(let elements, Element.signature) = value else { return nil }
+        self = []
+        reserveCapacity(elements.count)
+        for element in elements {
+            guard let element = try Element(value: element) else { return nil }
+            append(element)
+        }
+    }
+
+    package var content: FieldContent { .list(map(\.content)) }
+}
+
+extension Dictionary: FieldValue where Key == String, Value: FieldValue {
+    package init?(value: DBus.Value) throws(MessageDecodingError) {
+        guard case .dictionary(let entries, "s", Value.signature) = value else { return nil }
+        self = Dictionary(minimumCapacity: entries.count)
+        for (key, value) in entries {
+            guard case .string(let key) = key, let value = try Value(value: value.unwrapped) else { return nil }
+            self[key] = value
+        }
+    }
+
+    /// The entries in the order of their keys.
+    package var content: FieldContent {
+        .record(sorted { $0.key < $1.key }.map { (key: $0.key, content: $0.value.content) })
+    }
+}
+
+extension Value {
+    /// The content of a variant; any other value itself.
+    var unwrapped: Value {
+        if case .variant(let content) = self { content } else { self }
+    }
+}

@@ -1,0 +1,61 @@
+package import DBus
+
+/// A type that is an `a{sv}` on the bus, described by the list of its fields.
+///
+/// The reader ignores keys that the list does not contain. A key whose value has another type than the list says is an
+/// error. The writer leaves out the keys that have no value.
+package protocol Record: FieldValue {
+    /// The fields of the type.
+    static var fields: FieldList<Self> { get }
+
+    /// Checks a value after all of its fields have been read.
+    func validate() throws(MessageDecodingError)
+}
+
+extension Record {
+    /// The fields with their values, for output.
+    package var members: [(key: String, content: FieldContent?)] { Self.fields.members(of: self) }
+
+    package var content: FieldContent { .record(members) }
+
+    package func validate() throws(MessageDecodingError) {}
+
+    package init?(value: Value) throws(MessageDecodingError) {
+        guard case .dictionary(let entries, "s", "v") = value else { return nil }
+        try self.init { key in entries[.string(key)]?.unwrapped }
+    }
+
+    init(_ entries: Entries) throws(MessageDecodingError) {
+        try self.init { key in entries[key] }
+    }
+
+    private init(_ value: (_ key: String) -> Value?) throws(MessageDecodingError) {
+        self = try Self.fields.read(value)
+        try validate()
+    }
+
+    /// `a{sv}`
+    public static var signature: Signature { .options }
+
+    /// Reads the entries. Unknown keys are ignored.
+    ///
+    /// - Throws: ``MessageDecodingError`` for a known key whose value has another type, or for a missing required key.
+    public init(from reader: inout MessageReader) throws(MessageDecodingError) {
+        try self.init(try Entries(from: &reader))
+    }
+
+    /// Appends an entry for each field that has a value.
+    public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+        try writer.appendDictionary(key: .string, value: .variant) { (writer) throws(MessageEncodingError) in
+            let fields = Self.fields.all
+            // A loop over the elements would copy each field, with a reference count for each of its properties.
+            for index in fields.indices { try fields[index].write(self, &writer) }
+        }
+    }
+}
+
+extension Signature {
+    fileprivate static let options: Signature = "a{sv}"
+    fileprivate static let string: Signature = "s"
+    fileprivate static let variant: Signature = "v"
+}

@@ -1,0 +1,59 @@
+/// The state and the process of a handler, as ``LifecycleInterface`` lists it.
+public struct HandlerStatus: Sendable, Hashable {
+    /// The bundle identifier.
+    public var id: String
+    /// The state of the handler.
+    public var state: Reported<HandlerState>
+    /// The identifier of the process; nil where there is no process.
+    public var pid: UInt32?
+    /// The time when the router first saw the process, in seconds since 1970.
+    public var since: UInt64?
+    /// The resident memory of the process, in bytes.
+    public var residentMemory: UInt64?
+    /// The names of the background tasks that have not ended.
+    public var backgroundTasks: [String] = []
+
+    /// Creates a status.
+    public init(
+        id: String,
+        state: Reported<HandlerState>,
+        pid: UInt32? = nil,
+        since: UInt64? = nil,
+        residentMemory: UInt64? = nil
+    ) {
+        self.id = id
+        self.state = state
+        self.pid = pid
+        self.since = since
+        self.residentMemory = residentMemory
+    }
+}
+
+extension HandlerStatus: Record {
+    package static let fields = FieldList(
+        initial: HandlerStatus(id: "", state: .absent),
+        incomplete: "a status without an id",
+        Field("id", { $0.id }, { $0.id = $1 }, isRequired: true, "The bundle identifier."),
+        Field("state", { $0.state }, { $0.state = $1 }, "The state of the handler."),
+        Field("pid", { $0.pid }, { $0.pid = $1 }, "The identifier of the process, while there is a process."),
+        Field(
+            "since",
+            { $0.since },
+            { $0.since = $1 },
+            "The time when the router first saw the process, in seconds since 1970."
+        ),
+        Field(
+            "memory",
+            { $0.residentMemory },
+            { $0.residentMemory = $1 },
+            "The resident memory of the process, in bytes."
+        ),
+        Field(
+            "background-tasks",
+            { $0.backgroundTasks },
+            { $0.backgroundTasks = $1 },
+            omitting: [],
+            "The names of the background tasks that have not ended."
+        )
+    )
+}

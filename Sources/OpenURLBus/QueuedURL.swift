@@ -1,0 +1,78 @@
+public import DBus
+
+/// A URL in the queue, as ``QueueInterface`` lists it.
+public struct QueuedURL: Sendable, Hashable {
+    /// The states of a queued URL.
+    public enum State: String, Sendable, Hashable, CaseIterable {
+        /// The URL waits for the time of the next attempt.
+        case waiting
+        /// A handler has the URL, or is being started for the URL.
+        case delivering
+        /// The URL is a dead letter: the router tries again only when a caller asks for it.
+        case dead
+        /// A handler has taken the URL, and the URL has left the queue.
+        case delivered
+    }
+
+    /// The number of the URL.
+    public var id: String
+    /// The URL as it arrived.
+    public var url: String
+    /// The handler that would have got the URL at the time when the URL arrived.
+    public var handler: String
+    /// The state of the URL.
+    public var state: State
+    /// The number of attempts.
+    public var attempts: UInt32
+    /// The time when the router accepted the URL, in seconds since 1970.
+    public var accepted: UInt64
+    /// The time of the next attempt, in seconds since 1970; nil where no attempt is planned.
+    public var next: UInt64?
+    /// The error of the last attempt.
+    public var error: RemoteError? {
+        get { errorFields.error.map(RemoteError.init) }
+        set { errorFields.error = newValue.map(ErrorFields.NamedError.init) }
+    }
+
+    package var errorFields = ErrorFields()
+
+    /// Creates an entry.
+    public init(id: String, url: String, handler: String, state: State, attempts: UInt32, accepted: UInt64) {
+        self.id = id
+        self.url = url
+        self.handler = handler
+        self.state = state
+        self.attempts = attempts
+        self.accepted = accepted
+    }
+}
+
+extension QueuedURL: Record, ErrorReporting {
+    package static let fields = FieldList(
+        initial: QueuedURL(id: "", url: "", handler: "", state: .waiting, attempts: 0, accepted: 0),
+        incomplete: "a queued URL without an id, a URL or a state",
+        Field("id", { $0.id }, { $0.id = $1 }, isRequired: true, "The number of the URL."),
+        Field("url", { $0.url }, { $0.url = $1 }, isRequired: true, "The URL as it arrived."),
+        Field(
+            "handler",
+            { $0.handler },
+            { $0.handler = $1 },
+            "The handler that would have got the URL at the time when the URL arrived."
+        ),
+        Field("state", { $0.state }, { $0.state = $1 }, isRequired: true, "The state of the URL."),
+        Field("attempts", { $0.attempts }, { $0.attempts = $1 }, "The number of attempts."),
+        Field(
+            "accepted",
+            { $0.accepted },
+            { $0.accepted = $1 },
+            "The time when the router accepted the URL, in seconds since 1970."
+        ),
+        Field("next", { $0.next }, { $0.next = $1 }, "The time of the next attempt, in seconds since 1970."),
+        .error,
+        .message
+    )
+}
+
+extension QueuedURL.State: Word {
+    package static func problem(with word: String) -> String { "'\(word)' is not a state of a queued URL" }
+}
