@@ -14,10 +14,10 @@ BUILD_PACKAGES = dbus libdbus-1-dev libsqlite3-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
 TEST_PACKAGES = $(BUILD_PACKAGES) desktop-file-utils libglib2.0-bin python3-dbus python3-gi systemd util-linux xdg-utils
 
-# Packages from elsewhere are built with their own settings: SwiftPM keeps this flag from them.
+# SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
 STRICT = -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
-# Failures and the summary: what passes would hide them.
+# Print only failures and the summary: the tests that pass would hide them.
 BRIEF = --quiet
 endif
 
@@ -36,7 +36,7 @@ INSTALLED = \
 
 .PHONY: build demo test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos lint format install uninstall clean
 
-# The C++ library that Swift's runtime needs is linked in too: finding its symbols is most of a short program's start.
+# The C++ library of Swift's runtime is linked statically too: to find its symbols takes most of a short program's start.
 build:
 	@Packaging/require $(RELEASE_PACKAGES)
 	@mkdir -p .build/static
@@ -44,7 +44,7 @@ build:
 	@ln -sf "$$(gcc -print-file-name=libgcc_eh.a)" .build/static/libgcc_s.a
 	swift build -c release --static-swift-stdlib -Xswiftc -L.build/static
 
-# Builds what `make test` builds too.
+# Uses the same build as `make test`.
 demo:
 	@Packaging/require $(BUILD_PACKAGES)
 	swift build $(STRICT)
@@ -67,7 +67,7 @@ lint:
 format:
 	swift format format --in-place --recursive $(SWIFT_FILES)
 
-# Builds only what is not there, so that `make build && sudo make install` compiles nothing as root.
+# Builds only missing programs, so that `make build && sudo make install` compiles nothing as root.
 $(PROGRAMS:%=$(BUILT)/%) &:
 	$(MAKE) build
 
@@ -97,17 +97,17 @@ uninstall:
 clean:
 	swift package clean
 
-# The tests of what runs on the event loop, under ThreadSanitizer, and under AddressSanitizer with LeakSanitizer. Left out:
-# PathWatchTests from the first, as a FilePath that is built for debugging asks for the thread's own data at each character,
-# which takes minutes there; GrowthTests from the second, whose own memory it would measure. Swift's printer of backtraces
-# hangs with either.
-SANITIZE = SWIFT_BACKTRACE=enable=no swift test --disable-xctest --filter 'DBusTests|ReactorTests' -Xswiftc -use-ld=lld
+# All tests under ThreadSanitizer, and under AddressSanitizer with LeakSanitizer. PathWatchTests are left out of the first: a
+# debug build of FilePath asks for thread-local data at each character, which takes minutes there. GrowthTests are left out of
+# the second, because they would measure the sanitizer's memory. Swift's printer of backtraces hangs with either.
+SANITIZE = SWIFT_BACKTRACE=enable=no swift test --disable-xctest $(BRIEF) -Xswiftc -use-ld=lld
 sanitize:
+	@Packaging/require $(TEST_PACKAGES)
 	$(SANITIZE) --sanitize=thread --scratch-path .build-thread --skip PathWatchTests
 	LSAN_OPTIONS='suppressions="$(CURDIR)/Tests/leaks.supp":print_suppressions=0' \
 		$(SANITIZE) --sanitize=address --scratch-path .build-address --skip GrowthTests
 
-# Random URLs: parsed, printed, decoded, resolved, rebuilt. What is found is left in .build/fuzz.
+# Random URLs: parsed, printed, decoded, resolved, rebuilt. Findings are left in .build/fuzz.
 FUZZ = .build/fuzz
 FUZZ_SECONDS ?= 60
 fuzz:
@@ -132,8 +132,8 @@ bench-dbus:
 	$(BUILD_BENCHMARK) compare-dbus
 	dbus-run-session -- $(BENCHMARKS)/compare-dbus
 
-# Times opening URLs beside C programs that do the least that it takes, in one run. Handlers inherit their environment, and
-# the one here answers with it, so there is next to none.
+# Times opening URLs beside C programs that do only the necessary, in one run. The handler answers with its environment, so
+# the environment is kept small.
 BENCH_ROUNDS ?= 9
 bench-open: build
 	$(BUILD_BENCHMARK) dbus-floor
@@ -159,6 +159,6 @@ chaos: build
 	@Packaging/require $(TEST_PACKAGES)
 	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
 
-# Ten minutes of messages that somebody tampered with.
+# Ten minutes of messages with random changes.
 fuzz-dbus:
 	DBUS_TEST_FUZZ_SECONDS=600 swift test --disable-xctest --filter FuzzTests

@@ -1,6 +1,21 @@
 internal import Glibc
 public import SystemPackage
 
+/// The reason why a path, or one step on the way to the path, is not watched. All steps that can be watched still
+/// are.
+public struct UnwatchedPath: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The path, as given in ``PathWatch/paths``.
+    public let path: String
+    /// The system's error.
+    ///
+    /// Examples are `.noSpace` if the user has no watches left, `.permissionDenied` for a directory that the user
+    /// may not read, and `.tooManySymbolicLinkLevels` for links in a circle.
+    public let error: Errno
+
+    /// The path and the error.
+    public var description: String { "\(path): \(error)" }
+}
+
 /// Reports changes at a set of paths: in a directory, of a file, or on the way there.
 ///
 /// A path need not exist. Until it does, the nearest existing directory above it is watched. Each step on the way is
@@ -14,21 +29,6 @@ public import SystemPackage
 ///
 /// Use a path watch on the loop's thread only. The loop keeps the watch alive until ``cancel()``.
 public final class PathWatch {
-    /// The reason why a path, or one step on the way to the path, is not watched. All steps that can be watched still
-    /// are.
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The path, as given in ``PathWatch/paths``.
-        public let path: String
-        /// The system's error.
-        ///
-        /// Examples are `.noSpace` if the user has no watches left, `.permissionDenied` for a directory that the user
-        /// may not read, and `.tooManySymbolicLinkLevels` for links in a circle.
-        public let error: Errno
-
-        /// The path and the error.
-        public var description: String { "\(path): \(error)" }
-    }
-
     let descriptor: CInt
     private let onChange: () -> Void
     private var descriptorWatch: DescriptorWatch?
@@ -63,7 +63,7 @@ public final class PathWatch {
     }
 
     /// The paths that cannot be watched, as of the last change or assignment.
-    public private(set) var failures: [Failure] = []
+    public private(set) var failures: [UnwatchedPath] = []
 
     /// Ends the watch. No change is reported any longer, and the kernel keeps no watches.
     public func cancel() {

@@ -57,10 +57,10 @@ struct WatchedPaths {
     /// Watches the given paths, and removes the watches that are no longer needed.
     ///
     /// - Returns: The paths that cannot be watched.
-    mutating func follow(_ paths: Set<String>, with inotify: CInt) -> [PathWatch.Failure] {
+    mutating func follow(_ paths: Set<String>, with inotify: CInt) -> [UnwatchedPath] {
         let before = watches
         (watches, descriptors, entries) = ([:], [:], [:])
-        var failures: [PathWatch.Failure] = []
+        var failures: [UnwatchedPath] = []
         for path in paths.sorted() {
             do throws(Errno) {
                 var attempts = 1
@@ -69,7 +69,7 @@ struct WatchedPaths {
                     entries = [:]
                 }
             } catch {
-                failures.append(PathWatch.Failure(path: path, error: error))
+                failures.append(UnwatchedPath(path: path, error: error))
             }
         }
         // The kernel has already removed the watch of a deleted file. Removing such a watch again fails, which does no

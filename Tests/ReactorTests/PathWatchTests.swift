@@ -284,7 +284,7 @@ private func unlinkTree(_ path: String) {
         )
         #expect(await directory.failures == [.fileNameTooLong])
         #expect(try await directory.reports { try $0.write("x", to: "loop/y/file") } == 1)
-        #expect(PathWatch.Failure(path: "/x", error: .noSpace).description == "/x: No space left on device")
+        #expect(UnwatchedPath(path: "/x", error: .noSpace).description == "/x: No space left on device")
     }
 
     @Test func cancelledWatchLeavesNoDescriptor() async throws {

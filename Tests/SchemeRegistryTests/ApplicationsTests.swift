@@ -12,14 +12,14 @@ struct ApplicationsTests {
         root = try TemporaryDirectory()
     }
 
-    private func load() -> Applications { Applications(loading: root.desktop()) }
+    private func load() -> DesktopApplications { DesktopApplications(loading: root.desktop()) }
 
-    private func claiming(_ scheme: String, in applications: Applications) throws -> [String] {
+    private func claiming(_ scheme: String, in applications: DesktopApplications) throws -> [String] {
         applications.claiming(try Scheme(scheme)).map(\.id.rawValue)
     }
 
     @Test func missingDesktopHasNoApplications() throws {
-        let applications = Applications()
+        let applications = DesktopApplications()
         #expect(applications.all.isEmpty)
         #expect(applications.diagnostics.isEmpty)
         #expect(applications.concernedSchemes.isEmpty)

@@ -22,7 +22,7 @@ struct DefaultChoiceTests {
                 try .test("com.acme.app", opening: ["web"]), try .test("com.acme.unpublished", opening: ["web"]),
                 try .test("com.acme.fixed", opening: ["system"], program: nil, isFixed: true),
             ],
-            applications: Applications(loading: root.desktop())
+            applications: DesktopApplications(loading: root.desktop())
         )
     }
 

@@ -24,7 +24,7 @@ final class DesktopPublicationTests {
 
     /// Returns a registry with the current state of the desktop.
     private func registry(_ handlers: [Handler]) -> Registry {
-        Registry(handlers: handlers, applications: Applications(loading: root.desktop()))
+        Registry(handlers: handlers, applications: DesktopApplications(loading: root.desktop()))
     }
 
     private func publish(_ handlers: Handler...) -> [String] {

@@ -191,7 +191,7 @@ import UserFiles
     private func reason(of body: () throws -> Void) throws -> String {
         do {
             try body()
-        } catch let error as ManifestCache.Failure {
+        } catch let error as ManifestCacheError {
             #expect(error.description == "the cache \(path) is not used: \(error.reason)")
             return error.reason
         }
@@ -276,7 +276,7 @@ import UserFiles
         #expect(try reason { try loader.restore(from: cache) } == "it is a FIFO, not a file")
         #expect(try reason { try loader.save(to: cache) } == "it is a FIFO, not a file")
         let nowhere = ManifestCache(path: "\(root.path)/user/com.acme.a.plist/x/registry.sqlite", writer: "test")
-        #expect(throws: ManifestCache.Failure.self) { try loader.save(to: nowhere) }
+        #expect(throws: ManifestCacheError.self) { try loader.save(to: nowhere) }
     }
 
     @Test func environmentDeterminesThePathOfTheCache() throws {

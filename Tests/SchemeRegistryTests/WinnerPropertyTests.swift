@@ -66,7 +66,7 @@ struct WinnerPropertyTests {
     private func registry(_ handlers: [Handler], _ desktop: Desktop) -> Registry {
         Registry(
             handlers: handlers,
-            applications: Applications(entries: desktop.entries, associations: desktop.associations)
+            applications: DesktopApplications(entries: desktop.entries, associations: desktop.associations)
         )
     }
 

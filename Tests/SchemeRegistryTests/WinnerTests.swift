@@ -33,7 +33,7 @@ struct WinnerTests {
     }
 
     private func registry(_ handlers: Handler...) -> Registry {
-        Registry(handlers: handlers, applications: Applications(loading: root.desktop()))
+        Registry(handlers: handlers, applications: DesktopApplications(loading: root.desktop()))
     }
 
     private func writeEntry(_ name: String, in place: String = "home", _ line: String = "NoDisplay=false") throws {

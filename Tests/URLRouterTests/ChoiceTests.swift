@@ -80,7 +80,10 @@ import Testing
             }
             #expect(
                 error
-                    == OpenURLError(.noHandler, "\(unknown) does not claim both: here; 'openurl list' shows the handlers that do")
+                    == OpenURLError(
+                        .noHandler,
+                        "\(unknown) does not claim both: here; 'openurl list' shows the handlers that do"
+                    )
             )
         }
     }

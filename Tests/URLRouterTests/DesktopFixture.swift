@@ -31,8 +31,8 @@ final class DesktopFixture {
     }
 
     /// The applications that are installed now.
-    var applications: Applications {
-        Applications(
+    var applications: DesktopApplications {
+        DesktopApplications(
             loading: DesktopDirectories(environment: [
                 "HOME": "\(path)/home", "PATH": "\(path)/bin", "XDG_DATA_HOME": "\(path)/data",
                 "XDG_DATA_DIRS": "\(path)/none", "XDG_CONFIG_DIRS": "\(path)/none",

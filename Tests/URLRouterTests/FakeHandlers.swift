@@ -320,7 +320,7 @@ extension URLRouter {
     /// Creates a router with these handlers and applications on a bus that the test plays.
     init(
         _ handlers: [Handler],
-        _ applications: Applications = Applications(),
+        _ applications: DesktopApplications = DesktopApplications(),
         on bus: FakeHandlers,
         environment: [String: String] = [:],
         limits: RouterLimits = RouterLimits(),

@@ -49,7 +49,7 @@ import Testing
         let handler = try Handler.test("com.example.hand-ler", program: .path("/bin/true"), scheme: "hand")
         let desktop = DesktopDirectories(environment: session.bus.environment)
         let router = URLRouter(
-            registry: Registry(handlers: [handler], applications: Applications(loading: desktop)),
+            registry: Registry(handlers: [handler], applications: DesktopApplications(loading: desktop)),
             connection: session.connection,
             environment: session.bus.environment,
             log: session.log.logger

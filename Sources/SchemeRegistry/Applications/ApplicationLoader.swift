@@ -4,7 +4,7 @@ internal import UserFiles
 /// A loader of the desktop's applications, which reads only the changed entries again when it updates them.
 public struct ApplicationLoader: Sendable {
     /// The applications at the time of the last update.
-    public private(set) var applications = Applications()
+    public private(set) var applications = DesktopApplications()
 
     private let directories: DesktopDirectories
     private var known: [DesktopFile.Location: Known] = [:]
@@ -73,7 +73,7 @@ public struct ApplicationLoader: Sendable {
         )
         guard current != loaded else { return false }
         loaded = current
-        applications = Applications(entries: current.entries, associations: current.associations)
+        applications = DesktopApplications(entries: current.entries, associations: current.associations)
         return true
     }
 

@@ -2,20 +2,20 @@ internal import Glibc
 internal import SQLite
 internal import UserFiles
 
+/// The reason why a ``ManifestCache`` is not used for now.
+public struct ManifestCacheError: Error, Sendable, Hashable, CustomStringConvertible {
+    let path: String
+    let reason: String
+
+    /// The file and the reason.
+    public var description: String { "the cache \(printable(path)) is not used: \(reason)" }
+}
+
 /// A file that keeps the contents of the manifests. A start then reads only the manifests that changed.
 ///
 /// The cache saves time, and the manifests stay the truth. A row counts only for the version of the file that it was made
 /// from, and only with a correct checksum. A damaged cache is replaced. Any other file that cannot be used is left alone.
 public struct ManifestCache: Sendable {
-    /// The reason why the cache is not used for now.
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        let path: String
-        let reason: String
-
-        /// The file and the reason.
-        public var description: String { "the cache \(printable(path)) is not used: \(reason)" }
-    }
-
     let path: String
     private let writer: String
 
@@ -47,7 +47,7 @@ public struct ManifestCache: Sendable {
     }
 
     /// Reads all rows that can be used. Blocks on the file.
-    func read() throws(Failure) -> [String: CachedManifest] {
+    func read() throws(ManifestCacheError) -> [String: CachedManifest] {
         guard try isThere() else { return [:] }
         var manifests: [String: CachedManifest] = [:]
         try use(.existing) { database, state throws(SQLiteError) in
@@ -64,7 +64,7 @@ public struct ManifestCache: Sendable {
     }
 
     /// Writes some manifests and removes others. Blocks on the file.
-    func write(_ manifests: [String: CachedManifest], forgetting paths: [String]) throws(Failure) {
+    func write(_ manifests: [String: CachedManifest], forgetting paths: [String]) throws(ManifestCacheError) {
         if try !isThere() { try makeDirectory() }
         try use(.created) { database, state throws(SQLiteError) in
             // A crash of the machine may damage the cache, which is then replaced. Waiting for the disk would cost more.
@@ -98,7 +98,7 @@ public struct ManifestCache: Sendable {
     private func use(
         _ mode: Database.Mode,
         _ body: (Database, State) throws(SQLiteError) -> Void
-    ) throws(Failure) {
+    ) throws(ManifestCacheError) {
         let state: State
         do throws(SQLiteError) {
             let database = try Database(path: path, mode)
@@ -138,7 +138,7 @@ public struct ManifestCache: Sendable {
     }
 
     /// Returns whether the file exists. Anything but a regular file is an error.
-    private func isThere() throws(Failure) -> Bool {
+    private func isThere() throws(ManifestCacheError) -> Bool {
         do throws(FileError) {
             let status = try status(of: path, followingLinks: true)
             guard status.st_mode & S_IFMT == S_IFREG else {
@@ -151,7 +151,7 @@ public struct ManifestCache: Sendable {
         }
     }
 
-    private func makeDirectory() throws(Failure) {
+    private func makeDirectory() throws(ManifestCacheError) {
         do throws(DirectoryError) {
             try makePrivateDirectories(parentDirectory(of: path))
         } catch {
@@ -159,7 +159,7 @@ public struct ManifestCache: Sendable {
         }
     }
 
-    private func failure(_ reason: String) -> Failure {
-        Failure(path: path, reason: reason)
+    private func failure(_ reason: String) -> ManifestCacheError {
+        ManifestCacheError(path: path, reason: reason)
     }
 }

@@ -67,12 +67,12 @@ struct ManifestFiles: Sendable {
     }
 
     /// Loads the readings of a cache.
-    mutating func restore(from cache: ManifestCache) throws(ManifestCache.Failure) {
+    mutating func restore(from cache: ManifestCache) throws(ManifestCacheError) {
         cached = try cache.read()
     }
 
     /// Writes the readings that are not in the cache yet.
-    mutating func save(to cache: ManifestCache) throws(ManifestCache.Failure) {
+    mutating func save(to cache: ManifestCache) throws(ManifestCacheError) {
         guard !unsaved.isEmpty else { return }
         let paths = unsaved
         let kept = cached.filter { paths.contains($0.key) }

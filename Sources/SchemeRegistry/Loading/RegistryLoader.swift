@@ -31,13 +31,13 @@ public struct RegistryLoader: Sendable {
 
     /// Loads the readings that an earlier process has cached, so that only later changes are read. Blocks while it
     /// reads the cache.
-    public mutating func restore(from cache: ManifestCache) throws(ManifestCache.Failure) {
+    public mutating func restore(from cache: ManifestCache) throws(ManifestCacheError) {
         try files.restore(from: cache)
     }
 
     /// Writes new readings to a cache for a later process. Blocks while it writes, and does nothing if there are no new
     /// readings.
-    public mutating func save(to cache: ManifestCache) throws(ManifestCache.Failure) {
+    public mutating func save(to cache: ManifestCache) throws(ManifestCacheError) {
         try files.save(to: cache)
     }
 

@@ -9,7 +9,7 @@ public struct Registry: Sendable {
     /// The problems of the files in the order of loading, followed by the problems between handlers.
     public private(set) var diagnostics: [Diagnostic] = []
     /// The desktop's applications.
-    public var applications: Applications
+    public var applications: DesktopApplications
 
     private var index = HandlerIndex()
     /// The schemes that belong to one handler for all hosts.
@@ -24,7 +24,7 @@ public struct Registry: Sendable {
     /// The resulting problems are added to `diagnostics`.
     public init(
         handlers loaded: [Handler],
-        applications: Applications = Applications(),
+        applications: DesktopApplications = DesktopApplications(),
         diagnostics: [Diagnostic] = []
     ) {
         self.applications = applications

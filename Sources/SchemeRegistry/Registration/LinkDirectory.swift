@@ -1,20 +1,20 @@
 internal import Glibc
 internal import UserFiles
 
+/// The reason why the directory was not changed.
+enum LinkDirectoryError: Error, Hashable {
+    /// The entry to be removed is a file or a directory, not a link.
+    case notALink(entry: String)
+    /// A system call failed.
+    case file(path: String, FileError)
+}
+
 /// The user's directory of handlers, in which each registration is a symbolic link.
 struct LinkDirectory {
     let path: String
 
-    /// The reason why the directory was not changed.
-    enum Failure: Error, Hashable {
-        /// The entry to be removed is a file or a directory, not a link.
-        case notALink(entry: String)
-        /// A system call failed.
-        case file(path: String, FileError)
-    }
-
     /// Returns whether a path names an entry of this directory, even if the path leads there through links.
-    func contains(_ entry: String) throws(Failure) -> Bool {
+    func contains(_ entry: String) throws(LinkDirectoryError) -> Bool {
         let parent = parentDirectory(of: entry)
         guard let directory = try statusIfPresent(path, followingLinks: true),
             let other = try statusIfPresent(parent.isEmpty ? "/" : parent, followingLinks: true)
@@ -26,7 +26,7 @@ struct LinkDirectory {
     ///
     /// The result includes the links that are named after the id, whatever their targets, and the link that the
     /// registry found under another name.
-    func links(declaring id: BundleIdentifier, previous: Handler?) throws(Failure) -> [String: String] {
+    func links(declaring id: BundleIdentifier, previous: Handler?) throws(LinkDirectoryError) -> [String: String] {
         var names: Set<String> = [HandlerForm.bundle.entryName(of: id), HandlerForm.manifest.entryName(of: id)]
         if let previous, previous.entry.hasPrefix("\(path)/") {
             names.insert(String(previous.entry.dropFirst(path.count + 1)))
@@ -45,7 +45,7 @@ struct LinkDirectory {
     ///
     /// If the directory does not exist, the function creates it with access for the user only. All changes are on the
     /// disk when the function returns.
-    func link(_ name: String, to target: String, replacing others: [String]) throws(Failure) {
+    func link(_ name: String, to target: String, replacing others: [String]) throws(LinkDirectoryError) {
         do throws(DirectoryError) {
             try makePrivateDirectories(path)
         } catch {
@@ -63,27 +63,27 @@ struct LinkDirectory {
     }
 
     /// Removes the links with the given names.
-    func remove(_ names: [String]) throws(Failure) {
+    func remove(_ names: [String]) throws(LinkDirectoryError) {
         let directory = try open()
         defer { close(directory) }
         try remove(names, from: directory)
     }
 
-    private func remove(_ names: [String], from directory: Int32) throws(Failure) {
+    private func remove(_ names: [String], from directory: Int32) throws(LinkDirectoryError) {
         for name in names where unsafe unlinkat(directory, name, 0) != 0 && errno != ENOENT {
             throw .file(path: "\(path)/\(name)", FileError(code: errno))
         }
         guard fsync(directory) == 0 else { throw .file(path: path, FileError(code: errno)) }
     }
 
-    private func open() throws(Failure) -> Int32 {
+    private func open() throws(LinkDirectoryError) -> Int32 {
         let descriptor = unsafe Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(path: path, FileError(code: errno)) }
         return descriptor
     }
 
     /// Creates a link under a name that no handler uses and that a loader of the registry ignores.
-    private func makeTemporaryLink(to target: String, in directory: Int32) throws(Failure) -> String {
+    private func makeTemporaryLink(to target: String, in directory: Int32) throws(LinkDirectoryError) -> String {
         while true {
             let name = ".link-\(UInt64.random(in: .min ... .max))"
             if unsafe symlinkat(target, directory, name) == 0 { return name }
@@ -91,7 +91,7 @@ struct LinkDirectory {
         }
     }
 
-    private func statusIfPresent(_ path: String, followingLinks: Bool) throws(Failure) -> stat? {
+    private func statusIfPresent(_ path: String, followingLinks: Bool) throws(LinkDirectoryError) -> stat? {
         var status = stat()
         let result = unsafe followingLinks ? stat(path, &status) : lstat(path, &status)
         if result == 0 { return status }
@@ -99,7 +99,7 @@ struct LinkDirectory {
         throw .file(path: path, FileError(code: errno))
     }
 
-    private func target(ofLink entry: String) throws(Failure) -> String {
+    private func target(ofLink entry: String) throws(LinkDirectoryError) -> String {
         var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink(entry, &buffer, buffer.count)
         guard count >= 0 else { throw .file(path: entry, FileError(code: errno)) }

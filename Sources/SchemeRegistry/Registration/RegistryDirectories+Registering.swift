@@ -32,14 +32,14 @@ extension RegistryDirectories {
         let entryName = path.split(separator: "/").last.map(String.init) ?? ""
         // The directory's loader ignores hidden names, so a hidden name needs a link like any other path.
         if !entryName.hasPrefix("."),
-            try changing({ () throws(LinkDirectory.Failure) in try directory.contains(path) })
+            try changing({ () throws(LinkDirectoryError) in try directory.contains(path) })
         {
             // An entry that already stands in the directory needs no link, if its name is right.
             let (handler, warnings) = try read(target, named: entryName)
             return registration(of: handler, change: .unchanged, warnings: warnings, in: registry)
         }
         let name = form.entryName(of: id)
-        let change = try changing { () throws(LinkDirectory.Failure) -> Registration.Change in
+        let change = try changing { () throws(LinkDirectoryError) -> Registration.Change in
             let links = try directory.links(declaring: id, previous: previous)
             if links == [name: path] { return .unchanged }
             try directory.link(name, to: path, replacing: links.keys.filter { $0 != name })
@@ -75,7 +75,7 @@ extension RegistryDirectories {
     }
 
     private func changing<Result>(
-        _ body: () throws(LinkDirectory.Failure) -> Result
+        _ body: () throws(LinkDirectoryError) -> Result
     ) throws(RegistrationError) -> Result {
         do {
             return try body()

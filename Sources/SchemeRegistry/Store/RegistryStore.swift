@@ -61,7 +61,7 @@ public actor RegistryStore {
 
     /// Reads the directories for a router that starts.
     public func load() -> Registry {
-        usingCache { cache throws(ManifestCache.Failure) in try loader.restore(from: cache) }
+        usingCache { cache throws(ManifestCacheError) in try loader.restore(from: cache) }
         // The router starts sooner without the entries that an earlier router published: the registry knows their contents.
         _ = update(looking: publication == nil ? .atAll : .pastOwnEntries) { $0.update() }
         return registry
@@ -200,7 +200,7 @@ public actor RegistryStore {
     private func readChanges() {
         let before = number
         let snapshot = reload()
-        defer { usingCache { cache throws(ManifestCache.Failure) in try loader.save(to: cache) } }
+        defer { usingCache { cache throws(ManifestCacheError) in try loader.save(to: cache) } }
         guard number != before, let onChange = following?.onChange else { return }
         Task(executorPreference: loop) { await onChange(snapshot) }
     }
@@ -215,9 +215,9 @@ public actor RegistryStore {
     }
 
     /// Uses the cache. A cache that cannot be used is a warning, and the store continues without it.
-    private func usingCache(_ body: (ManifestCache) throws(ManifestCache.Failure) -> Void) {
+    private func usingCache(_ body: (ManifestCache) throws(ManifestCacheError) -> Void) {
         guard let cache else { return }
-        do throws(ManifestCache.Failure) {
+        do throws(ManifestCacheError) {
             try body(cache)
         } catch {
             log.warning("\(error)")
@@ -231,6 +231,6 @@ public actor RegistryStore {
     }
 }
 
-private func notWatched(_ failure: PathWatch.Failure) -> String {
+private func notWatched(_ failure: UnwatchedPath) -> String {
     "\(failure): its changes are not noticed"
 }

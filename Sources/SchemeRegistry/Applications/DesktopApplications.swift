@@ -5,7 +5,7 @@ public import UserFiles
 ///
 /// Entries that the registry wrote for its own handlers are not applications. If such an entry is a default, its
 /// handler is the default.
-public struct Applications: Sendable {
+public struct DesktopApplications: Sendable {
     /// The applications in the order of their ids, each once.
     public let all: [DesktopEntry]
     /// The problems of the desktop's files.
