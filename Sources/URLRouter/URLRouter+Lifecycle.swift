@@ -27,7 +27,7 @@ extension URLRouter {
     func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
         try await sessions.find(handler(id))?.terminate()
         do throws(FileError) {
-            try RestorationFile(ofHandler: id.rawValue, environment: launcher.environment)?.remove()
+            try SavedStateLocation(ofHandler: id.rawValue, environment: launcher.environment)?.remove()
         } catch {
             log.error("the saved state of \(id) cannot be removed: \(error)")
         }

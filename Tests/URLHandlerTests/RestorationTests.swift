@@ -25,7 +25,9 @@ import UserFiles
     }
 
     /// Returns the file in the view of a process that has just started.
-    private func file() -> StateFile { StateFile(RestorationFile(path: path)) { [self] in warnings.append($0) } }
+    private func file() -> SavedStateFile {
+        SavedStateFile(SavedStateLocation(path: path)) { [self] in warnings.append($0) }
+    }
 
     private func application(_ delegate: any ApplicationDelegate) -> Application {
         Application("com.example.app", delegate: delegate, store: file())
@@ -95,7 +97,7 @@ import UserFiles
 
     @Test func unwritablePathIsAWarning() {
         // A file stands in place of the directory.
-        let blocked = StateFile(RestorationFile(path: "/dev/null/app.state")) { [self] in warnings.append($0) }
+        let blocked = SavedStateFile(SavedStateLocation(path: "/dev/null/app.state")) { [self] in warnings.append($0) }
         blocked.save(state)
         #expect(warnings.count == 1)
         #expect(warnings.first?.hasPrefix("its state cannot be saved: /dev/null/app.state: ") == true)

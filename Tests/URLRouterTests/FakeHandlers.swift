@@ -338,7 +338,7 @@ extension URLRouter {
         )
     }
 
-    func state(of id: BusName) -> HandlerMachine.State? { sessions[id]?.machine.state }
+    func state(of id: BusName) -> HandlerStateMachine.State? { sessions[id]?.machine.state }
 
     func waiting(for id: BusName) -> Int? { sessions[id]?.requests.waiting.count }
 

@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Returns an output that uses the log, whether or not this machine has a journal.
-    private func output(_ limits: OutputReader.Limits = OutputReader.Limits()) -> HandlerOutput {
+    private func output(_ limits: OutputPipeReader.Limits = OutputPipeReader.Limits()) -> HandlerOutput {
         HandlerOutput(loop: loop, log: log.logger, journal: "/nonexistent/stdout", limits: limits)
     }
 
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func excessOutputIsCountedAndDoesNotBlockTheWriter() async throws {
-        var limits = OutputReader.Limits()
+        var limits = OutputPipeReader.Limits()
         limits.lines = 3
         let exit = try await launcher(output(limits)).run(handler("yes | head -c 200000"))
         #expect(exit == .exited(status: 0))
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func endOfAPeriodIsReportedAndResetsTheCount() async throws {
-        var limits = OutputReader.Limits()
+        var limits = OutputPipeReader.Limits()
         limits.lines = 1
         limits.period = .milliseconds(20)
         let descriptor = try await open(output(limits))
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func limitsEqualThoseOfJournald() {
-        let limits = OutputReader.Limits()
+        let limits = OutputPipeReader.Limits()
         #expect(limits.lines == 10_000)
         #expect(limits.period == .seconds(30))
     }

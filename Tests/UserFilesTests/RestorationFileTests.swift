@@ -5,7 +5,7 @@ import UserFiles
 @Suite struct RestorationFileTests {
     @Test func fileIsBelowTheDirectoryForState() {
         func path(_ environment: [String: String]) -> String? {
-            RestorationFile(ofHandler: "com.acme.app", environment: environment)?.path
+            SavedStateLocation(ofHandler: "com.acme.app", environment: environment)?.path
         }
         #expect(path(["HOME": "/h", "XDG_STATE_HOME": "/s"]) == "/s/openurl/com.acme.app.state")
         #expect(path(["HOME": "/h", "XDG_STATE_HOME": "s"]) == "/h/.local/state/openurl/com.acme.app.state")
@@ -14,7 +14,7 @@ import UserFiles
 
     @Test func removingRemovesBothNames() throws {
         let directory = try TemporaryDirectory()
-        let file = RestorationFile(path: "\(directory.path)/a.state")
+        let file = SavedStateLocation(path: "\(directory.path)/a.state")
         try file.remove()
         for path in [file.path, file.restoringPath] { try replaceFile(path, with: [1], mode: 0o600) }
         #expect(try status(of: file.path, followingLinks: false).st_mode & 0o777 == 0o600)

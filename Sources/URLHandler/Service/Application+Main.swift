@@ -90,13 +90,13 @@ extension Application {
     /// Returns the file of the handler's state.
     ///
     /// The result is nil if there is no home directory. The handler then neither restores nor saves a state.
-    private static func stateFile(of identifier: BusName) -> StateFile? {
+    private static func stateFile(of identifier: BusName) -> SavedStateFile? {
         var environment: [String: String] = [:]
         for name in ["XDG_STATE_HOME", "HOME"] {
             environment[name] = unsafe getenv(name).map { unsafe String(cString: $0) }
         }
-        guard let file = RestorationFile(ofHandler: "\(identifier)", environment: environment) else { return nil }
-        return StateFile(file) { complain(identifier, $0) }
+        guard let file = SavedStateLocation(ofHandler: "\(identifier)", environment: environment) else { return nil }
+        return SavedStateFile(file) { complain(identifier, $0) }
     }
 
     nonisolated static func fail(_ identifier: BusName, _ message: String) -> Never {

@@ -11,7 +11,7 @@ struct HandlerOutput: Sendable {
     /// The socket on which journald accepts lines (systemd-journald.service(8)).
     var journal = "/run/systemd/journal/stdout"
     /// The limits of the output that goes to the router's log.
-    var limits = OutputReader.Limits()
+    var limits = OutputPipeReader.Limits()
 
     /// Opens a stream for the output of a process. Call it on the loop's thread.
     ///
@@ -23,7 +23,7 @@ struct HandlerOutput: Sendable {
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Errno(rawValue: errno) }
         // Only the router's end: a process that writes waits while the pipe is full.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        OutputReader.start(ends[0], of: id, self)
+        OutputPipeReader.start(ends[0], of: id, self)
         return ends[1]
     }
 

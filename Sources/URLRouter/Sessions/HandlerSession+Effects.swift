@@ -7,7 +7,7 @@ internal import Reactor
 
 /// The effects that the handler's machine asks for.
 extension HandlerSession {
-    func perform(_ effect: HandlerMachine.Effect) {
+    func perform(_ effect: HandlerStateMachine.Effect) {
         switch effect {
         case .lookForOwner: host.tasks.start { await self.lookForOwner() }
         case .launch: launch()

@@ -15,7 +15,7 @@ final class HandlerSession {
     let host: SessionHost
     /// The handler as the registry has it now; the process may have been started with an earlier manifest.
     private(set) var handler: Handler
-    private(set) var machine: HandlerMachine
+    private(set) var machine: HandlerStateMachine
     var requests = RequestQueue()
     var process = HandlerProcess()
     var crashes = CrashHistory()
@@ -38,19 +38,20 @@ final class HandlerSession {
     var ownerChanges = 0
     private var lastNumber: UInt64 = 0
     /// The events that the machine has not seen yet.
-    private var events: Deque<HandlerMachine.Event> = []
+    private var events: Deque<HandlerStateMachine.Event> = []
     private var isHandlingEvents = false
     /// The state that was announced last.
     private var announced = HandlerState.notRunning
     /// The tasks that wait for the machine to reach a state.
-    private var waiters: [(isReached: (HandlerMachine.State) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
-        []
+    private var waiters:
+        [(isReached: (HandlerStateMachine.State) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
+            []
 
     init(_ handler: Handler, _ id: BusName, _ host: SessionHost) {
         self.handler = handler
         self.id = id
         self.host = host
-        machine = HandlerMachine(
+        machine = HandlerStateMachine(
             id: id.rawValue,
             launchTimeout: host.limits.launchTimeout,
             phaseTimeout: host.limits.phaseTimeout
@@ -96,7 +97,7 @@ final class HandlerSession {
     ///
     /// An effect may cause another event. The new event waits until the effects of the current one are done, so no effect acts
     /// on a state that is already over.
-    func handle(_ event: HandlerMachine.Event) {
+    func handle(_ event: HandlerStateMachine.Event) {
         events.append(event)
         guard !isHandlingEvents else { return }
         isHandlingEvents = true
@@ -124,7 +125,7 @@ final class HandlerSession {
     }
 
     /// Returns when the machine is in a state that fits. Every state that this waits for has a watchdog.
-    func wait(until isReached: @escaping (HandlerMachine.State) -> Bool) async {
+    func wait(until isReached: @escaping (HandlerStateMachine.State) -> Bool) async {
         await withCheckedContinuation { continuation in
             if isReached(machine.state) { return continuation.resume() }
             waiters.append((isReached, continuation))

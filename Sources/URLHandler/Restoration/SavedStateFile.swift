@@ -14,17 +14,17 @@ internal import UserFiles
     func save(_ state: SavedState?)
 }
 
-/// The storage of a handler's state in a ``RestorationFile``.
+/// The storage of a handler's state in a ``SavedStateLocation``.
 ///
 /// An error does not stop the handler: it is only written to standard error.
-final class StateFile: RestorableStateStore {
-    private let file: RestorationFile
+final class SavedStateFile: RestorableStateStore {
+    private let file: SavedStateLocation
     private let warn: (String) -> Void
 
     /// Creates the storage in a file.
     ///
     /// - Parameter warn: a function that reports a problem; its argument is a sentence without a full stop.
-    init(_ file: RestorationFile, warn: @escaping (String) -> Void) {
+    init(_ file: SavedStateLocation, warn: @escaping (String) -> Void) {
         self.file = file
         self.warn = warn
     }

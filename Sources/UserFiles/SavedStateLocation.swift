@@ -3,7 +3,7 @@ internal import Glibc
 /// The file that holds a handler's saved state between two of its processes.
 ///
 /// The handler writes and reads the file. The router removes the file when the user ends the handler.
-package struct RestorationFile: Sendable, Hashable {
+package struct SavedStateLocation: Sendable, Hashable {
     /// The path of the file.
     package let path: String
     /// The path of the file while a launch restores the state. The file keeps this name if the launch crashes.

@@ -6,8 +6,8 @@ import Testing
 @testable import URLRouter
 
 /// The new state and the effects for every pair of a state and an event.
-@Suite struct HandlerMachineTests {
-    private typealias Machine = HandlerMachine
+@Suite struct HandlerStateMachineTests {
+    private typealias Machine = HandlerStateMachine
 
     private static let first: BusName = ":1.1"
     private static let second: BusName = ":1.2"
@@ -16,7 +16,7 @@ import Testing
 
     /// A situation in a handler's life: the state, and whether the router holds a process.
     struct Place: Hashable, CustomTestStringConvertible {
-        let state: HandlerMachine.State
+        let state: HandlerStateMachine.State
         var hasProcess = false
         var exitsOnSuspend = false
 
@@ -31,7 +31,7 @@ import Testing
         case losesForeground, firstReachesBackground, secondReachesBackground, firstHangsLeaving, secondHangsLeaving
         case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, timeOver, terminated, purged
 
-        var event: HandlerMachine.Event {
+        var event: HandlerStateMachine.Event {
             switch self {
             case .requested: .requested
             case .foundNobody: .found(owner: nil)
@@ -69,23 +69,23 @@ import Testing
         }
     }
 
-    private static func background(_ owner: BusName) -> [HandlerMachine.Event] {
+    private static func background(_ owner: BusName) -> [HandlerStateMachine.Event] {
         [.ownerChanged(owner), .losesForeground, .reachedBackground(owner: owner)]
     }
 
-    private static func suspended(_ owner: BusName) -> [HandlerMachine.Event] {
+    private static func suspended(_ owner: BusName) -> [HandlerStateMachine.Event] {
         background(owner) + [.timeOver, .suspendAnswered(owner: owner, isReady: true), .ownerChanged(nil)]
     }
 
     /// Returns a machine that went from the start to the given place.
-    private static func machine(at place: Place) -> HandlerMachine {
-        var machine = HandlerMachine(
+    private static func machine(at place: Place) -> HandlerStateMachine {
+        var machine = HandlerStateMachine(
             id: "com.example.machine",
             launchTimeout: .seconds(5),
             phaseTimeout: .seconds(4)
         )
         machine.exitsOnSuspend = place.exitsOnSuspend
-        var history: [HandlerMachine.Event] = []
+        var history: [HandlerStateMachine.Event] = []
         switch place.state {
         case .notRunning: break
         case .lookingForOwner: history = [.requested]
@@ -128,8 +128,8 @@ import Testing
     ]
 
     private struct Outcome {
-        let state: HandlerMachine.State
-        var effects: [HandlerMachine.Effect] = []
+        let state: HandlerStateMachine.State
+        var effects: [HandlerStateMachine.Effect] = []
     }
 
     private static let id = "com.example.machine"
@@ -144,16 +144,16 @@ import Testing
         func running(_ owner: BusName) -> Outcome {
             Outcome(state: .running(owner: owner, .inactive), effects: [.identify(owner: owner), .deliver])
         }
-        func running(_ activity: HandlerMachine.Activity, _ effects: [HandlerMachine.Effect]) -> Outcome {
+        func running(_ activity: HandlerStateMachine.Activity, _ effects: [HandlerStateMachine.Effect]) -> Outcome {
             Outcome(state: .running(owner: first, activity), effects: effects)
         }
-        func ending(_ owner: BusName?, _ effects: [HandlerMachine.Effect]) -> Outcome {
+        func ending(_ owner: BusName?, _ effects: [HandlerStateMachine.Effect]) -> Outcome {
             Outcome(state: .ending(owner: owner), effects: effects)
         }
         func blamed(_ owner: BusName?, _ reason: String) -> Outcome {
             ending(owner, [.blame(OpenURLError(.timedOut, "\(reason); its process was killed")), .kill])
         }
-        func failed(_ state: HandlerMachine.State, _ error: OpenURLError, killing: Bool = false) -> Outcome {
+        func failed(_ state: HandlerStateMachine.State, _ error: OpenURLError, killing: Bool = false) -> Outcome {
             Outcome(state: state, effects: (killing ? [.kill] : []) + [.failWaiting(error)])
         }
 

@@ -8,7 +8,7 @@ internal import Reactor
 /// of the handler is left. The owner of the name is the handler, also when another program started the process.
 ///
 /// Both tables are exhaustive: a new state or a new event does not compile until every pair is decided.
-struct HandlerMachine {
+struct HandlerStateMachine {
     enum State: Hashable {
         /// The router knows of no process.
         case notRunning
@@ -183,7 +183,7 @@ struct HandlerMachine {
 
 // MARK: - The process: started, found, gone
 
-extension HandlerMachine {
+extension HandlerStateMachine {
     private mutating func requested() -> [Effect] {
         switch state {
         case .notRunning:
@@ -366,7 +366,7 @@ extension HandlerMachine {
 
 // MARK: - The activity: foreground, background, suspended
 
-extension HandlerMachine {
+extension HandlerStateMachine {
     private mutating func delivers(_ inBackground: Bool) -> [Effect] {
         switch state {
         case .running(_, .foreground):

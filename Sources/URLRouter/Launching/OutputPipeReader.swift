@@ -6,7 +6,7 @@ internal import Reactor
 ///
 /// The process never waits for the log: lines above the limit are read and left out. A reader lives until the other end of
 /// the pipe is closed. It belongs to the loop's thread.
-final class OutputReader {
+final class OutputPipeReader {
     /// The limits of the output that goes to the log.
     struct Limits: Sendable {
         /// The length of a line, in bytes, and of one read. A longer line is cut into several.
@@ -41,7 +41,7 @@ final class OutputReader {
 
     /// Reads a pipe, without waiting, until its other end is closed, and closes the pipe then.
     static func start(_ descriptor: CInt, of id: String, _ output: HandlerOutput) {
-        let reader = OutputReader(descriptor, of: id, output)
+        let reader = OutputPipeReader(descriptor, of: id, output)
         reader.watch = output.loop.watch(descriptor, for: .readable) { _ in reader.readSome() }
     }
 
