@@ -97,6 +97,9 @@ public enum LifecycleInterface {
     public static let name: InterfaceName = "org.openurl.Lifecycle1"
 
     /// Returns each registered handler with its state.
+    ///
+    /// The router notices a process that another program started at three moments: when the router starts, when a request
+    /// is for the handler, and at this call. From then on the router follows the process.
     public static let list = Method<Empty, [HandlerStatus]>(name, "List", outputs: ["handlers"])
     /// Brings a handler to the foreground, and starts the handler without a URL if necessary. Returns when the handler
     /// is ready.
@@ -138,7 +141,7 @@ public enum LifecycleInterface {
     )
     /// Acts as if the system were short of memory: warns the running handlers and ends the suspended handlers.
     public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
-    /// The state of a handler has changed. The second argument is a raw value of ``HandlerState``.
+    /// The state of a handler that the router follows has changed. The second argument is a raw value of ``HandlerState``.
     public static let stateChanged = Signal<Arguments<String, String>>(
         name,
         "StateChanged",

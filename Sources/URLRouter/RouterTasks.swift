@@ -2,17 +2,19 @@
 ///
 /// A part is not Sendable, so the compiler lets only the actor itself start a task that uses the part.
 struct RouterTasks {
-    private unowned let router: URLRouter
+    private weak var router: URLRouter?
 
     init(of router: URLRouter) {
         self.router = router
     }
 
     /// Starts a task on the router's actor and runs it up to its first suspension. Call it in the router's isolation.
+    ///
+    /// A timer may outlive its router, in which case nothing is started. No request is lost: a request keeps its router.
     func start(_ body: @escaping () async -> Void) {
         // The body was made in the router's isolation and stays there. The compiler cannot see that, because a closure's type
         // does not name its isolation; `assumeIsolated` checks it at run time.
         nonisolated(unsafe) let body = body
-        router.assumeIsolated { $0.start(body) }
+        router?.assumeIsolated { $0.start(body) }
     }
 }

@@ -149,7 +149,7 @@ public actor URLRouter {
         if snapshot.number > registryNumber {
             registryNumber = snapshot.number
             registry = snapshot.registry
-            sessions.removeUnused { registry[$0] != nil }
+            sessions.removeUnused(keeping: { registry[$0] != nil })
         }
         return snapshot.changed
     }
@@ -160,7 +160,7 @@ public actor URLRouter {
             // The order decides which handler ends up in the foreground, so it is the same every time.
             for name in try await bus.names().sorted(by: { $0.rawValue < $1.rawValue }) {
                 guard let handler = registry.handler(named: name.rawValue), handler.program != nil else { continue }
-                await sessions.obtain(for: handler).find()
+                await sessions.obtain(for: handler).findProcess()
             }
         } catch {
             log.error("the bus does not tell its names: \(error)")

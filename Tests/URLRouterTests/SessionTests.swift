@@ -28,7 +28,7 @@ import Testing
         #expect(bus.count(of: .askedForOwner(Self.id)) == 0)
     }
 
-    @Test func sessionOfAnUnregisteredHandlerIsRemovedWhenItsProcessIsGone() async throws {
+    @Test func unusedSessionOfAnUnregisteredHandlerIsRemovedWithTheNextRegistry() async throws {
         let bus = try FakeHandlers([Self.id: Self.owner])
         let handler = try Handler.test("com.example.app")
         let router = URLRouter([handler], on: bus)
@@ -55,6 +55,30 @@ import Testing
         await router.wait { $0.state(of: Self.id) == .notRunning }
         _ = await router.use(RegistrySnapshot(number: 1, registry: Registry(handlers: [handler])))
         #expect(await !router.hasNoSession)
+    }
+
+    @Test func failedLaunchIsNotAnnounced() async throws {
+        let bus = try FakeHandlers([:])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let error = await failure { () throws(OpenURLError) in try await router.open("app:x") }
+        #expect(error?.code == .launchFailed)
+        #expect(bus.count(of: .announced(Self.id, .inactive)) == 0)
+        #expect(bus.count(of: .announced(Self.id, .notRunning)) == 0)
+    }
+
+    @Test func releasedRouterReleasesItsBus() async throws {
+        weak var released: FakeHandlers?
+        do {
+            let bus = try FakeHandlers([Self.id: Self.owner])
+            released = bus
+            let router = URLRouter([try .test("com.example.app")], on: bus)
+            let request = Task { try await router.open("app:x") }
+            await bus.wait(for: .opened("app:x", at: Self.owner))
+            bus.answer("app:x")
+            #expect(try await request.value.path == .active)
+        }
+        // The jobs of the request release the router on the loop's thread.
+        while released != nil { await Task.yield() }
     }
 
     /// The kill of a process that the router did not start is an event at once. The watchdog of the end must not start after

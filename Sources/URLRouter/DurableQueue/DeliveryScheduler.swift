@@ -55,7 +55,7 @@ final class DeliveryScheduler {
     }
 
     /// The state of a delivery after an attempt.
-    private enum Attempt {
+    private enum Disposition {
         case delivered
         case again(Duration)
         case dead
@@ -111,6 +111,8 @@ final class DeliveryScheduler {
         } catch {
             log.error("\(error)")
         }
+        // The scheduler may have been stopped meanwhile.
+        guard state == .new else { return }
         timer.start(in: Self.pause) { self.tasks.start { await self.run() } }
     }
 
@@ -172,11 +174,11 @@ final class DeliveryScheduler {
             switch waiting.next() {
             case .due(let id, let handler):
                 tasks.start {
-                    let attempt = await self.attempt(id)
+                    let disposition = await self.attempt(id)
                     self.waiting.end(handler)
                     self.resumeIfIdle()
-                    if case .again(let time) = attempt { self.waiting.add(id, for: handler, in: time) }
-                    if let state = attempt.state { self.bus.announce(state, ofQueued: id) }
+                    if case .again(let time) = disposition { self.waiting.add(id, for: handler, in: time) }
+                    if let state = disposition.state { self.bus.announce(state, ofQueued: id) }
                     self.deliverDue()
                 }
             case .notBefore(let time):
@@ -188,7 +190,7 @@ final class DeliveryScheduler {
     }
 
     /// Tries one delivery, and stores its outcome.
-    private func attempt(_ id: Int64) async -> Attempt {
+    private func attempt(_ id: Int64) async -> Disposition {
         do throws(DeliveryStoreError) {
             if outcomes[id] == nil {
                 guard let (delivery, attempt) = try await store.begin(id) else { return .gone }
@@ -206,7 +208,7 @@ final class DeliveryScheduler {
                 let due = delay.map { Self.milliseconds + Int64($0 / .milliseconds(1)) }
                 let isThere = try await store.fail(id, error, due: due, counts: counts)
                 outcomes[id] = nil
-                return isThere ? delay.map(Attempt.again) ?? .dead : .gone
+                return isThere ? delay.map(Disposition.again) ?? .dead : .gone
             }
         } catch {
             // The delivery is still in the file, if there is one.

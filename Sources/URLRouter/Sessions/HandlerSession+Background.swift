@@ -21,7 +21,7 @@ extension HandlerSession {
             try await host.bus.enterBackground(id, at: owner)
         } catch .remote(let error) where error.isFromMissingMethod {
             // The handler does not distinguish the background, so it continues as it is.
-            process.isSuspendable = false
+            if machine.connection == owner { process.isSuspendable = false }
         } catch {
             host.log.warning("\(id) did not go to the background in order: \(error)")
         }
@@ -73,7 +73,7 @@ extension HandlerSession {
             let isReady = try await host.bus.suspend(id, at: owner)
             handle(.suspendAnswered(owner: owner, isReady: isReady))
         } catch .remote(let error) {
-            if error.isFromMissingMethod { process.isSuspendable = false }
+            if error.isFromMissingMethod, machine.connection == owner { process.isSuspendable = false }
             handle(.suspendAnswered(owner: owner, isReady: false))
         } catch {
             // The process ends next, or the watchdog acts.

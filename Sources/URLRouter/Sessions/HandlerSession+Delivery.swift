@@ -33,13 +33,14 @@ extension HandlerSession {
             if case .waiting = request.turn { handle(.requested) }
             let owner = try await turn(of: request)
             requests.take(inHand: request)
+            let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
             if requests.inHand.isEmpty { startStateTimerWhenIdle() }
             switch answer {
             case .success(let answer): return try result(answer, request, owner)
             case .failure(let error):
-                guard error.meansUndelivered else { throw failure(error, request, owner) }
+                guard error.meansUndelivered else { throw failure(error, request, owner, hadAnswered) }
                 // The process has not seen the request, so the next process gets the request.
                 request.handover?.hasHappened = false
                 if self.owner == owner { handle(.refusesMore) }
@@ -148,12 +149,18 @@ extension HandlerSession {
         )
     }
 
-    private func failure(_ error: CallError, _ request: OpenRequest, _ owner: BusName) -> OpenURLError {
+    /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.
+    private func failure(
+        _ error: CallError,
+        _ request: OpenRequest,
+        _ owner: BusName,
+        _ hadAnswered: Bool
+    ) -> OpenURLError {
         switch error {
         case .remote(let error) where error.isFromBus && error.name == .noReply:
             return verdict
                 ?? OpenURLError(.handlerCrashed, "\(id) ended before it answered; it may have acted on the URL")
-        case .remote(let error) where error.isFromMissingMethod && !process.hasAnswered:
+        case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
             return OpenURLError(
                 .launchFailed,
                 "the process that owns \(id) is not a handler: it lacks \(HandlerInterface.name).Open at \(ObjectPath(for: id))"

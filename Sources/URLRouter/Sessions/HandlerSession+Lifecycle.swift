@@ -64,7 +64,7 @@ extension HandlerSession {
 
     /// Ends the handler; returns when its process is gone.
     func terminate() async throws(OpenURLError) {
-        if let handle = process.handle, !handle.isChild, !process.isVerified {
+        if machine.connection != nil, !process.isChild, !process.isVerified {
             throw OpenURLError(.notAllowed, "the process that owns \(id) does not run the handler's program")
         }
         handle(.terminated)

@@ -40,7 +40,7 @@ extension HandlerSession {
     }
 
     /// Finds a process that another program started, if the handler has one and the session does not know it.
-    func find() async {
+    func findProcess() async {
         guard machine.state == .notRunning else { return }
         do throws(CallError) {
             guard let owner = try await currentOwner(), machine.state == .notRunning else { return }

@@ -110,13 +110,14 @@ final class HandlerSession {
             for effect in effects { perform(effect) }
             if machine.state != before { stateChanged() }
         }
-    }
-
-    private func stateChanged() {
+        // A launch that fails at once passes through a state that no caller needs to know.
         if state != announced {
             announced = state
             host.bus.announce(state, of: id)
         }
+    }
+
+    private func stateChanged() {
         if owner == nil, host.foreground === self { host.foreground = nil }
         let reached = waiters.filter { $0.isReached(machine.state) }
         guard !reached.isEmpty else { return }
@@ -124,7 +125,7 @@ final class HandlerSession {
         for waiter in reached { waiter.continuation.resume() }
     }
 
-    /// Returns when the machine is in a state that fits. Every state that this waits for has a watchdog.
+    /// Returns when the machine is in a state that fits.
     func wait(until isReached: @escaping (HandlerStateMachine.State) -> Bool) async {
         await withCheckedContinuation { continuation in
             if isReached(machine.state) { return continuation.resume() }

@@ -37,8 +37,8 @@ final class HandlerSessions {
         return session
     }
 
-    /// Removes the unused sessions of handlers that are not registered any longer.
-    func removeUnused(exceptOf isRegistered: (BundleIdentifier) -> Bool) {
+    /// Removes the unused sessions of handlers that are no longer registered. The crashes of such a handler are forgotten.
+    func removeUnused(keeping isRegistered: (BundleIdentifier) -> Bool) {
         let unregistered = sessions.values.filter { !isRegistered($0.handler.id) && $0.machine.state == .notRunning }
             .map(\.id)
         for id in unregistered {
@@ -60,8 +60,9 @@ final class HandlerSessions {
                 return nil
             }
         }
-        let session = obtain(for: handler)
-        await session.find()
+        // A request may have made the session meanwhile, from a newer manifest.
+        let session = self[handler.id] ?? obtain(for: handler)
+        await session.findProcess()
         return session
     }
 

@@ -14,8 +14,8 @@ final class SessionHost {
     let tasks: RouterTasks
     /// Tells the session of a handler, on the event loop, that the owner of the handler's name has changed.
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
-    /// The handler in the foreground: at most one.
-    var foreground: HandlerSession?
+    /// The handler in the foreground: at most one. A session holds its host, so a strong reference would be a cycle.
+    weak var foreground: HandlerSession?
 
     init(
         bus: any HandlerBus,
