@@ -12,7 +12,7 @@ package protocol FieldValue: DBusType, Equatable {
 
     /// Appends a variant that holds the value.
     ///
-    /// - Parameter type: ``signature``, which is built from parts for some types and therefore kept by the field.
+    /// - Parameter type: `signature`, which is built from parts for some types and therefore kept by the field.
     func appendVariant(of type: Signature, to writer: inout MessageWriter) throws(MessageEncodingError)
 
     /// The value for output.

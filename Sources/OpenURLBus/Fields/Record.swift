@@ -39,7 +39,7 @@ extension Record {
 
     /// Reads the entries. Unknown keys are ignored.
     ///
-    /// - Throws: ``MessageDecodingError`` for a known key whose value has another type, or for a missing required key.
+    /// - Throws: `MessageDecodingError` for a known key whose value has another type, or for a missing required key.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
         try self.init(try Entries(from: &reader))
     }

@@ -53,7 +53,7 @@ struct Terminate: LifecycleCommand {
     var method: Method<String, Empty> { LifecycleInterface.terminate }
 }
 
-/// A command that calls one method of ``LifecycleInterface`` for each handler on its command line.
+/// A command that calls one method of `LifecycleInterface` for each handler on its command line.
 protocol LifecycleCommand: Command {
     var handlers: HandlerArguments { get }
     /// The method, which takes a bundle identifier.

@@ -1,7 +1,7 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The arguments of ``RouterInterface/openURL``, as a type that is not generic.
+/// The arguments of `RouterInterface.openURL`, as a type that is not generic.
 ///
 /// At run time Swift creates the metadata of each generic type that the contract combines, which searches the conformances
 /// of the whole program. Without this type `openurl URL` takes 5 % longer when the handler runs already (4.21 instead of

@@ -1,6 +1,6 @@
 internal import OpenURLBus
 
-/// The exit statuses of the command, apart from 0 and those of the causes in ``OpenURLError/Code``.
+/// The exit statuses of the command, apart from 0 and those of the causes in `OpenURLError.Code`.
 enum ExitStatus {
     /// A command other than `open` failed, such as `status` for a handler that is not registered.
     static let failure: Int32 = 1

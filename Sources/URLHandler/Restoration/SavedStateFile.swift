@@ -14,7 +14,7 @@ internal import UserFiles
     func save(_ state: SavedState?)
 }
 
-/// The storage of a handler's state in a ``SavedStateLocation``.
+/// The storage of a handler's state in a `SavedStateLocation`.
 ///
 /// An error does not stop the handler: it is only written to standard error.
 final class SavedStateFile: RestorableStateStore {
