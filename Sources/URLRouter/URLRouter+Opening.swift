@@ -34,41 +34,21 @@ extension URLRouter {
         return try await senders.counting(caller) { () async throws(OpenURLError) in
             switch destination.claimant {
             case .handler(let handler):
-                return try await open(destination, with: handler, options) { request, _ throws(OpenURLError) in
+                let session = sessions.obtain(for: handler)
+                let request = session.makeRequest(.open(destination), options)
+                return try await session.open(request) { () async throws(OpenURLError) in
                     let sender = await senders.sender(caller)
                     request.complete(try senders.context(of: sender, for: destination.claimant))
                     request.cause = sender.cause
                 }
             case .application(let application):
+                let context = try senders.context(of: await senders.sender(caller), for: destination.claimant)
                 let timeout = options.timeout ?? limits.openTimeout
-                var request = ApplicationRequest(destination.url, application, options, timeout: timeout)
-                request.hops = try senders.context(of: await senders.sender(caller), for: destination.claimant).hops
-                return try await applications.open(request)
+                return try await applications.open(
+                    ApplicationRequest(destination.url, application, options, hops: context.hops, timeout: timeout)
+                )
             }
         }
-    }
-
-    /// Delivers a URL to a handler.
-    ///
-    /// - Parameter identify: completes the request's context. The request has its place in the handler's queue before, so
-    ///   the order of arrival holds while the bus is asked for the sender.
-    private func open(
-        _ destination: Destination,
-        with handler: Handler,
-        _ options: OpenOptions,
-        identify: (OpenRequest, Handler) async throws(OpenURLError) -> Void
-    ) async throws(OpenURLError) -> OpenResult {
-        let session = sessions.obtain(for: handler)
-        let request = session.makeRequest(.open(destination), options)
-        try session.accept(request)
-        defer { session.end(request) }
-        do throws(OpenURLError) {
-            try await identify(request, session.handler)
-        } catch {
-            session.withdraw(request)
-            throw error
-        }
-        return try await session.deliver(request)
     }
 
     // MARK: The queue
@@ -94,21 +74,15 @@ extension URLRouter {
         }
     }
 
-    /// Tries a delivery of the queue once.
+    /// Tries a delivery of the queue once. The registry may have changed since the URL was accepted.
     func open(_ delivery: Delivery, _ id: Int64) async -> DeliveryScheduler.AttemptResult {
-        let handover = Handover()
+        let destination: Destination
         do throws(OpenURLError) {
-            try await open(delivery, id, handover)
-            return .init(error: nil, wasHandedOver: true)
+            destination = try Destination(delivery.url, in: registry, wanted: delivery.options.handler)
         } catch {
-            return .init(error: error, wasHandedOver: handover.hasHappened)
+            return .failed(error, wasHandedOver: false)
         }
-    }
-
-    /// Opens a URL of the queue. The registry may have changed since the URL was accepted.
-    private func open(_ delivery: Delivery, _ id: Int64, _ handover: Handover) async throws(OpenURLError) {
         var options = delivery.options
-        let destination = try Destination(delivery.url, in: registry, wanted: options.handler)
         // Other deliveries wait behind this one, and their senders did not ask for more patience than usual.
         let usual = destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
         options.timeout = min(options.timeout ?? usual, usual)
@@ -119,16 +93,27 @@ extension URLRouter {
             // The process and the connection may belong to another program by now.
             context.source.pid = nil
             context.source.uniqueName = nil
-            _ = try await open(destination, with: handler, options) { (request, handler) throws(OpenURLError) in
-                request.handover = handover
-                try senders.check(context, for: handler)
-                request.complete(context)
+            let session = sessions.obtain(for: handler)
+            let request = session.makeRequest(.open(destination), options)
+            do throws(OpenURLError) {
+                _ = try await session.open(request) { () async throws(OpenURLError) in
+                    try senders.check(context, for: handler)
+                    request.complete(context)
+                }
+                return .delivered
+            } catch {
+                return .failed(error, wasHandedOver: request.wasHandedOver)
             }
         case .application(let application):
-            var request = ApplicationRequest(destination.url, application, options, timeout: options.timeout ?? usual)
-            request.hops = delivery.context.hops
-            request.handover = handover
-            _ = try await applications.open(request)
+            let hops = delivery.context.hops
+            let timeout = options.timeout ?? usual
+            let request = ApplicationRequest(destination.url, application, options, hops: hops, timeout: timeout)
+            do throws(OpenURLError) {
+                _ = try await applications.open(request)
+                return .delivered
+            } catch {
+                return .failed(error, wasHandedOver: request.wasHandedOver)
+            }
         }
     }
 

@@ -67,7 +67,7 @@ extension ApplicationOpener {
         let platformData = FreedesktopApplication.platformData(request.options)
         try checkTime(of: request)
         do throws(CallError) {
-            request.handover?.hasHappened = true
+            request.wasHandedOver = true
             try await bus.openApplication(
                 request.url.description,
                 platformData,

@@ -4,14 +4,16 @@ internal import OpenURLBus
 internal import RFC1808
 
 /// One URL on its way to an application of the desktop.
-struct ApplicationRequest {
+///
+/// A request belongs to the router's actor.
+final class ApplicationRequest {
     let url: GenericURL
     let application: DesktopEntry
     let options: OpenOptions
-    /// Set for a delivery of the queue, which has to know whether the application had the URL.
-    var handover: Handover?
     /// The number of openings that led to this request.
-    var hops: UInt32 = 0
+    let hops: UInt32
+    /// Whether the application has got the URL, so that it may have acted on the URL.
+    var wasHandedOver = false
     /// The time at which the router accepted the request, in microseconds of `TracePhase.now`.
     let accepted = TracePhase.now
     /// The time limit of the whole open.
@@ -21,8 +23,9 @@ struct ApplicationRequest {
 
     var id: DesktopFileID { application.id }
 
-    init(_ url: GenericURL, _ application: DesktopEntry, _ options: OpenOptions, timeout: Duration) {
+    init(_ url: GenericURL, _ application: DesktopEntry, _ options: OpenOptions, hops: UInt32, timeout: Duration) {
         self.url = url
+        self.hops = hops
         self.application = application
         self.options = options
         self.timeout = timeout

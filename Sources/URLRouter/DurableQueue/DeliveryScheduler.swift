@@ -30,11 +30,10 @@ final class DeliveryScheduler {
     private static let pause = Duration.seconds(60)
 
     /// The result of trying to deliver a URL.
-    struct AttemptResult: Sendable {
-        /// Nil if the URL was delivered.
-        let error: OpenURLError?
-        /// Whether a process has got the URL, so that the process may have acted on it.
-        let wasHandedOver: Bool
+    enum AttemptResult: Sendable {
+        case delivered
+        /// The URL was not delivered. A process that has got the URL may have acted on it.
+        case failed(OpenURLError, wasHandedOver: Bool)
     }
 
     private enum State {
@@ -218,12 +217,11 @@ final class DeliveryScheduler {
     }
 
     private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> Outcome {
-        let result = await open(delivery, id)
-        guard let error = result.error else { return .delivered }
+        guard case .failed(let error, let wasHandedOver) = await open(delivery, id) else { return .delivered }
         // A handler in quarantine is not started, so the attempt was none.
         let quarantine = error.code == .launchFailed ? quarantine(delivery.handler) : nil
         // A handler that has taken too long may still have acted on the URL.
-        let isLate = error.code == .timedOut && result.wasHandedOver
+        let isLate = error.code == .timedOut && wasHandedOver
         let delay = quarantine ?? (isLate ? nil : RetryDelay.after(attempt, error.code))
         let next = delay.map { "in \($0)" } ?? "never"
         log.warning(

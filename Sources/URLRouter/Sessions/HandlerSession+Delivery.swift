@@ -5,6 +5,26 @@ internal import Reactor
 
 /// A request's way from the handler's queue to its outcome.
 extension HandlerSession {
+    /// Opens the URL of a new request; returns with the handler's answer.
+    ///
+    /// - Parameter identify: completes the request's context. The request has its place in the queue before, so the order of
+    ///   arrival holds while the bus is asked for the sender.
+    func open(
+        _ request: OpenRequest,
+        identify: () async throws(OpenURLError) -> Void
+    ) async throws(OpenURLError) -> OpenResult {
+        try accept(request)
+        defer { end(request) }
+        do throws(OpenURLError) {
+            try await identify()
+        } catch {
+            requests.remove(request)
+            deliverWaiting()
+            throw error
+        }
+        return try await deliver(request)
+    }
+
     /// Puts a new request into the queue, at the place of its arrival.
     ///
     /// - Throws: `limitsExceeded` if too many requests wait for the handler.
@@ -13,12 +33,6 @@ extension HandlerSession {
             throw OpenURLError(.limitsExceeded, "\(requests.waiting.count) URLs wait for \(id) already")
         }
         requests.insert(request)
-    }
-
-    /// Takes a request out of the queue that has failed before its turn.
-    func withdraw(_ request: OpenRequest) {
-        requests.remove(request)
-        deliverWaiting()
     }
 
     /// Ends a request after its outcome. A request that follows from this one may wait for that.
@@ -42,7 +56,7 @@ extension HandlerSession {
             case .failure(let error):
                 guard error.meansUndelivered else { throw failure(error, request, owner, hadAnswered) }
                 // The process has not seen the request, so the next process gets the request.
-                request.handover?.hasHappened = false
+                request.wasHandedOver = false
                 if self.owner == owner { handle(.refusesMore) }
                 requests.insert(request)
             }
@@ -117,7 +131,7 @@ extension HandlerSession {
         do throws(CallError) {
             switch request.purpose {
             case .open(let destination):
-                request.handover?.hasHappened = true
+                request.wasHandedOver = true
                 context.inBackground = inBackground
                 context.notifications = notifications
                 let url = destination.url.description

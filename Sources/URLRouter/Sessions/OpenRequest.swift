@@ -32,8 +32,8 @@ final class OpenRequest {
     private(set) var trace: [TracePhase] = []
 
     var turn = Turn.waiting
-    /// Set for a delivery of the queue, which has to know whether a process had the URL.
-    var handover: Handover?
+    /// Whether a process has got the URL, so that the process may have acted on it.
+    var wasHandedOver = false
     var timer: TimerID?
 
     enum Purpose {
@@ -83,12 +83,4 @@ final class OpenRequest {
     func addPhase(_ name: String) {
         trace.append(TracePhase(name, since: accepted))
     }
-}
-
-/// Whether a process has got a URL, so that the process may have acted on it.
-///
-/// The sender of a request shares the object with the request, because the outcome of a request that failed does not tell.
-/// A handover belongs to the router's actor.
-final class Handover {
-    var hasHappened = false
 }
