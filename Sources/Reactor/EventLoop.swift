@@ -102,7 +102,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return mayRun
     }
 
-    /// Ends the loop's thread when the jobs that the loop holds have run. Watches and timers no longer fire.
+    /// Ends the loop's thread when the jobs that the loop holds have run. Watches and timers no longer fire, and the timers are
+    /// released.
     ///
     /// Close what the loop carries, such as connections, before this call. An answer that has not arrived by then never
     /// arrives.
@@ -116,8 +117,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         var round: [Job] = []
         while true {
             let hasMore = runJobs(&round)
+            // A handler may hold its loop, so the timers that no longer fire are released, but not under the lock.
+            var ended = TimerQueue()
             let mayEnd = shared.withLock { shared in
                 guard shared.isStopping, shared.jobs.isEmpty else { return false }
+                swap(&ended, &timers)
                 shared.isRunning = false
                 shared.isWaiting = false
                 thread.store(0, ordering: .relaxed)

@@ -16,6 +16,20 @@ import Testing
         loop.stop()
     }
 
+    @Test func stoppedLoopReleasesItsTimers() async throws {
+        weak var released: EventLoop?
+        do {
+            let loop = try EventLoop()
+            released = loop
+            _ = await loop.run {
+                // The handler holds the loop, and would keep it.
+                loop.schedule(at: .now + .seconds(3600)) { loop.stop() }
+            }
+            loop.stop()
+        }
+        while released != nil { await Task.yield() }
+    }
+
     @Test func runningLoopDoesNotStartOnAnotherThread() async throws {
         let loop = try EventLoop()
         await loop.run {}
