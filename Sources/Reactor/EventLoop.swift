@@ -117,17 +117,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         var round: [Job] = []
         while true {
             let hasMore = runJobs(&round)
-            // A handler may hold its loop, so the timers that no longer fire are released, but not under the lock.
-            var ended = TimerQueue()
-            let mayEnd = shared.withLock { shared in
-                guard shared.isStopping, shared.jobs.isEmpty else { return false }
-                swap(&ended, &timers)
+            let ended: TimerQueue? = shared.withLock { shared in
+                guard shared.isStopping, shared.jobs.isEmpty else { return nil }
                 shared.isRunning = false
                 shared.isWaiting = false
                 thread.store(0, ordering: .relaxed)
-                return true
+                defer { timers = TimerQueue() }
+                return timers
             }
-            if mayEnd { return }
+            // A handler may hold its loop, so the timers that no longer fire are released here, outside the lock.
+            if ended != nil { return }
             // `wait` returns an array, so a handler may add and cancel watches and timers during the iteration.
             for (watch, events) in wait(hasMore: hasMore) where watch.isEnabled {
                 watch.handler?(events)
