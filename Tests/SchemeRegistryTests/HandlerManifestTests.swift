@@ -21,6 +21,8 @@ struct HandlerManifestTests {
             "UILaunchImageFile": "Launch", "UIBackgroundModes": ["audio"], "UIApplicationExitsOnSuspend": true,
             "LSApplicationQueriesSchemes": ["HTTP"], "OULaunchTimeout": 2.5, "OUOpenTimeout": 20,
             "OUSuspendDelay": 0.001,
+            "OUTransitionTimeout": 2,
+            "OUBackgroundTime": 90,
             "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUFixed": true,
             "CFBundleSomethingElse": .date,
         ]
@@ -53,6 +55,8 @@ struct HandlerManifestTests {
         expected.launchTimeout = .milliseconds(2500)
         expected.openTimeout = .seconds(20)
         expected.suspendDelay = .milliseconds(1)
+        expected.transitionTimeout = .seconds(2)
+        expected.backgroundTime = .seconds(90)
         expected.environment = ["LANG": "C", "EMPTY": ""]
         expected.allowedSources = [try SourcePattern("com.acme.*")]
         expected.isFixed = true

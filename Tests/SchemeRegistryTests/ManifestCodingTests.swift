@@ -65,6 +65,8 @@ struct SeededGenerator: RandomNumberGenerator {
         manifest.launchTimeout = maybe { .milliseconds($0.count(100_000)) }
         manifest.openTimeout = maybe { .nanoseconds($0.count(.max - 1)) }
         manifest.suspendDelay = maybe { .seconds($0.count(100_000)) }
+        manifest.transitionTimeout = maybe { .seconds($0.count(100_000)) }
+        manifest.backgroundTime = maybe { .seconds($0.count(100_000)) }
         manifest.environment = Dictionary(list { ($0.text(), $0.text()) }) { first, _ in first }
         manifest.allowedSources = try maybe { try $0.list { try SourcePattern("com.h\($0.count(9)).*") } }
         manifest.isFixed = Bool.random(using: &self)

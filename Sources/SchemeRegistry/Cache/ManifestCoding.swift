@@ -45,7 +45,7 @@ extension HandlerManifest {
         writer.write(backgroundModes) { $0.write($1) }
         writer.write(exitsOnSuspend)
         writer.write(queriesSchemes) { $0.write($1.rawValue) }
-        for time in [launchTimeout, openTimeout, suspendDelay] {
+        for time in [launchTimeout, openTimeout, suspendDelay, transitionTimeout, backgroundTime] {
             writer.write(time) {
                 $0.write($1.components.seconds)
                 $0.write($1.components.attoseconds)
@@ -80,6 +80,8 @@ extension HandlerManifest {
         launchTimeout = try reader.optional(duration)
         openTimeout = try reader.optional(duration)
         suspendDelay = try reader.optional(duration)
+        transitionTimeout = try reader.optional(duration)
+        backgroundTime = try reader.optional(duration)
         let variables = try reader.list { reader throws(ByteReader.Mismatch) in
             (try reader.string(), try reader.string())
         }

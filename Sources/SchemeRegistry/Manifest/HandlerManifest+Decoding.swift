@@ -24,6 +24,8 @@ extension HandlerManifest {
         let launchTimeout = reader.optional("OULaunchTimeout") { try $0.seconds() }
         let openTimeout = reader.optional("OUOpenTimeout") { try $0.seconds() }
         let suspendDelay = reader.optional("OUSuspendDelay") { try $0.seconds() }
+        let transitionTimeout = reader.optional("OUTransitionTimeout") { try $0.seconds() }
+        let backgroundTime = reader.optional("OUBackgroundTime") { try $0.seconds() }
         let environment = reader.environment("OUEnvironment")
         let allowedSources = reader.list("OUAllowedSources") { try SourcePattern($0.string()) }
         let isFixed = reader.optional("OUFixed") { try $0.boolean() }
@@ -43,6 +45,8 @@ extension HandlerManifest {
         manifest.launchTimeout = launchTimeout
         manifest.openTimeout = openTimeout
         manifest.suspendDelay = suspendDelay
+        manifest.transitionTimeout = transitionTimeout
+        manifest.backgroundTime = backgroundTime
         manifest.environment = environment
         manifest.allowedSources = allowedSources
         manifest.isFixed = isFixed ?? false

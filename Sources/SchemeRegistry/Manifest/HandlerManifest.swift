@@ -36,6 +36,12 @@ public struct HandlerManifest: Sendable, Hashable {
     public var openTimeout: Duration?
     /// `OUSuspendDelay`: the time in the background before the handler is suspended; `nil` for the router's default.
     public var suspendDelay: Duration?
+    /// `OUTransitionTimeout`: the time limit for each method on the way to the foreground or to the background, and for
+    /// taking the bus name back after a suspension; `nil` for the router's default.
+    public var transitionTimeout: Duration?
+    /// `OUBackgroundTime`: the time limit of the handler's background tasks, if it is shorter than the router's; `nil` for
+    /// the router's.
+    public var backgroundTime: Duration?
     /// `OUEnvironment`: variables that are added to the clean environment in which the handler is started.
     public var environment: [String: String] = [:]
     /// `OUAllowedSources`: the senders that may send URLs to the handler; `nil` for all senders, empty for none.
