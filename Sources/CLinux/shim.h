@@ -1,9 +1,10 @@
 // Linux interfaces that Swift's Glibc module leaves out.
+#include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
-#include <sys/prctl.h>
+#include <unistd.h>
 
 // <pthread.h>, <spawn.h> and <unistd.h> declare these functions for _GNU_SOURCE only, which the Glibc module does not
 // define.
@@ -13,5 +14,13 @@ extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
 enum { SPAWN_SETSID = 0x80 };  // POSIX_SPAWN_SETSID
 
-// prctl takes a variable number of arguments, so Swift cannot call it.
-static inline int set_parent_death_signal(int signal) { return prctl(PR_SET_PDEATHSIG, (unsigned long)signal); }
+// fcntl takes a variable number of arguments, so Swift cannot call it with these. <fcntl.h> declares F_SETSIG for _GNU_SOURCE
+// only.
+//
+// Makes the kernel send a signal to this process whenever the descriptor becomes readable, or its other end is closed.
+static inline int signal_this_process(int signal, int descriptor) {
+    enum { SET_SIGNAL = 10 };  // F_SETSIG
+    int flags = fcntl(descriptor, F_GETFL);
+    if (flags < 0 || fcntl(descriptor, F_SETOWN, getpid()) || fcntl(descriptor, SET_SIGNAL, signal)) return -1;
+    return fcntl(descriptor, F_SETFL, flags | O_ASYNC);
+}

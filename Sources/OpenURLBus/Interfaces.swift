@@ -104,7 +104,8 @@ public enum LifecycleInterface {
     /// Brings a handler to the foreground, and starts the handler without a URL if necessary. Returns when the handler
     /// is ready.
     public static let activate = Method<String, Empty>(name, "Activate", inputs: ["id"])
-    /// Starts or wakes a handler and leaves the foreground as it is. Returns when the handler owns its bus name.
+    /// Starts or wakes a handler and leaves the foreground as it is. Returns when the handler has launched into the
+    /// background.
     public static let wake = Method<String, Empty>(name, "Wake", inputs: ["id"])
     /// Takes a handler to the background. Returns when the delegate has saved the state, or when the handler has ended
     /// because its manifest asks for that (`UIApplicationExitsOnSuspend`).
@@ -179,7 +180,11 @@ public enum HandlerInterface {
     ///
     /// The handler releases its bus name, so that no message reaches a stopped process. A handler that is not idle
     /// takes the name back at once. A stopped handler takes the name back when it gets `SIGCONT`.
-    public static let suspend = Method<Empty, Bool>(name, "Suspend", outputs: ["ready"])
+    ///
+    /// The argument is the reading end of a pipe; only the router has the writing end. Before it answers, the handler asks
+    /// the kernel for a `SIGCONT` when the writing end is closed (`F_SETSIG` in fcntl(2)). A stopped handler thus continues
+    /// when its router dies, whichever process started the handler.
+    public static let suspend = Method<UnixFD, Bool>(name, "Suspend", inputs: ["lifeline"], outputs: ["ready"])
     /// Calls `didReceiveMemoryWarning`.
     public static let receiveMemoryWarning = Method<Empty, Empty>(name, "ReceiveMemoryWarning")
     /// Calls the expiration handlers of the background tasks. The router ends the process a second later if a task has
@@ -189,9 +194,20 @@ public enum HandlerInterface {
     public static let notify = Method<[String: Value], Empty>(name, "Notify", inputs: ["notifications"])
     /// The state of the handler, as a raw value of ``HandlerState``.
     public static let state = Property<String>(name, "State")
-    /// The name of the delegate method that is running, or an empty string. The message of a watchdog contains the
-    /// name.
-    public static let phase = Property<String>(name, "Phase")
+    /// Returns the name of the delegate method that is running, and the time for which the method has been running, in
+    /// microseconds. The name is empty between methods.
+    ///
+    /// The handler answers at once, even while the method blocks the main actor. The router's watchdog asks.
+    public static let progress = Method<Empty, Arguments<String, UInt64>>(
+        name,
+        "Progress",
+        outputs: ["phase", "microseconds"]
+    )
+    /// Returns as soon as the main actor can run, without waiting for the events in the queue.
+    ///
+    /// A method that waits for something leaves the main actor free; a method that hangs does not. The router ends the
+    /// process of a handler whose `open` has used up its time limit and whose main actor does not answer.
+    public static let check = Method<Empty, Empty>(name, "Check")
 
     /// The error of a handler that is ending and has not handled the URL. The router delivers the URL to the handler's
     /// next process.
@@ -202,9 +218,13 @@ public enum HandlerInterface {
         "willFinishLaunching", "shouldRestoreApplicationState", "didDecodeRestorableState", "didFinishLaunching",
     ]
 
-    /// The phases of the way to the background.
-    public static let backgroundPhases: Set<String> = [
+    /// The phase in which the handler opens a URL.
+    public static let openPhase = "open"
+
+    /// The phases that have five seconds each: the ways to the foreground and to the background, and short notices.
+    public static let transitionPhases: Set<String> = [
         "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
+        "willEnterForeground", "didBecomeActive", "didReceiveMemoryWarning", "didReceiveNotification",
     ]
 
     /// Returns the path of a handler's object.

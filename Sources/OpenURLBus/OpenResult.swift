@@ -8,8 +8,10 @@ public struct OpenResult: Sendable, Hashable {
         case launched
         /// The handler was suspended, and the router woke it.
         case woken
-        /// The handler was running.
+        /// The handler was in the foreground, or is a program that knows of no background.
         case active
+        /// The handler was running in the background.
+        case background
         /// The router stored the URL and delivers it later.
         case queued
         /// The URL had no handler, and one of the fallback URLs was opened.

@@ -6,14 +6,17 @@ package final class Progress: Sendable {
     private struct Content {
         var state = HandlerState.notRunning
         var phase = ""
+        var phaseStart: UInt64 = 0
         var openTasks = 0
     }
 
     private let content = Mutex(Content())
 
     var state: HandlerState { content.withLock { $0.state } }
-    /// The name of the delegate's method that is running, or an empty string.
-    var phase: String { content.withLock { $0.phase } }
+    /// The name of the delegate's method that is running, or an empty string, and the method's time so far in microseconds.
+    var phase: (name: String, microseconds: UInt64) {
+        content.withLock { ($0.phase, TracePhase.now - $0.phaseStart) }
+    }
     /// The number of background tasks that have begun and not ended.
     var openTasks: Int { content.withLock { $0.openTasks } }
 
@@ -24,7 +27,10 @@ package final class Progress: Sendable {
     }
 
     func update(phase: String) {
-        content.withLock { $0.phase = phase }
+        content.withLock {
+            $0.phase = phase
+            $0.phaseStart = TracePhase.now
+        }
     }
 
     func update(openTasks: Int) {

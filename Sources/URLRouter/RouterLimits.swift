@@ -15,9 +15,9 @@ public struct RouterLimits: Sendable, Hashable {
     public var openTimeout = Duration.seconds(20)
     /// The time limit of a launch ("What to Do at Launch Time": five seconds).
     public var launchTimeout = Duration.seconds(5)
-    /// The time limit of a handler's way to the background, of its preparation to be stopped, and of taking its name back
-    /// when it is woken (five seconds, as for the launch).
-    public var phaseTimeout = Duration.seconds(5)
+    /// The time limit of each method on the way to the foreground or to the background, of the preparation for a stop, and of
+    /// taking the name back after it (five seconds, as for the launch).
+    public var transitionTimeout = Duration.seconds(5)
     /// The time in the background before a handler is suspended, if its manifest gives none.
     public var suspendDelay = Duration.seconds(10)
     /// The time limit of all background tasks of a handler together.

@@ -44,9 +44,12 @@ extension URLRouter {
             case .application(let application):
                 let context = try senders.context(of: await senders.sender(caller), for: destination.claimant)
                 let timeout = options.timeout ?? limits.openTimeout
-                return try await applications.open(
+                let result = try await applications.open(
                     ApplicationRequest(destination.url, application, options, hops: context.hops, timeout: timeout)
                 )
+                // The application's window is in front now.
+                if !options.inBackground { sessions.host.clearForeground() }
+                return result
             }
         }
     }

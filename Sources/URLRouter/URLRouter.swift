@@ -157,8 +157,7 @@ public actor URLRouter {
     /// Finds the handlers that run already, for example after the end of another router. Call it when the name is owned.
     public func adoptRunning() async {
         do throws(CallError) {
-            // The order decides which handler ends up in the foreground, so it is the same every time.
-            for name in try await bus.names().sorted(by: { $0.rawValue < $1.rawValue }) {
+            for name in try await bus.names() {
                 guard let handler = registry.handler(named: name.rawValue), handler.program != nil else { continue }
                 await sessions.obtain(for: handler).findProcess()
             }

@@ -75,6 +75,25 @@ import Testing
         #expect(try router.log(of: "org.example.Gapp") == ["gapp:1", "gapp:2"])
     }
 
+    @Test func openedApplicationTakesTheForeground() async throws {
+        let router = try await RouterProcess(["com.example.native": []]) { directory in
+            try script("viewer", "exit 0", in: directory)
+            try script("refuser", "exit 3", in: directory)
+        }
+        defer { router.stop() }
+        let id = "com.example.native"
+        _ = try await router.open("native:1")
+        var options = OpenOptions()
+        options.inBackground = true
+        _ = try await router.open("viewer:1", options)
+        #expect(try await router.failure("refuser:1").code == .declined)
+        #expect(try await router.status(of: id).state == .known(.active))
+        var states = try await router.states().makeAsyncIterator()
+        _ = try await router.open("viewer:2")
+        while try await states.next(of: id) != "background" {}
+        #expect(try router.log(of: id).suffix(2) == ["willResignActive", "didEnterBackground"])
+    }
+
     /// The tokens come from the options, from the environment of the command, or from the desktop's own call of the
     /// router.
     @Test func desktopTokensReachBothKindsOfApplications() async throws {

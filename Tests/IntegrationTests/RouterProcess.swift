@@ -97,6 +97,34 @@ final class RouterProcess: Sendable {
         try await connection.unwatchName(watch)
     }
 
+    /// Starts a test handler by hand, as a person does in a shell, and returns when it owns its name. The process ends with
+    /// the bus.
+    func startByHand(_ id: String, _ arguments: [String] = []) async throws -> Int32 {
+        let process = Process()
+        process.executableURL = Self.products.appending(path: "testhandler")
+        process.arguments = [id, Self.log(of: id, in: bus.directory).path] + arguments
+        process.environment = bus.environment
+        process.standardError = FileHandle.nullDevice
+        try await Self.waitForOwner(of: #require(BusName(id)), on: connection) { try process.run() }
+        return process.processIdentifier
+    }
+
+    /// Kills the router, and returns when another router owns the name.
+    func replaceRouter() async throws {
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        let watch = try await connection.watchName(RouterService.name) { _, new in continuation.yield(new) }
+        kill(process.processIdentifier, SIGKILL)
+        for await owner in owners where owner == nil { break }
+        try await connection.unwatchName(watch)
+        let next = Process()
+        next.executableURL = process.executableURL
+        next.arguments = process.arguments
+        next.environment = process.environment
+        next.standardError = FileHandle.nullDevice
+        next.standardOutput = FileHandle.nullDevice
+        try await Self.waitForOwner(of: RouterService.name, on: connection) { try next.run() }
+    }
+
     func open(_ url: String, _ options: OpenOptions = OpenOptions()) async throws(CallError) -> OpenResult {
         try await connection.call(
             RouterInterface.openURL,

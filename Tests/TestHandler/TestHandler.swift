@@ -13,6 +13,8 @@ import URLHandler
 /// - `startDelay=MS`: sleep before the handler takes its name.
 /// - `will=no`, `did=no`: return false from the launch methods.
 /// - `hang=PHASE`: block in a phase.
+/// - `hang-url=URL`: block on that URL.
+/// - `task-url`: begin and end a background task for each URL.
 /// - `decline=REASON`: decline every URL.
 /// - `crash=HOST`: crash on a URL with that host.
 /// - `throw=TEXT`: throw an error.
@@ -80,12 +82,18 @@ final class TestDelegate: ApplicationDelegate {
     ) async throws -> OpenResponse {
         record("open \(url)")
         if behaviour["hang"] == "open" { while true { pause() } }
+        if behaviour["hang-url"] == "\(url)" { while true { pause() } }
         if behaviour["stall"] == "open" { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
         if let reason = behaviour["decline"] { return .declined(reason: reason.isEmpty ? nil : reason) }
         var reply: [String: Value] = ["pid": .int32(getpid())]
+        if behaviour["task-url"] != nil {
+            let task = await application.beginBackgroundTask(named: "\(url)")
+            reply["time-left"] = (await application.backgroundTimeRemaining).map { .double($0 / .seconds(1)) }
+            application.endBackgroundTask(task)
+        }
         reply["annotation"] = annotation
         reply["source-application"] = sourceApplication.map(Value.string)
         reply["source-pid"] = application.source?.pid.map(Value.uint32)

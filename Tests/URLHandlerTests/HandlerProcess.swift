@@ -3,6 +3,8 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Reactor
+import Synchronization
+import Testing
 
 /// The test handler in a process of its own, and a stand-in for the router that started the handler.
 final class HandlerProcess: Sendable {
@@ -21,6 +23,7 @@ final class HandlerProcess: Sendable {
     /// threads of a test come and go.
     private let parent: Process
     private let output: Pipe
+    private let lifeline = Mutex<UnixFD?>(nil)
 
     /// Starts a bus and the handler on it, and returns when the handler owns its name.
     convenience init(_ behaviour: String...) async throws {
@@ -91,12 +94,6 @@ final class HandlerProcess: Sendable {
     /// Waits for the handler's end and returns its exit status.
     func status() async throws -> Int32 { try await Self.number(output) }
 
-    func endParent() {
-        // Waiting for the shell's end would also wait for the handler, which holds a descriptor of Foundation's
-        // `Process`.
-        kill(parent.processIdentifier, SIGKILL)
-    }
-
     /// Returns the handler's events so far.
     func log() throws -> [String] { try lines("log") }
 
@@ -128,7 +125,22 @@ final class HandlerProcess: Sendable {
     }
 
     /// Asks the handler whether the router may stop the process.
-    func suspend() async throws(CallError) -> Bool { try await call(HandlerInterface.suspend, Empty()) }
+    func suspend() async throws(CallError) -> Bool { try await call(HandlerInterface.suspend, makeLifeline()) }
+
+    /// Makes a pipe and keeps the router's end of it.
+    func makeLifeline() -> UnixFD {
+        var ends: [CInt] = [-1, -1]
+        #expect(pipe(&ends) == 0)
+        // The handler's process must not inherit the router's end: it is not started by way of this pipe.
+        let routerEnd = UnixFD(owning: ends[1])
+        lifeline.withLock { $0 = routerEnd }
+        return UnixFD(owning: ends[0])
+    }
+
+    /// Closes the router's end of the last pipe, as the kernel does when the router dies.
+    func cutLifeline() {
+        lifeline.withLock { $0 = nil }
+    }
 
     func enterBackground() async throws(CallError) { _ = try await call(HandlerInterface.enterBackground, Empty()) }
 

@@ -33,7 +33,7 @@ final class RecordingDelegate: ApplicationDelegate {
 
     private func record(_ name: String, _ application: Application) {
         calls.append(Call(name: name, state: application.state, source: application.source))
-        seen.append("\(progress.phase) \(progress.state)")
+        seen.append("\(progress.phase.name) \(progress.state)")
     }
 
     func application(_ application: Application, willFinishLaunchingWithOptions options: LaunchOptions) -> Bool {

@@ -68,7 +68,35 @@ import Testing
         while try !handler.log().contains("open app:x") { await Task.yield() }
         // The main actor of the handler is blocked, but its event loop answers.
         #expect(try await !handler.suspend())
-        #expect(try await handler.router.get(HandlerInterface.phase, on: handler.byConnection) == "open")
+        let (phase, microseconds) = try await handler.call(HandlerInterface.progress, Empty()).values
+        #expect(phase == "open")
+        #expect(microseconds > 0)
+        opening.cancel()
+    }
+
+    @Test func handlerThatWaitsInOpenAnswersACheck() async throws {
+        let handler = try await HandlerProcess("stall=open")
+        defer { handler.stop() }
+        let opening = Task { try await handler.open("app:x") }
+        while try !handler.log().contains("open app:x") { await Task.yield() }
+        _ = try await handler.call(HandlerInterface.check, Empty())
+        #expect(try await handler.call(HandlerInterface.progress, Empty()).values.0 == "open")
+        opening.cancel()
+    }
+
+    @Test func handlerThatHangsInOpenDoesNotAnswerACheck() async throws {
+        let handler = try await HandlerProcess("hang=open")
+        defer { handler.stop() }
+        let opening = Task { try await handler.open("app:x") }
+        while try !handler.log().contains("open app:x") { await Task.yield() }
+        await #expect(throws: CallError.timedOut) {
+            try await handler.router.call(
+                HandlerInterface.check,
+                on: handler.byConnection,
+                Empty(),
+                timeout: .milliseconds(300)
+            )
+        }
         opening.cancel()
     }
 
@@ -88,7 +116,7 @@ import Testing
         let stranger = try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
         let error = OpenURLError(.notAllowed, "com.example.app is suspended by the router alone")
         await #expect(throws: CallError.remote(error.dbusError)) {
-            try await stranger.call(HandlerInterface.suspend, on: handler.byName, Empty())
+            try await stranger.call(HandlerInterface.suspend, on: handler.byName, handler.makeLifeline())
         }
         await stranger.close()
     }
@@ -133,7 +161,7 @@ import Testing
         #expect(try await handler.suspend())
         #expect(await handler.nextOwner() == nil)
         kill(handler.pid, SIGSTOP)
-        handler.endParent()
+        handler.cutLifeline()
         #expect(await handler.nextOwner() == handler.owner)
         #expect(try await handler.open("app:x").isHandled)
     }

@@ -20,6 +20,8 @@ final class FakeHandlers: HandlerBus {
         case started(BusName)
         case sentToBackground(BusName)
         case askedToSuspend(BusName)
+        case askedForProgress(BusName)
+        case checked(BusName)
         case warnedOfMemory(BusName)
         case expired(BusName)
         case notified(BusName, [String: Value])
@@ -42,6 +44,8 @@ final class FakeHandlers: HandlerBus {
         var platformData: [String: [String: Value]] = [:]
         /// The states that handlers report if the router did not start them.
         var states: [BusName: HandlerState] = [:]
+        /// The running method of each handler and its time. A handler without an entry does not answer.
+        var progress: [BusName: (String, UInt64)] = [:]
         var watches: [BusName: NameOwnerHandler] = [:]
         var answers: [String: Answer] = [:]
         var contexts: [String: OpenContext] = [:]
@@ -122,6 +126,16 @@ final class FakeHandlers: HandlerBus {
     /// Makes lookups of a name's owner fail with an error.
     func setLookup(_ name: BusName, failsWith error: CallError) {
         content.withLock { $0.failingLookups[name] = error }
+    }
+
+    /// Sets the method that a handler runs, and the method's time so far.
+    func setProgress(of id: BusName, to phase: String, _ time: Duration) {
+        content.withLock { $0.progress[id] = (phase, UInt64(time / .microseconds(1))) }
+    }
+
+    /// Sets the state that a handler tells.
+    func setState(of id: BusName, to state: HandlerState) {
+        content.withLock { $0.states[id] = state }
     }
 
     /// Sets the process of a connection.
@@ -230,7 +244,16 @@ final class FakeHandlers: HandlerBus {
         return try result.get()
     }
 
-    func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String { "" }
+    func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64) {
+        record(.askedForProgress(id))
+        guard let progress = content.withLock({ $0.progress[id] }) else { throw .timedOut }
+        return progress
+    }
+
+    func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        record(.checked(id))
+        if content.withLock({ $0.held.contains(id) }) { throw .timedOut }
+    }
 
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
         content.withLock { $0.states[id] ?? .active }.rawValue
@@ -241,7 +264,7 @@ final class FakeHandlers: HandlerBus {
         await waitUntilReleased(id)
     }
 
-    func suspend(_ id: BusName, at owner: BusName) async throws(CallError) -> Bool {
+    func suspend(_ id: BusName, at owner: BusName, lifeline: UnixFD) async throws(CallError) -> Bool {
         record(.askedToSuspend(id))
         await waitUntilReleased(id)
         return true
@@ -257,6 +280,7 @@ final class FakeHandlers: HandlerBus {
 
     func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError) {
         record(.notified(id, notifications))
+        await waitUntilReleased(id)
     }
 
     func announce(_ state: QueuedURL.State, ofQueued id: Int64) {

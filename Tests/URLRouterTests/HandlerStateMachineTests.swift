@@ -28,7 +28,7 @@ import Testing
         case requested, foundNobody, foundFirst, foundSecond, nameIsFree, nameIsTheFirsts, nameIsTheSeconds
         case launchFailed, exited, launchTimedOut, firstHangs, secondHangs, lookupFailed, refusesMore, endTimedOut
         case delivers, deliversInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive
-        case losesForeground, firstReachesBackground, secondReachesBackground, firstHangsLeaving, secondHangsLeaving
+        case losesForeground, firstReachesBackground, secondReachesBackground, released
         case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, timeOver, terminated, purged
 
         var event: HandlerStateMachine.Event {
@@ -43,8 +43,8 @@ import Testing
             case .launchFailed: .launchFailed(failure)
             case .exited: .exited(exit)
             case .launchTimedOut: .launchTimedOut
-            case .firstHangs: .launchHangs(owner: first, phase: "willFinishLaunching")
-            case .secondHangs: .launchHangs(owner: second, phase: "willFinishLaunching")
+            case .firstHangs: .hangs(owner: first, "it hangs")
+            case .secondHangs: .hangs(owner: second, "it hangs")
             case .lookupFailed: .lookupFailed
             case .refusesMore: .refusesMore
             case .endTimedOut: .endTimedOut
@@ -56,8 +56,7 @@ import Testing
             case .losesForeground: .losesForeground
             case .firstReachesBackground: .reachedBackground(owner: first)
             case .secondReachesBackground: .reachedBackground(owner: second)
-            case .firstHangsLeaving: .backgroundHangs(owner: first, phase: "didEnterBackground")
-            case .secondHangsLeaving: .backgroundHangs(owner: second, phase: "didEnterBackground")
+            case .released: .released
             case .backgroundTimeIsOver: .backgroundTimeIsOver
             case .firstIsReady: .suspendAnswered(owner: first, isReady: true)
             case .firstIsBusy: .suspendAnswered(owner: first, isReady: false)
@@ -82,7 +81,7 @@ import Testing
         var machine = HandlerStateMachine(
             id: "com.example.machine",
             launchTimeout: .seconds(5),
-            phaseTimeout: .seconds(4)
+            transitionTimeout: .seconds(4)
         )
         machine.exitsOnSuspend = place.exitsOnSuspend
         var history: [HandlerStateMachine.Event] = []
@@ -151,11 +150,11 @@ import Testing
             Outcome(state: .ending(owner: owner), effects: effects)
         }
         func blamed(_ owner: BusName?, _ reason: String) -> Outcome {
-            ending(owner, [.blame(OpenURLError(.timedOut, "\(reason); its process was killed")), .kill])
+            let error = OpenURLError(.timedOut, "\(reason); its process was killed")
+            return ending(owner, [.blame(error), .kill, .startEndWatchdog])
         }
-        func failed(_ state: HandlerStateMachine.State, _ error: OpenURLError, killing: Bool = false) -> Outcome {
-            Outcome(state: state, effects: (killing ? [.kill] : []) + [.failWaiting(error)])
-        }
+        func failed(_ error: OpenURLError) -> Outcome { Outcome(state: .notRunning, effects: [.failWaiting(error)]) }
+        func killed(_ error: OpenURLError) -> Outcome { ending(nil, [.kill, .failWaiting(error), .startEndWatchdog]) }
 
         switch event {
         case .requested:
@@ -170,7 +169,7 @@ import Testing
             case .lookingForOwner: return Outcome(state: .starting, effects: [.launch])
             case .lostProcess:
                 let message = "\(id) exited with status 3 before it was ready"
-                return failed(.notRunning, OpenURLError(.launchFailed, message))
+                return failed(OpenURLError(.launchFailed, message))
             case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending: return nothing
             }
         case .foundFirst, .foundSecond:
@@ -202,7 +201,7 @@ import Testing
             }
         case .launchFailed:
             switch state {
-            case .starting: return failed(.notRunning, failure)
+            case .starting: return failed(failure)
             case .notRunning, .lookingForOwner, .lostProcess, .running, .suspending, .suspended, .waking, .ending:
                 return nothing
             }
@@ -219,14 +218,13 @@ import Testing
             case .starting:
                 let message =
                     "\(id) did not take its name on the bus within 5.0 seconds of its start; its process was killed"
-                return failed(.ending(owner: nil), OpenURLError(.timedOut, message), killing: true)
-            case .running: return Outcome(state: state, effects: [.checkLaunch(owner: first)])
+                return killed(OpenURLError(.timedOut, message))
+            case .running: return Outcome(state: state, effects: [.checkProgress])
             case .notRunning, .lookingForOwner, .lostProcess, .suspending, .suspended, .waking, .ending: return nothing
             }
         case .firstHangs:
             switch state {
-            case .running:
-                return blamed(first, "willFinishLaunching of \(id) did not return within 5.0 seconds of the launch")
+            case .running: return blamed(first, "it hangs")
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
                 return nothing
             }
@@ -234,7 +232,7 @@ import Testing
             switch state {
             case .lookingForOwner, .lostProcess:
                 let message = "the bus does not say whether \(id) is running; try again"
-                return failed(.notRunning, OpenURLError(.launchFailed, message))
+                return failed(OpenURLError(.launchFailed, message))
             case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending: return nothing
             }
         case .refusesMore:
@@ -251,7 +249,6 @@ import Testing
             }
         case .delivers:
             switch state {
-            case .running(_, .foreground): return nothing
             case .running: return running(.foreground, [.takeForeground])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
                 return nothing
@@ -265,7 +262,7 @@ import Testing
             }
         case .firstSaysActive:
             switch state {
-            case .running(_, .inactive): return running(.foreground, [.takeForeground])
+            case .running(_, .inactive): return running(.foreground, [])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
                 .ending:
                 return nothing
@@ -275,7 +272,7 @@ import Testing
             case .running(_, .inactive), .running(_, .foreground):
                 return place.exitsOnSuspend
                     ? ending(first, [.terminate, .startEndWatchdog])
-                    : running(.leaving, [.enterBackground(owner: first), .startTimer])
+                    : running(.leaving, [.enterBackground(owner: first)])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
                 .ending:
                 return nothing
@@ -287,19 +284,22 @@ import Testing
                 .ending:
                 return nothing
             }
-        case .firstHangsLeaving:
+        case .released:
             switch state {
-            case .running(_, .leaving):
-                return blamed(first, "didEnterBackground of \(id) did not return within 4.0 seconds")
-            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
-                .ending:
+            case .ending(nil): return gone
+            case .ending:
+                let message =
+                    "the process of \(id) refuses URLs and keeps the name; the router does not kill a process that is not the "
+                    + "handler's own"
+                return failed(OpenURLError(.launchFailed, message))
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
                 return nothing
             }
         case .backgroundTimeIsOver:
             switch state {
-            case .running(_, .leaving), .running(_, .background):
+            case .running(_, .background), .suspending:
                 return blamed(first, "a background task of \(id) was still open when its time was over")
-            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
+            case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .waking,
                 .ending:
                 return nothing
             }
@@ -317,14 +317,13 @@ import Testing
             }
         case .timeOver:
             switch state {
-            case .running(_, .leaving): return running(.leaving, [.checkBackground(owner: first)])
             case .running(_, .background):
                 return Outcome(state: .suspending(owner: first), effects: [.askToSuspend(owner: first), .startTimer])
             case .suspending: return blamed(nil, "\(id) did not get ready to be suspended within 4.0 seconds")
             case .waking:
                 let message =
                     "\(id) did not take its name on the bus within 4.0 seconds of being woken; its process was killed"
-                return failed(.ending(owner: nil), OpenURLError(.timedOut, message), killing: true)
+                return killed(OpenURLError(.timedOut, message))
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .ending: return nothing
             }
         case .terminated:
@@ -332,7 +331,7 @@ import Testing
             case .running: return ending(first, [.terminate, .startEndWatchdog])
             case .starting:
                 let error = OpenURLError(.launchFailed, "\(id) was ended before it was ready")
-                return failed(.ending(owner: nil), error, killing: true)
+                return killed(error)
             case .suspending, .suspended, .waking: return killedStopped
             case .notRunning, .lookingForOwner, .lostProcess, .ending: return nothing
             }
@@ -343,7 +342,7 @@ import Testing
                 return nothing
             }
         // The word of a connection that does not own the name changes nothing.
-        case .secondHangs, .secondSaysBackground, .secondReachesBackground, .secondHangsLeaving, .secondIsReady:
+        case .secondHangs, .secondSaysBackground, .secondReachesBackground, .secondIsReady:
             return nothing
         }
     }

@@ -32,7 +32,7 @@ import Testing
         let router = URLRouter(handlers, on: bus, limits: limits)
         let statuses = await router.status()
         #expect(statuses.map(\.pid) == [Self.pid, 1])
-        #expect(statuses.map(\.state) == [.known(.background), .known(.active)])
+        #expect(statuses.map(\.state) == [.known(.active), .known(.active)])
         return (router, bus)
     }
 

@@ -81,6 +81,167 @@ import Testing
         while released != nil { await Task.yield() }
     }
 
+    // MARK: The foreground
+
+    /// Returns a router with two handlers, of which the first has opened a URL.
+    private func routerWithTwoHandlers(
+        owners: [BusName: BusName] = [id: owner, "com.example.other": ":1.2"],
+        _ limits: RouterLimits = RouterLimits()
+    ) async throws -> (URLRouter, FakeHandlers) {
+        let bus = try FakeHandlers(owners, processes: [Self.owner: 1, ":1.2": 1])
+        let router = URLRouter([try .test("com.example.app"), try .test("com.example.other")], on: bus, limits: limits)
+        let request = Task { try await router.open("app:x") }
+        await bus.wait(for: .opened("app:x", at: Self.owner))
+        bus.answer("app:x")
+        _ = try await request.value
+        return (router, bus)
+    }
+
+    @Test func lookingTakesNoHandlerOutOfTheForeground() async throws {
+        let (router, bus) = try await routerWithTwoHandlers()
+        // The user has started the other handler by hand.
+        #expect(await router.status().map(\.state) == [.known(.active), .known(.active)])
+        #expect(bus.count(of: .sentToBackground(Self.id)) == 0)
+        #expect(bus.count(of: .sentToBackground("com.example.other")) == 0)
+    }
+
+    @Test func urlTakesAllOtherHandlersOutOfTheForeground() async throws {
+        let (router, bus) = try await routerWithTwoHandlers()
+        _ = await router.status()
+        let request = Task { try await router.open("app:y") }
+        await bus.wait(for: .sentToBackground("com.example.other"))
+        await bus.wait(for: .opened("app:y", at: Self.owner))
+        bus.answer("app:y")
+        #expect(try await request.value.path == .active)
+        #expect(bus.count(of: .sentToBackground(Self.id)) == 0)
+    }
+
+    // MARK: The watchdog
+
+    /// Opens a URL that gets no answer, and returns the error.
+    private func hang(
+        _ phase: String,
+        after time: Duration,
+        pid: UInt32,
+        program: Handler.Program?
+    ) async throws -> (URLRouter, FakeHandlers, Task<OpenURLError?, Never>) {
+        let bus = try FakeHandlers([Self.id: Self.owner], processes: [Self.owner: pid])
+        var limits = RouterLimits()
+        limits.transitionTimeout = .milliseconds(20)
+        let router = URLRouter([try .test("com.example.app", program: program)], on: bus, limits: limits)
+        await router.adoptRunning()
+        bus.setProgress(of: Self.id, to: phase, time)
+        let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
+        await bus.wait(for: .opened("app:x", at: Self.owner))
+        await bus.wait(for: .askedForProgress(Self.id))
+        return (router, bus, request)
+    }
+
+    @Test(arguments: ["willEnterForeground", "didBecomeActive", "willFinishLaunching", "didReceiveNotification"])
+    func handlerThatHangsInATransitionEnds(phase: String) async throws {
+        let process = try RunningProcess()
+        defer { process.end() }
+        let (_, bus, request) = try await hang(phase, after: .seconds(6), pid: process.pid, program: process.program)
+        // The kernel tells the end of the process; the test plays the bus, which tells the end of the connection.
+        await process.waitForEnd()
+        bus.answer("app:x", .failure(.fromBus(.noReply)))
+        bus.setOwner(of: Self.id, to: nil)
+        let error = await request.value
+        #expect(error?.code == .timedOut)
+        #expect(error?.message.hasPrefix("\(phase) of com.example.app did not return within") == true)
+        #expect(error?.message.hasSuffix("its process was killed") == true)
+    }
+
+    @Test func handlerThatWaitsInOpenIsNotEnded() async throws {
+        let process = try RunningProcess()
+        defer { process.end() }
+        let (_, bus, request) = try await hang("open", after: .seconds(60), pid: process.pid, program: process.program)
+        for _ in 0..<3 { await bus.wait(for: .checked(Self.id)) }
+        #expect(process.isRunning)
+        bus.answer("app:x", .failure(.timedOut))
+        #expect(await request.value?.code == .timedOut)
+    }
+
+    @Test func handlerThatHangsInOpenEnds() async throws {
+        let process = try RunningProcess()
+        defer { process.end() }
+        let (_, bus, request) = try await hang("open", after: .seconds(19), pid: process.pid, program: process.program)
+        bus.hold(Self.id)
+        bus.setProgress(of: Self.id, to: "open", .seconds(20))
+        await process.waitForEnd()
+        bus.answer("app:x", .failure(.fromBus(.noReply)))
+        let message = "open of com.example.app did not return within 20.0 seconds, and its main actor does not answer"
+        #expect(await request.value == OpenURLError(.timedOut, "\(message); its process was killed"))
+        bus.release(Self.id)
+    }
+
+    @Test func strangerThatHangsIsLeftAlone() async throws {
+        let process = try RunningProcess()
+        defer { process.end() }
+        // The process does not run the handler's program.
+        let (router, bus, request) = try await hang(
+            "didBecomeActive",
+            after: .seconds(6),
+            pid: process.pid,
+            program: .path("/nonexistent/handler")
+        )
+        bus.answer("app:x", .failure(.timedOut))
+        #expect(await request.value?.code == .timedOut)
+        #expect(process.isRunning)
+        #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .foreground))
+    }
+
+    @Test func stoppedProcessIsNotEnded() async throws {
+        let process = try RunningProcess()
+        defer { process.end() }
+        process.stop()
+        let (_, bus, request) = try await hang(
+            "didBecomeActive",
+            after: .seconds(6),
+            pid: process.pid,
+            program: process.program
+        )
+        bus.answer("app:x", .failure(.timedOut))
+        #expect(await request.value?.code == .timedOut)
+        #expect(process.isRunning)
+    }
+
+    // MARK: A busy handler
+
+    @Test func busyHandlerGetsNoOtherURL() async throws {
+        let bus = try FakeHandlers([Self.id: Self.owner])
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        let slow = Task { await failure { () throws(OpenURLError) in try await router.open("app:slow") } }
+        await bus.wait(for: .opened("app:slow", at: Self.owner))
+        let behind = Task { await failure { () throws(OpenURLError) in try await router.open("app:behind") } }
+        await bus.wait(for: .opened("app:behind", at: Self.owner))
+        bus.hold(Self.id)
+        bus.answer("app:slow", .failure(.timedOut))
+        #expect(
+            await slow.value == OpenURLError(.timedOut, "open of com.example.app did not return within 20.0 seconds")
+        )
+        await bus.wait(for: .notified(Self.id, [:]))
+
+        var options = OpenOptions()
+        options.timeout = .milliseconds(50)
+        let late = await failure { () throws(OpenURLError) in try await router.open("app:late", options, caller: ":1.9")
+        }
+        let reason = "com.example.app is still busy with an earlier URL"
+        #expect(late == OpenURLError(.timedOut, "\(reason); it did not get this one"))
+        bus.answer("app:behind", .failure(.timedOut))
+        #expect(await behind.value == OpenURLError(.timedOut, "\(reason); it may open this one later"))
+
+        let next = Task { try await router.open("app:next") }
+        await router.wait { $0.waiting(for: Self.id) == 1 }
+        bus.release(Self.id)
+        await bus.wait(for: .opened("app:next", at: Self.owner))
+        bus.answer("app:next")
+        #expect(try await next.value.path == .active)
+        #expect(bus.opened.isEmpty)
+    }
+
+    // MARK: Ends
+
     /// The kill of a process that the router did not start is an event at once. The watchdog of the end must not start after
     /// that event has ended the state.
     @Test func effectsOfAnEventAreDoneBeforeTheNextEvent() async throws {

@@ -8,9 +8,11 @@ extension Application {
     /// Finite-Length Task in the Background").
     ///
     /// Begin the task before the work, whatever state the handler is in, and end every task. The router gives all tasks
-    /// together 180 seconds in the background. Shortly before the time is over, the router asks the handler to call the
-    /// expiration handlers. One second later the router ends the process if a task is still open. Without a router no
-    /// process suspends the handler.
+    /// together 180 seconds in each stay in the background (`OUBackgroundTime` sets a shorter time). A stay ends with the
+    /// foreground or with the suspension, and a URL that arrives in the background begins a new one. Shortly before the
+    /// time is over, the router asks the handler to call the expiration handlers. One second later the router ends the
+    /// process if a task is still open. A handler that no router suspends has no limit: without a router, with
+    /// `UIBackgroundModes`, and after a start by hand.
     ///
     /// - Parameters:
     ///   - name: a description of the work, for a person who looks at the running tasks.
@@ -33,7 +35,7 @@ extension Application {
 
     /// The remaining time that the handler may run in the background.
     ///
-    /// The value is nil if there is no limit: in the foreground, and without a router.
+    /// The value is nil if there is no limit: in the foreground, and for a handler that no router suspends.
     public var backgroundTimeRemaining: Duration? {
         get async { await backgroundTasks.timekeeper?.remaining() }
     }

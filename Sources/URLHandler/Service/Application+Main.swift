@@ -1,4 +1,3 @@
-internal import CLinux
 public import DBus
 internal import Glibc
 internal import OpenURLBus
@@ -22,13 +21,6 @@ extension Application {
         let isStartedByRouter = unsafe getenv(HandlerInterface.launchVariable) != nil
         // Programs that the handler starts must not inherit the variable: they were not started by the router.
         unsafe unsetenv(HandlerInterface.launchVariable)
-        if isStartedByRouter {
-            // A stopped handler would stay stopped if the router died, so the kernel sends SIGCONT when that happens.
-            // The kernel watches the thread that started this process, not the router's process. openurld starts
-            // processes on its event loop, whose thread is the main thread and lives as long as the program.
-            set_parent_death_signal(SIGCONT)
-        }
-
         let progress = Progress()
         let queue = EventQueue()
         let (statuses, ended) = AsyncStream<CInt>.makeStream()

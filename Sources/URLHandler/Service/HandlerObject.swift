@@ -21,7 +21,7 @@ struct HandlerObject: Sendable {
                         try await open(input.values.0, input.values.1, call.sender)
                     },
                     .method(HandlerInterface.enterBackground) { _, _ in try await handle(.enterBackground) },
-                    .method(HandlerInterface.suspend) { call, _ in try await suspend(call.sender) },
+                    .method(HandlerInterface.suspend) { call, lifeline in try await suspend(call.sender, lifeline) },
                     .method(HandlerInterface.receiveMemoryWarning) { _, _ in try await handle(.receiveMemoryWarning) },
                     .method(HandlerInterface.expireBackgroundTasks) { _, _ in
                         // The call bypasses the queue: the queue may be busy with the work that the task waits for.
@@ -32,7 +32,14 @@ struct HandlerObject: Sendable {
                         try await handle(.notify, notifications)
                     },
                     .property(HandlerInterface.state) { progress.state.rawValue },
-                    .property(HandlerInterface.phase) { progress.phase },
+                    .method(HandlerInterface.progress) { _, _ in
+                        let phase = progress.phase
+                        return Arguments(phase.name, phase.microseconds)
+                    },
+                    .method(HandlerInterface.check) { _, _ in
+                        // The call bypasses the queue, which waits for the event that the router asks about.
+                        await MainActor.run { Empty() }
+                    },
                 ]
             ),
             ExportedInterface(
@@ -81,10 +88,10 @@ struct HandlerObject: Sendable {
     }
 
     /// Suspends the handler, if the caller is a router. No other process would wake the handler again.
-    private func suspend(_ caller: BusName?) async throws -> Bool {
+    private func suspend(_ caller: BusName?, _ lifeline: UnixFD) async throws -> Bool {
         guard routers.contains(caller) else {
             throw OpenURLError(.notAllowed, "\(application.identifier) is suspended by the router alone")
         }
-        return try await suspension.begin()
+        return try await suspension.begin(lifeline)
     }
 }

@@ -1,4 +1,6 @@
+internal import CLinux
 internal import DBus
+internal import Glibc
 internal import OpenURLBus
 internal import Synchronization
 
@@ -12,6 +14,8 @@ final class Suspension: Sendable {
     private let queue: EventQueue
     private let progress: Progress
     private let isNameGiven = Atomic(false)
+    /// The pipe whose end continues the process, while the process may be stopped.
+    private let lifeline = Mutex<UnixFD?>(nil)
 
     init(of identifier: BusName, _ connection: Connection, _ queue: EventQueue, _ progress: Progress) {
         self.identifier = identifier
@@ -30,9 +34,12 @@ final class Suspension: Sendable {
     /// order of arrival. When the answer is here, the queue therefore contains every event that was on its way, and the
     /// answers of the handler have already been sent.
     ///
+    /// - Parameter lifeline: the reading end of the router's pipe.
     /// - Returns: whether the process may be stopped. If not, the handler has its name again.
-    func begin() async throws(CallError) -> Bool {
-        guard isIdle else { return false }
+    func begin(_ lifeline: UnixFD) async throws(CallError) -> Bool {
+        // Without the signal, the process would stay stopped if the router died.
+        guard isIdle, signal_this_process(SIGCONT, lifeline.rawValue) == 0 else { return false }
+        self.lifeline.withLock { $0 = lifeline }
         isNameGiven.store(true, ordering: .relaxed)
         try await connection.releaseName(identifier)
         if isIdle { return isNameGiven.load(ordering: .relaxed) }
@@ -48,6 +55,7 @@ final class Suspension: Sendable {
 
     private func takeName() async {
         guard isNameGiven.exchange(false, ordering: .relaxed) else { return }
+        lifeline.withLock { $0 = nil }
         do throws(CallError) {
             guard try await connection.requestName(identifier) == .owned else {
                 Application.fail(identifier, "another process has taken that name meanwhile")

@@ -21,14 +21,16 @@ protocol HandlerBus: Sendable {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer
-    /// The delegate method that the handler is in now; empty if it is in none.
-    func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
+    /// The delegate method that the handler is in now, and the method's time so far in microseconds; empty if it is in none.
+    func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64)
+    /// Returns when the handler's main actor answers.
+    func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// The handler's own word about its state.
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
     /// Takes the handler to the background; returns when its delegate has been told. The call has no time limit.
     func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError)
     /// Asks the handler to release its name; returns whether it has. The call has no time limit.
-    func suspend(_ id: BusName, at owner: BusName) async throws(CallError) -> Bool
+    func suspend(_ id: BusName, at owner: BusName, lifeline: UnixFD) async throws(CallError) -> Bool
     func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError)
     func expireBackgroundTasks(_ id: BusName, at owner: BusName) async throws(CallError)
     func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError)
@@ -94,9 +96,14 @@ struct ConnectedHandlers: HandlerBus {
         return try await connection.call(HandlerInterface.open, on: object, Arguments(url, context), timeout: timeout)
     }
 
-    func phase(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
+    func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64) {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        return try await connection.get(HandlerInterface.phase, on: object, timeout: timeout)
+        return try await connection.call(HandlerInterface.progress, on: object, Empty(), timeout: timeout).values
+    }
+
+    func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        _ = try await connection.call(HandlerInterface.check, on: object, Empty(), timeout: timeout)
     }
 
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
@@ -111,9 +118,9 @@ struct ConnectedHandlers: HandlerBus {
         _ = try await connection.call(HandlerInterface.enterBackground, on: object, Empty(), timeout: nil)
     }
 
-    func suspend(_ id: BusName, at owner: BusName) async throws(CallError) -> Bool {
+    func suspend(_ id: BusName, at owner: BusName, lifeline: UnixFD) async throws(CallError) -> Bool {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        return try await connection.call(HandlerInterface.suspend, on: object, Empty(), timeout: nil)
+        return try await connection.call(HandlerInterface.suspend, on: object, lifeline, timeout: nil)
     }
 
     func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError) {

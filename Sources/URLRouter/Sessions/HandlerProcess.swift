@@ -17,8 +17,19 @@ struct HandlerProcess {
     var isVerified = false
     /// Whether the handler can be asked to release its name, as far as it has not said otherwise.
     var isSuspendable = true
-    /// The end of the time in the background; nil in the foreground.
-    var backgroundDeadline: ContinuousClock.Instant?
+    /// The end of the launch's time limit, if the router started the process.
+    var launchDeadline: ContinuousClock.Instant?
+    /// The time at which the handler was told to go to the background.
+    var leavingSince: ContinuousClock.Instant?
+    /// Whether the handler works on a URL whose time limit is over. It gets no other URL meanwhile.
+    var isBusy = false
+    /// The time of the first question of the watchdog that the process has not answered; nil after an answer.
+    var silentSince: ContinuousClock.Instant?
+    /// The time of the background tasks.
+    var backgroundTime = BackgroundTime()
+    /// The end of a pipe that the router holds while the process is stopped. The kernel continues the process when the
+    /// router, and thus the end of the pipe, is gone.
+    var lifeline: UnixFD?
     /// The names of the open background tasks, by their numbers.
     var tasks: [UInt32: String] = [:]
     /// The number of the background task that was begun last.
@@ -32,12 +43,14 @@ struct HandlerProcess {
         return handle
     }
 
-    /// Whether the router started the process. A stopped child continues by itself when its router dies; another process
-    /// would stay stopped.
+    /// Whether a debugger or a person holds the process.
+    var isHeld: Bool { running.map { ProcessState.isHeld(pid: $0.pid) } ?? false }
+
+    /// Whether the router started the process.
     var isChild: Bool { handle?.isChild == true }
 
     /// The same process behind another connection: only the facts about the process itself stay.
     var withNewConnection: HandlerProcess {
-        HandlerProcess(handle: handle, since: since, isEnded: isEnded)
+        HandlerProcess(handle: handle, since: since, isEnded: isEnded, launchDeadline: launchDeadline)
     }
 }

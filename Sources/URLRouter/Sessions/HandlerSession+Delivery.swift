@@ -47,10 +47,10 @@ extension HandlerSession {
             if case .waiting = request.turn { handle(.requested) }
             let owner = try await turn(of: request)
             requests.take(inHand: request)
+            startWatchdog()
             let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
-            if requests.inHand.isEmpty { startStateTimerWhenIdle() }
             switch answer {
             case .success(let answer): return try result(answer, request, owner)
             case .failure(let error):
@@ -64,7 +64,7 @@ extension HandlerSession {
     }
 
     func deliverWaiting() {
-        if let owner { requests.grant(to: owner) }
+        if let owner, !process.isBusy { requests.grant(to: owner) }
     }
 
     /// Waits until the handler is ready and every earlier request has been delivered.
@@ -108,7 +108,11 @@ extension HandlerSession {
     }
 
     private func tooLate(_ request: OpenRequest) -> OpenURLError {
-        OpenURLError(.timedOut, "\(id) was not ready within \(request.timeout); it did not get the URL")
+        let reason =
+            process.isBusy
+            ? "is still busy with an earlier URL; it did not get this one"
+            : "was not ready within \(request.timeout); it did not get the URL"
+        return OpenURLError(.timedOut, "\(id) \(reason)")
     }
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
@@ -125,6 +129,7 @@ extension HandlerSession {
         request.foundInBackground =
             activity == .running(owner: owner, .background) || activity == .running(owner: owner, .leaving)
         let inBackground = request.options.inBackground
+        if inBackground, activity == .running(owner: owner, .background) { restartBackgroundTime() }
         handle(.delivers(inBackground: inBackground))
         let notifications = process.notifications
         process.notifications = [:]
@@ -157,10 +162,26 @@ extension HandlerSession {
         guard answer.isHandled else { throw OpenURLError(.declined, "\(id) declined the URL") }
         return OpenResult(
             handler: id.rawValue,
-            path: request.causedLaunch ? .launched : request.foundInBackground ? .woken : .active,
+            path: path(of: request),
             reply: answer.reply,
             trace: request.trace + answer.trace
         )
+    }
+
+    private func path(of request: OpenRequest) -> OpenResult.Path {
+        if request.causedLaunch { return .launched }
+        if request.causedWake { return .woken }
+        return request.foundInBackground ? .background : .active
+    }
+
+    /// The handler has the URL and has not answered in time.
+    private func overdue(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
+        let isBehindAnother = process.isBusy || requests.inHand.keys.contains { $0 < request.number }
+        becomesBusy(owner)
+        if isBehindAnother {
+            return OpenURLError(.timedOut, "\(id) is still busy with an earlier URL; it may open this one later")
+        }
+        return OpenURLError(.timedOut, "open of \(id) did not return within \(request.timeout)")
     }
 
     /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.
@@ -191,7 +212,7 @@ extension HandlerSession {
             return OpenURLError(byHandler: error)
                 ?? OpenURLError(.declined, error.message.isEmpty ? error.name.rawValue : error.message)
         case .timedOut:
-            return OpenURLError(.timedOut, "open of \(id) did not return within \(request.timeout)")
+            return overdue(request, owner)
         case .unexpectedReply(let error):
             return OpenURLError(
                 .declined,

@@ -23,20 +23,20 @@ extension HandlerSession {
             cancelProcessTimers()
             host.log.warning("\(error.message)", metadata: ["handler": "\(id)"])
             requests.fail(error)
-        case .checkLaunch(let owner): host.tasks.start { await self.checkLaunch(of: owner) }
-        case .takeForeground: takeForeground()
+        case .checkProgress: checkProgress()
+        case .takeForeground: host.clearForeground(except: id)
         case .enterBackground(let owner): host.tasks.start { await self.enterBackground(owner) }
-        case .checkBackground(let owner): host.tasks.start { await self.checkBackground(of: owner) }
         case .scheduleSuspension: scheduleSuspension()
         case .askToSuspend(let owner): host.tasks.start { await self.askToSuspend(owner) }
         case .stop: process.handle?.send(signal: SIGSTOP)
         case .resume:
             process.handle?.send(signal: SIGCONT)
+            process.lifeline = nil
             for request in requests.waiting {
                 request.causedWake = true
                 request.addPhase("processResumed")
             }
-        case .startTimer: startStateTimerWhenIdle()
+        case .startTimer: stateTimer.start(in: machine.transitionTimeout) { self.handle(.timeOver) }
         case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
         case .terminate:
             process.isEnded = true
@@ -53,6 +53,7 @@ extension HandlerSession {
         case .restartIfWaiting:
             cancelProcessTimers()
             expiryTimer.cancel()
+            watchdog.cancel()
             process = HandlerProcess()
             if !requests.waiting.isEmpty { handle(.requested) }
         }

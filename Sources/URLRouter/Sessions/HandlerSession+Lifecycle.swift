@@ -16,7 +16,7 @@ extension HandlerSession {
         _ = try await deliver(request)
     }
 
-    /// Starts or wakes the handler and leaves the foreground as it is; returns when the handler owns its name.
+    /// Starts or wakes the handler and leaves the foreground as it is; returns when the handler has launched.
     func wake() async throws(OpenURLError) {
         let request = makeRequest(.wake)
         request.complete(OpenContext())
@@ -24,17 +24,37 @@ extension HandlerSession {
         try accept(request)
         handle(.requested)
         let owner = try await turn(of: request)
+        if machine.state == .running(owner: owner, .inactive) { try await launchInBackground(owner) }
         let notifications = process.notifications
         guard !notifications.isEmpty else { return }
         process.notifications = [:]
         await notify(notifications, owner)
     }
 
+    /// Launches a process that was told nothing yet into the background, unless its first message came from another program:
+    /// the bus delivers the call that made it start the handler ("Figure 3-3").
+    private func launchInBackground(_ owner: BusName) async throws(OpenURLError) {
+        do throws(CallError) {
+            // The handler answers a notification of nothing when the events that it has got are done.
+            try await host.bus.notify([:], id, at: owner)
+            let state = HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
+            if let state, state != .notRunning { return handle(.tellsState(owner: owner, state)) }
+        } catch {
+            // A handler in another language need not have the two.
+            host.log.debug("\(id) does not say its state: \(error)")
+        }
+        guard machine.state == .running(owner: owner, .inactive) else { return }
+        try await leaveForeground()
+    }
+
     /// Takes the handler to the background; returns when it is there, or has ended as its manifest says.
     func leaveForeground() async throws(OpenURLError) {
         handle(.losesForeground)
-        await wait { state in
+        let isThere = await wait(for: openTimeout) { state in
             if case .running(_, let activity) = state { activity == .background } else { true }
+        }
+        guard isThere else {
+            throw OpenURLError(.timedOut, "\(id) is still busy; it goes to the background when it has finished")
         }
         switch machine.state {
         case .ending, .notRunning, .lookingForOwner, .starting, .lostProcess:
@@ -51,7 +71,8 @@ extension HandlerSession {
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         }
         if case .running(_, .background) = machine.state { handle(.timeOver) }
-        await wait { if case .suspending = $0 { false } else { true } }
+        // The watchdog of the state is shorter.
+        _ = await wait(for: openTimeout) { if case .suspending = $0 { false } else { true } }
         switch machine.state {
         case .running:
             let reason = reasonNotToSuspend ?? "it has something to do"
@@ -69,13 +90,14 @@ extension HandlerSession {
         }
         handle(.terminated)
         let connection = machine.connection
-        await wait { state in
+        let isGone = await wait(for: openTimeout + host.limits.endTimeout) { state in
             switch state {
             case .notRunning, .lookingForOwner, .starting, .lostProcess: true
             case .running(let owner, _): owner != connection
             case .suspending, .suspended, .waking, .ending: false
             }
         }
+        if !isGone { throw OpenURLError(.timedOut, "\(id) does not end") }
     }
 
     // MARK: Notifications

@@ -107,22 +107,8 @@ extension HandlerSession {
     }
 
     func startLaunchTimer() {
+        process.launchDeadline = .now + machine.launchTimeout
         launchTimer.start(in: machine.launchTimeout) { self.handle(.launchTimedOut) }
-    }
-
-    func checkLaunch(of owner: BusName) async {
-        let phase: String
-        do throws(CallError) {
-            phase = try await host.bus.phase(of: id, at: owner, timeout: .seconds(1))
-        } catch {
-            // A handler in another language has neither the property nor launch methods: it is ready when it owns its name.
-            return
-        }
-        if HandlerInterface.launchPhases.contains(phase) {
-            handle(.launchHangs(owner: owner, phase: phase))
-        } else if self.owner == owner, !process.hasAnswered, !requests.inHand.isEmpty, !launchTimer.isRunning {
-            startLaunchTimer()
-        }
     }
 
     func finishLaunch(_ owner: BusName) {
@@ -133,16 +119,15 @@ extension HandlerSession {
 
     // MARK: End
 
-    /// Kills a process that the router started. A process that another program started is not the router's to kill; the
-    /// router lets go of it.
+    /// Kills the handler's own process. The router lets go of any other process.
     func killProcess() {
-        guard let handle = process.handle, !handle.isChild else {
+        guard let handle = process.handle, !mayEndProcess else {
             process.handle?.kill()
             return
         }
         handle.release()
         process.handle = nil
-        self.handle(.exited(.unknown))
+        self.handle(.released)
     }
 
     private func processEnded(_ exit: ProcessExit) {

@@ -31,6 +31,8 @@ final class HandlerSession {
     let stateTimer: RestartableTimer
     /// Ends the time in the background while a task is open.
     let expiryTimer: RestartableTimer
+    /// The watchdog of the delegate's methods.
+    let watchdog: RestartableTimer
 
     /// The watch of the name's owner, from the first question on.
     var nameWatch: NameWatchID?
@@ -43,9 +45,7 @@ final class HandlerSession {
     /// The state that was announced last.
     private var announced = HandlerState.notRunning
     /// The tasks that wait for the machine to reach a state.
-    private var waiters:
-        [(isReached: (HandlerStateMachine.State) -> Bool, continuation: CheckedContinuation<Void, Never>)] =
-            []
+    private var waiters: [StateWaiter] = []
 
     init(_ handler: Handler, _ id: BusName, _ host: SessionHost) {
         self.handler = handler
@@ -54,12 +54,13 @@ final class HandlerSession {
         machine = HandlerStateMachine(
             id: id.rawValue,
             launchTimeout: host.limits.launchTimeout,
-            phaseTimeout: host.limits.phaseTimeout
+            transitionTimeout: host.limits.transitionTimeout
         )
         launchTimer = RestartableTimer(on: host.loop)
         endTimer = RestartableTimer(on: host.loop)
         stateTimer = RestartableTimer(on: host.loop)
         expiryTimer = RestartableTimer(on: host.loop)
+        watchdog = RestartableTimer(on: host.loop)
         use(handler)
     }
 
@@ -67,6 +68,7 @@ final class HandlerSession {
     func use(_ handler: Handler) {
         self.handler = handler
         machine.launchTimeout = handler.manifest.launchTimeout ?? host.limits.launchTimeout
+        machine.transitionTimeout = handler.manifest.transitionTimeout ?? host.limits.transitionTimeout
         machine.exitsOnSuspend = handler.manifest.exitsOnSuspend
     }
 
@@ -118,18 +120,53 @@ final class HandlerSession {
     }
 
     private func stateChanged() {
-        if owner == nil, host.foreground === self { host.foreground = nil }
+        if case .running(_, .foreground) = machine.state {
+            host.foreground.insert(id)
+        } else {
+            host.foreground.remove(id)
+        }
+        countBackgroundTime()
         let reached = waiters.filter { $0.isReached(machine.state) }
         guard !reached.isEmpty else { return }
         waiters.removeAll { $0.isReached(machine.state) }
-        for waiter in reached { waiter.continuation.resume() }
+        for waiter in reached { waiter.end(true) }
     }
 
-    /// Returns when the machine is in a state that fits.
-    func wait(until isReached: @escaping (HandlerStateMachine.State) -> Bool) async {
+    /// Returns whether the machine reaches a state that fits within the time.
+    func wait(
+        for time: Duration,
+        until isReached: @escaping (HandlerStateMachine.State) -> Bool
+    ) async -> Bool {
         await withCheckedContinuation { continuation in
-            if isReached(machine.state) { return continuation.resume() }
-            waiters.append((isReached, continuation))
+            if isReached(machine.state) { return continuation.resume(returning: true) }
+            let waiter = StateWaiter(isReached, continuation, RestartableTimer(on: host.loop))
+            waiters.append(waiter)
+            waiter.timer.start(in: time) {
+                self.waiters.removeAll { $0 === waiter }
+                waiter.end(false)
+            }
         }
+    }
+}
+
+/// A task that waits for the machine to reach a state.
+private final class StateWaiter {
+    let isReached: (HandlerStateMachine.State) -> Bool
+    let timer: RestartableTimer
+    private let continuation: CheckedContinuation<Bool, Never>
+
+    init(
+        _ isReached: @escaping (HandlerStateMachine.State) -> Bool,
+        _ continuation: CheckedContinuation<Bool, Never>,
+        _ timer: RestartableTimer
+    ) {
+        self.isReached = isReached
+        self.continuation = continuation
+        self.timer = timer
+    }
+
+    func end(_ isReached: Bool) {
+        timer.cancel()
+        continuation.resume(returning: isReached)
     }
 }

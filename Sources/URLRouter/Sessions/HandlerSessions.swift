@@ -14,6 +14,7 @@ final class HandlerSessions {
 
     init(_ host: SessionHost) {
         self.host = host
+        host.sessions = self
     }
 
     var isEmpty: Bool { sessions.isEmpty }

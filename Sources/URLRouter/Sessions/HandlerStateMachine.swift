@@ -55,8 +55,6 @@ struct HandlerStateMachine {
         case exited(ProcessExit)
         /// The launch has used up its time limit.
         case launchTimedOut
-        /// The launch hangs in this delegate method of this owner.
-        case launchHangs(owner: BusName, phase: String)
         /// The bus did not answer the question for the owner.
         case lookupFailed
         /// A handler that another program started has told its state.
@@ -65,8 +63,8 @@ struct HandlerStateMachine {
         case losesForeground
         /// The handler has answered that it is in the background, or that it has no such method.
         case reachedBackground(owner: BusName)
-        /// The way to the background hangs in this delegate method of this owner.
-        case backgroundHangs(owner: BusName, phase: String)
+        /// A delegate method of this owner has used up its time limit, so the process has to end. The text says which.
+        case hangs(owner: BusName, String)
         /// A background task is still open at the end of the background time.
         case backgroundTimeIsOver
         /// The handler has answered whether it can be stopped: it has released its name, or kept it.
@@ -81,6 +79,8 @@ struct HandlerStateMachine {
         case purged
         /// The end of the process has used up its time limit.
         case endTimedOut
+        /// The process does not end, and is not the router's to kill.
+        case released
     }
 
     enum Effect: Hashable {
@@ -93,14 +93,12 @@ struct HandlerStateMachine {
         case deliver
         /// Fail the waiting requests with this error.
         case failWaiting(OpenURLError)
-        /// Check whether the launch hangs in the delegate: the owner is there and has not answered yet.
-        case checkLaunch(owner: BusName)
-        /// Make this handler the one in the foreground.
+        /// Check whether a delegate method hangs.
+        case checkProgress
+        /// Make this handler the only one in the foreground.
         case takeForeground
-        /// Tell the handler that it goes to the background, and start the watchdog.
+        /// Tell the handler that it goes to the background.
         case enterBackground(owner: BusName)
-        /// Check whether the way to the background hangs in the delegate.
-        case checkBackground(owner: BusName)
         /// Suspend the handler after its suspend delay, if it may be suspended.
         case scheduleSuspension
         /// Ask the handler whether it can be stopped.
@@ -124,16 +122,16 @@ struct HandlerStateMachine {
     let id: String
     /// The time limit of the next launch.
     var launchTimeout: Duration
-    /// The time limit of the way to the background, and of waking; error messages name it.
-    let phaseTimeout: Duration
+    /// The time limit of the preparation for a stop, and of waking; error messages name it.
+    var transitionTimeout: Duration
     /// Whether the handler ends where others go to the background (`UIApplicationExitsOnSuspend`).
     var exitsOnSuspend = false
     private(set) var state = State.notRunning
 
-    init(id: String, launchTimeout: Duration, phaseTimeout: Duration) {
+    init(id: String, launchTimeout: Duration, transitionTimeout: Duration) {
         self.id = id
         self.launchTimeout = launchTimeout
-        self.phaseTimeout = phaseTimeout
+        self.transitionTimeout = transitionTimeout
     }
 
     /// The connection that gets the handler's URLs, while the handler takes URLs.
@@ -164,12 +162,11 @@ struct HandlerStateMachine {
         case .launchFailed(let error): launchFailed(error)
         case .exited(let exit): exited(exit)
         case .launchTimedOut: launchTimedOut()
-        case .launchHangs(let owner, let phase): launchHangs(owner, phase)
         case .lookupFailed: lookupFailed()
         case .tellsState(let owner, let told): tellsState(owner, told)
         case .losesForeground: losesForeground()
         case .reachedBackground(let owner): reachedBackground(owner)
-        case .backgroundHangs(let owner, let phase): backgroundHangs(owner, phase)
+        case .hangs(let owner, let reason): hangs(owner, reason)
         case .backgroundTimeIsOver: backgroundTimeIsOver()
         case .suspendAnswered(let owner, let isReady): suspendAnswered(owner, isReady)
         case .timeOver: timeOver()
@@ -177,6 +174,7 @@ struct HandlerStateMachine {
         case .terminated: terminated()
         case .purged: purged()
         case .endTimedOut: endTimedOut(hasProcess)
+        case .released: released()
         }
     }
 }
@@ -249,9 +247,7 @@ extension HandlerStateMachine {
     private mutating func nameReleased(_ hasProcess: Bool) -> [Effect] {
         switch state {
         case .running:
-            guard hasProcess else { return gone() }
-            state = .ending(owner: nil)
-            return [.startEndWatchdog]
+            return hasProcess ? end(nil) : gone()
         case .ending:
             guard hasProcess else { return gone() }
             state = .ending(owner: nil)
@@ -274,23 +270,22 @@ extension HandlerStateMachine {
     private mutating func launchTimedOut() -> [Effect] {
         switch state {
         case .starting:
-            state = .ending(owner: nil)
             let error = OpenURLError(
                 .timedOut,
                 "\(id) did not take its name on the bus within \(launchTimeout) of its start; its process was killed"
             )
-            return [.kill, .failWaiting(error)]
-        case .running(let owner, _):
-            return [.checkLaunch(owner: owner)]
+            return end(nil, .kill, .failWaiting(error))
+        case .running:
+            return [.checkProgress]
         case .notRunning, .lookingForOwner, .lostProcess, .suspending, .suspended, .waking, .ending:
             return []
         }
     }
 
-    private mutating func launchHangs(_ hanging: BusName, _ phase: String) -> [Effect] {
+    private mutating func hangs(_ hanging: BusName, _ reason: String) -> [Effect] {
         switch state {
         case .running(hanging, _):
-            return kill(hanging, "\(phase) of \(id) did not return within \(launchTimeout) of the launch")
+            return kill(hanging, reason)
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
             .ending:
             return []
@@ -315,8 +310,7 @@ extension HandlerStateMachine {
     private mutating func refusesMore() -> [Effect] {
         switch state {
         case .running(let owner, _):
-            state = .ending(owner: owner)
-            return [.startEndWatchdog]
+            return end(owner)
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
             return []
         }
@@ -325,11 +319,9 @@ extension HandlerStateMachine {
     private mutating func terminated() -> [Effect] {
         switch state {
         case .running(let owner, _):
-            state = .ending(owner: owner)
-            return [.terminate, .startEndWatchdog]
+            return end(owner, .terminate)
         case .starting:
-            state = .ending(owner: nil)
-            return [.kill, .failWaiting(OpenURLError(.launchFailed, "\(id) was ended before it was ready"))]
+            return end(nil, .kill, .failWaiting(OpenURLError(.launchFailed, "\(id) was ended before it was ready")))
         case .suspending, .suspended, .waking:
             return killStopped()
         case .notRunning, .lookingForOwner, .lostProcess, .ending:
@@ -347,6 +339,24 @@ extension HandlerStateMachine {
         }
     }
 
+    private mutating func released() -> [Effect] {
+        switch state {
+        case .ending(owner: nil):
+            return gone()
+        case .ending:
+            // A new process could not take the name.
+            state = .notRunning
+            let error = OpenURLError(
+                .launchFailed,
+                "the process of \(id) refuses URLs and keeps the name; the router does not kill a process that is not the "
+                    + "handler's own"
+            )
+            return [.failWaiting(error)]
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
+            return []
+        }
+    }
+
     private mutating func run(_ owner: BusName) -> [Effect] {
         guard self.owner != owner else { return [] }
         state = .running(owner: owner, .inactive)
@@ -359,8 +369,13 @@ extension HandlerStateMachine {
     }
 
     private mutating func kill(_ owner: BusName?, _ reason: String) -> [Effect] {
+        end(owner, .blame(OpenURLError(.timedOut, "\(reason); its process was killed")), .kill)
+    }
+
+    /// Every end has a watchdog.
+    private mutating func end(_ owner: BusName?, _ effects: Effect...) -> [Effect] {
         state = .ending(owner: owner)
-        return [.blame(OpenURLError(.timedOut, "\(reason); its process was killed")), .kill]
+        return effects + [.startEndWatchdog]
     }
 }
 
@@ -369,16 +384,14 @@ extension HandlerStateMachine {
 extension HandlerStateMachine {
     private mutating func delivers(_ inBackground: Bool) -> [Effect] {
         switch state {
-        case .running(_, .foreground):
-            return []
-        case .running(let owner, .inactive), .running(let owner, .leaving), .running(let owner, .background):
-            if !inBackground {
-                state = .running(owner: owner, .foreground)
-                return [.takeForeground]
-            }
-            guard case .running(_, .inactive) = state else { return [] }
+        case .running(let owner, _) where !inBackground:
+            state = .running(owner: owner, .foreground)
+            return [.takeForeground]
+        case .running(let owner, .inactive):
             state = .running(owner: owner, .background)
             return [.scheduleSuspension]
+        case .running:
+            return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
             return []
         }
@@ -391,9 +404,10 @@ extension HandlerStateMachine {
                 state = .running(owner: teller, .background)
                 return [.scheduleSuspension]
             }
-            // A handler that is started by hand starts into the foreground.
+            // A handler that is started by hand starts into the foreground. The router only notices that, so the other handlers
+            // stay where they are.
             state = .running(owner: teller, .foreground)
-            return [.takeForeground]
+            return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
             .ending:
             return []
@@ -403,12 +417,9 @@ extension HandlerStateMachine {
     private mutating func losesForeground() -> [Effect] {
         switch state {
         case .running(let owner, .inactive), .running(let owner, .foreground):
-            if exitsOnSuspend {
-                state = .ending(owner: owner)
-                return [.terminate, .startEndWatchdog]
-            }
+            if exitsOnSuspend { return end(owner, .terminate) }
             state = .running(owner: owner, .leaving)
-            return [.enterBackground(owner: owner), .startTimer]
+            return [.enterBackground(owner: owner)]
         case .running(_, .leaving), .running(_, .background):
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
@@ -427,44 +438,31 @@ extension HandlerStateMachine {
         }
     }
 
-    private mutating func backgroundHangs(_ hanging: BusName, _ phase: String) -> [Effect] {
-        switch state {
-        case .running(hanging, .leaving):
-            return kill(hanging, "\(phase) of \(id) did not return within \(phaseTimeout)")
-        case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking,
-            .ending:
-            return []
-        }
-    }
-
     private mutating func backgroundTimeIsOver() -> [Effect] {
         switch state {
-        case .running(let owner, .leaving), .running(let owner, .background):
+        case .running(let owner, .background), .suspending(let owner):
             return kill(owner, "a background task of \(id) was still open when its time was over")
-        case .running(_, .inactive), .running(_, .foreground):
+        case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):
             return []
-        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking, .ending:
+        case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspended, .waking, .ending:
             return []
         }
     }
 
     private mutating func timeOver() -> [Effect] {
         switch state {
-        case .running(let owner, .leaving):
-            return [.checkBackground(owner: owner)]
         case .running(let owner, .background):
             state = .suspending(owner: owner)
             return [.askToSuspend(owner: owner), .startTimer]
         case .suspending:
-            return kill(nil, "\(id) did not get ready to be suspended within \(phaseTimeout)")
+            return kill(nil, "\(id) did not get ready to be suspended within \(transitionTimeout)")
         case .waking:
-            state = .ending(owner: nil)
             let error = OpenURLError(
                 .timedOut,
-                "\(id) did not take its name on the bus within \(phaseTimeout) of being woken; its process was killed"
+                "\(id) did not take its name on the bus within \(transitionTimeout) of being woken; its process was killed"
             )
-            return [.kill, .failWaiting(error)]
-        case .running(_, .inactive), .running(_, .foreground):
+            return end(nil, .kill, .failWaiting(error))
+        case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspended, .ending:
             return []
@@ -497,7 +495,6 @@ extension HandlerStateMachine {
 
     /// A stopped process is told nothing before it ends ("App Termination").
     private mutating func killStopped() -> [Effect] {
-        state = .ending(owner: nil)
-        return [.kill, .startEndWatchdog]
+        end(nil, .kill)
     }
 }

@@ -14,8 +14,10 @@ final class SessionHost {
     let tasks: RouterTasks
     /// Tells the session of a handler, on the event loop, that the owner of the handler's name has changed.
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
-    /// The handler in the foreground: at most one. A session holds its host, so a strong reference would be a cycle.
-    weak var foreground: HandlerSession?
+    /// The handlers in the foreground: at most one, unless the user started others by hand.
+    var foreground: Set<BusName> = []
+    /// The sessions of all handlers. The table holds the host, so a strong reference would be a cycle.
+    weak var sessions: HandlerSessions?
 
     init(
         bus: any HandlerBus,
@@ -33,5 +35,10 @@ final class SessionHost {
         self.log = log
         self.tasks = tasks
         self.ownerChanged = ownerChanged
+    }
+
+    /// Takes the handlers in the foreground to the background, except the one that stays.
+    func clearForeground(except staying: BusName? = nil) {
+        for id in foreground where id != staying { sessions?[id]?.handle(.losesForeground) }
     }
 }

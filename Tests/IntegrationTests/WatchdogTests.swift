@@ -1,0 +1,257 @@
+import DBus
+import Foundation
+import Glibc
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// The watchdogs and the background time, with real processes: no sick process stays, and no healthy one is killed.
+@Suite(.timeLimit(.minutes(10))) struct WatchdogTests {
+    private static let first = "com.example.first"
+    private static let second = "com.example.second"
+    private static let timer = "com.example.timer"
+    private static let name: BusName = "com.example.first"
+
+    private func router(
+        _ arguments: [String] = [],
+        _ extra: [String: Any] = [:],
+        wrapper: [String] = []
+    ) async throws -> RouterProcess {
+        try await RouterProcess(wrapper: wrapper) { directory in
+            let keys: [String: Any] = ["OUTransitionTimeout": 0.3, "OUSuspendDelay": 0.05].merging(extra) { $1 }
+            try RouterProcess.write(Self.first, arguments, in: directory, extra: keys)
+            try RouterProcess.write(Self.second, [], in: directory, extra: keys)
+            let time = keys["OUBackgroundTime"] ?? 180
+            try RouterProcess.write(Self.timer, ["task=time"], in: directory, extra: ["OUBackgroundTime": time])
+        }
+    }
+
+    private var inBackground: OpenOptions {
+        var options = OpenOptions()
+        options.inBackground = true
+        return options
+    }
+
+    private func wait(for state: String, of id: String = first, in router: RouterProcess) async throws {
+        var states = try await router.states().makeAsyncIterator()
+        if try await router.status(of: id).state == .known(HandlerState(rawValue: state)!) { return }
+        while try await states.next(of: id) != state {}
+    }
+
+    /// Returns when the background time that the manifests give has passed: a handler with an open task has ended.
+    private func waitForBackgroundTime(_ router: RouterProcess) async throws {
+        _ = try await router.open("timer:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.timer)
+        try await wait(for: "notRunning", of: Self.timer, in: router)
+    }
+
+    // MARK: Hangs
+
+    @Test func handlerThatHangsInDidBecomeActiveIsKilled() async throws {
+        let router = try await router(["hang=didBecomeActive"])
+        defer { router.stop() }
+        let error = try await router.failure("first:x")
+        #expect(error.code == .timedOut)
+        let message = "didBecomeActive of com.example.first did not return within 0.3 seconds; its process was killed"
+        #expect(error.message == message)
+        #expect(try await router.status(of: Self.first).state == .known(.notRunning))
+    }
+
+    @Test func handlerThatHangsInWillEnterForegroundIsKilled() async throws {
+        let router = try await router(["hang=willEnterForeground"])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        let error = try await router.failure("first:y")
+        #expect(error.code == .timedOut)
+        #expect(error.message.hasPrefix("willEnterForeground of com.example.first did not return within 0.3 seconds"))
+        #expect(try !router.log(of: Self.first).contains("open first:y"))
+        #expect(try await router.open("first:z").path == .launched)
+    }
+
+    @Test func handlerThatHangsInOpenIsKilledAfterItsTimeLimit() async throws {
+        let router = try await router(["hang-url=first:bad"], ["OUOpenTimeout": 0.5])
+        defer { router.stop() }
+        #expect(try await router.open("first:x").path == .launched)
+        let error = try await router.failure("first:bad")
+        #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 0.5 seconds"))
+        // The next URL waits for the end of the process, and a new process opens it.
+        var options = OpenOptions()
+        options.timeout = .seconds(60)
+        #expect(try await router.open("first:y", options).path == .launched)
+        let log = try router.log(of: Self.first)
+        #expect(log.filter { $0.hasPrefix("open") } == ["open first:x", "open first:bad", "open first:y"])
+    }
+
+    @Test func handlerThatIsSlowInOpenIsNotKilled() async throws {
+        let router = try await router(["stall=open"], ["OUOpenTimeout": 0.3])
+        defer { router.stop() }
+        let error = try await router.failure("first:x")
+        #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 0.3 seconds"))
+        let pid = try #require(try await router.status(of: Self.first).pid)
+        for number in 1...5 {
+            let error = try await router.failure("first:\(number)")
+            let reason = "com.example.first is still busy with an earlier URL; it did not get this one"
+            #expect(error == OpenURLError(.timedOut, reason))
+        }
+        #expect(try await router.status(of: Self.first).pid == pid)
+        let background = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.background, Self.first)
+        }
+        #expect("\(background!)".contains("is still busy"), "\(background!)")
+    }
+
+    @Test func handlerThatWasStartedByHandAndHangsIsReplaced() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let pid = try await router.startByHand(Self.first, ["hang=didEnterBackground"])
+        #expect(try await router.status(of: Self.first).pid == UInt32(pid))
+        let error = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.background, Self.first)
+        }
+        #expect("\(error!)".contains("didEnterBackground of com.example.first did not return"), "\(error!)")
+        let result = try await router.open("first:x")
+        #expect(result.path == .launched)
+        #expect(result.reply["pid"] != .int32(pid))
+    }
+
+    @Test func handlerThatWasStartedByHandAndDoesNotEndIsKilled() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.startByHand(Self.first, ["hang=willTerminate"])
+        try await router.lifecycle(LifecycleInterface.terminate, Self.first)
+        #expect(try await router.status(of: Self.first).state == .known(.notRunning))
+    }
+
+    @Test(arguments: ["didEnterBackground", "willResignActive"])
+    func hangOnTheWayToTheBackgroundEndsAnAdoptedHandler(phase: String) async throws {
+        let router = try await router(["hang=\(phase)"])
+        defer { router.stop() }
+        let first = try await router.open("first:x")
+        try await router.replaceRouter()
+        let error = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.background, Self.first)
+        }
+        #expect("\(error!)".contains("\(phase) of com.example.first did not return"), "\(error!)")
+        let next = try await router.open("first:y")
+        #expect(next.path == .launched)
+        #expect(next.reply["pid"] != first.reply["pid"])
+    }
+
+    // MARK: Background time
+
+    @Test func openTaskEndsTheProcessWhenTheTimeIsOver() async throws {
+        let router = try await router(["task=upload"], ["OUBackgroundTime": 1.5])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.first)
+        try await wait(for: "notRunning", in: router)
+        #expect(try router.log(of: Self.first).suffix(2) == ["task began", "expired upload"])
+    }
+
+    @Test func eachStayInTheBackgroundHasItsOwnTime() async throws {
+        let router = try await router(["task-url"], ["OUBackgroundTime": 1.5])
+        defer { router.stop() }
+        _ = try await router.open("first:early")
+        try await router.lifecycle(LifecycleInterface.background, Self.first)
+        try await wait(for: "suspended", in: router)
+        try await waitForBackgroundTime(router)
+        // A URL that arrives in the background wakes the handler, which begins a task for it.
+        let late = try await router.open("first:late", inBackground)
+        #expect(late.path == .woken)
+        let left = try #require(late.reply["time-left"]?.double)
+        #expect(left > 0.5 && left <= 1.5, "\(left)")
+        #expect(try router.log(of: Self.first).contains("open first:late"))
+    }
+
+    @Test(arguments: [true, false])
+    func handlerThatIsNeverSuspendedHasNoTimeLimit(isStartedByHand: Bool) async throws {
+        let modes: [String: Any] = isStartedByHand ? [:] : ["UIBackgroundModes": ["audio"]]
+        let router = try await router(["task=upload"], ["OUBackgroundTime": 0.2].merging(modes) { $1 })
+        defer { router.stop() }
+        if isStartedByHand { _ = try await router.startByHand(Self.first, ["task=upload"]) }
+        let pid = try await router.open("first:x").reply["pid"]
+        try await router.lifecycle(LifecycleInterface.background, Self.first)
+        #expect(try await router.status(of: Self.first).backgroundTasks == ["upload"])
+        try await waitForBackgroundTime(router)
+        let result = try await router.open("first:y", inBackground)
+        #expect(result.reply["pid"] == pid)
+        #expect(result.reply["time-left"] == nil)
+        #expect(try !router.log(of: Self.first).contains("expired upload"))
+    }
+
+    // MARK: Launches into the background
+
+    @Test func activationInTheBackgroundLaunchesIntoTheBackground() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("second:x")
+        try await router.lifecycle(LifecycleInterface.wake, Self.first)
+        #expect(
+            try router.log(of: Self.first).dropFirst() == [
+                "willFinishLaunching", "didFinishLaunching", "didEnterBackground",
+            ]
+        )
+        try await wait(for: "suspended", in: router)
+        #expect(try await router.status(of: Self.second).state == .known(.active))
+    }
+
+    @Test func callOfAStoppedHandlersNameLaunchesIntoTheBackground() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        try await router.waitUntilPublished(Self.first)
+        let object = RemoteObject(Self.name, ObjectPath(for: Self.name))
+        _ = try await router.connection.get(HandlerInterface.state, on: object)
+        try await wait(for: "suspended", in: router)
+        #expect(
+            try router.log(of: Self.first).dropFirst() == [
+                "willFinishLaunching", "didFinishLaunching", "didEnterBackground",
+            ]
+        )
+    }
+
+    @Test func activationThroughTheDesktopLaunchesIntoTheForeground() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        try await router.waitUntilPublished(Self.first)
+        let object = RemoteObject(Self.name, ObjectPath(for: Self.name))
+        _ = try await router.connection.call(FreedesktopApplication.activate, on: object, [:])
+        try await wait(for: "active", in: router)
+        #expect(
+            try router.log(of: Self.first).dropFirst() == [
+                "willFinishLaunching", "didFinishLaunching", "didBecomeActive",
+            ]
+        )
+    }
+
+    @Test func launchIntoTheBackgroundThatHangsIsKilled() async throws {
+        let router = try await router(["hang=willFinishLaunching"], ["OULaunchTimeout": 0.3])
+        defer { router.stop() }
+        let error = await #expect(throws: CallError.self) {
+            try await router.lifecycle(LifecycleInterface.wake, Self.first)
+        }
+        #expect("\(error!)".contains("willFinishLaunching of com.example.first did not return"), "\(error!)")
+    }
+
+    // MARK: The foreground
+
+    @Test func lookingChangesNothing() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.startByHand(Self.first)
+        _ = try await router.open("second:x")
+        for _ in 0..<3 {
+            #expect(try await router.status(of: Self.first).state == .known(.active))
+            #expect(try await router.status(of: Self.second).state == .known(.active))
+        }
+        #expect(try router.log(of: Self.first).last == "didBecomeActive")
+        #expect(try router.log(of: Self.second).last == "didBecomeActive")
+        // The next URL makes its handler the only one.
+        _ = try await router.open("second:y")
+        try await wait(for: "background", in: router)
+    }
+}
+
+extension Value {
+    fileprivate var double: Double? { if case .double(let number) = self { number } else { nil } }
+}
