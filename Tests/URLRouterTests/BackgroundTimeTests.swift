@@ -4,7 +4,7 @@ import Testing
 
 /// The time of background tasks as a value.
 @Suite struct BackgroundTimeTests {
-    private let start = ContinuousClock.now
+    private let start = SuspendingClock.now
 
     private func left(_ time: BackgroundTime, after seconds: Int) -> Duration {
         time.left(of: .seconds(180), at: start + .seconds(seconds))

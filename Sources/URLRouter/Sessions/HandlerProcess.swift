@@ -18,13 +18,13 @@ struct HandlerProcess {
     /// Whether the handler can be asked to release its name, as far as it has not said otherwise.
     var isSuspendable = true
     /// The end of the launch's time limit, if the router started the process.
-    var launchDeadline: ContinuousClock.Instant?
+    var launchDeadline: SuspendingClock.Instant?
     /// The time at which the handler was told to go to the background.
-    var leavingSince: ContinuousClock.Instant?
+    var leavingSince: SuspendingClock.Instant?
     /// Whether the handler works on a URL whose time limit is over. It gets no other URL meanwhile.
     var isBusy = false
     /// The time of the first question of the watchdog that the process has not answered; nil after an answer.
-    var silentSince: ContinuousClock.Instant?
+    var silentSince: SuspendingClock.Instant?
     /// The time of the background tasks.
     var backgroundTime = BackgroundTime()
     /// The end of a pipe that the router holds while the process is stopped. The kernel continues the process when the

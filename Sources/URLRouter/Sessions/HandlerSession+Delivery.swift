@@ -181,7 +181,8 @@ extension HandlerSession {
         if isBehindAnother {
             return OpenURLError(.timedOut, "\(id) is still busy with an earlier URL; it may open this one later")
         }
-        return OpenURLError(.timedOut, "open of \(id) did not return within \(request.timeout)")
+        let method = if case .open = request.purpose { "open" } else { "the activation" }
+        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(request.timeout)")
     }
 
     /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.

@@ -41,7 +41,7 @@ extension HandlerSession {
     }
 
     private func checkProgress(of owner: BusName) async {
-        let now = ContinuousClock.now
+        let now = SuspendingClock.now
         do throws(CallError) {
             let (phase, microseconds) = try await host.bus.progress(
                 of: id,

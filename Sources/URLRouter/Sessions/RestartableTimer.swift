@@ -5,10 +5,13 @@ internal import Reactor
 /// A timer belongs to the router's actor.
 final class RestartableTimer {
     private let loop: EventLoop
+    private let awake: () -> SuspendingClock.Instant
     private var id: TimerID?
 
-    init(on loop: EventLoop) {
+    /// - Parameter awake: the time without the time in which the machine sleeps; another clock is for tests.
+    init(on loop: EventLoop, awake: @escaping () -> SuspendingClock.Instant = { .now }) {
         self.loop = loop
+        self.awake = awake
     }
 
     /// Whether the deadline is set and has not come yet.
@@ -24,8 +27,14 @@ final class RestartableTimer {
     }
 
     /// Sets the deadline to a time from now.
+    ///
+    /// The time does not run while the machine sleeps: a process that slept too has not used it.
     func start(in time: Duration, _ body: @escaping () -> Void) {
-        start(at: .now + time, body)
+        let deadline = awake() + time
+        start(at: .now + time) { [self] in
+            let left = awake().duration(to: deadline)
+            if left > .zero { start(in: left, body) } else { body() }
+        }
     }
 
     /// Forgets the deadline, if one is set.
