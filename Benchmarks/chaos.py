@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""Kills handlers, the router and the bus at random while URLs are opened, and accounts for every URL.
+"""Kills handlers, the router and the bus, and makes handlers sick, at random while URLs are opened.
+
+Accounts for every URL and for every process that the router has killed.
 
     chaos.py DIRECTORY SECONDS [SEED]
 
@@ -14,6 +16,7 @@ The exit status is 0 only if all of these conditions hold:
 - Every process that lost its bus ended.
 - No process left a zombie, and no handler ran twice.
 - Every handler opens a URL in the end.
+- The router killed no healthy handler. A handler is sick while a method hangs, or after a background task without an end.
 """
 
 import ctypes, os, random, re, shutil, signal, sys, tempfile, time
@@ -27,12 +30,20 @@ TIMES = {0: {1}} | dict.fromkeys([5, 6, 69], {0, 1}) | dict.fromkeys([1, 2, 3, 4
 CALL_LIMIT = 30  # seconds; the call itself has a limit of 10
 END_LIMIT = 10  # seconds in which a process ends after its bus has ended
 PR_SET_CHILD_SUBREAPER = 36
+# The methods of the delegate that can hang, and "task" for a background task without an end.
+FAULTS = ["willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive", "willResignActive", "didEnterBackground"]
+FAULTS += ["willEnterForeground", "willEncodeRestorableState", "willTerminate", "task"]
 
 MANIFEST = """<?xml version="1.0"?><plist version="1.0"><dict>
 <key>CFBundleIdentifier</key><string>{id}</string>
 <key>CFBundleExecutable</key><string>{program}</string>
-<key>OUArguments</key><array><string>{id}</string><string>{log}</string></array>
+<key>OUArguments</key><array><string>{id}</string><string>{log}</string><string>faults</string>
+<string>task-url</string></array>
 <key>OUSuspendDelay</key><real>0.1</real>
+<key>OULaunchTimeout</key><real>2</real>
+<key>OUTransitionTimeout</key><real>1</real>
+<key>OUOpenTimeout</key><real>2</real>
+<key>OUBackgroundTime</key><real>2</real>
 <key>CFBundleURLTypes</key><array><dict>
 <key>CFBundleURLSchemes</key><array><string>{scheme}</string></array>
 </dict></array>
@@ -116,6 +127,8 @@ class Chaos:
         self.number += 1
         program = f"{self.programs}/openurl"
         arguments = [program, "--timeout", "10s", f"{scheme(handler)}:{self.number}"]
+        if random.random() < 0.3:
+            arguments.insert(1, "--background")
         pid = os.posix_spawn(program, arguments, self.environment, file_actions=[self.log], setsigmask=[])
         self.calls[pid] = (self.number, time.monotonic())
         return self.number
@@ -161,8 +174,8 @@ class Chaos:
 
     # Kills
 
-    def kill(self, process):
-        """Kills a process if the process still exists and is still a descendant of this program."""
+    def kill(self, process, number=signal.SIGKILL):
+        """Sends a signal to a process if the process still exists and is still a descendant of this program."""
         try:
             descriptor = os.pidfd_open(process[0])
         except ProcessLookupError:
@@ -170,7 +183,7 @@ class Chaos:
         try:
             if process not in descendants():
                 return False
-            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            signal.pidfd_send_signal(descriptor, number)
             return True
         except ProcessLookupError:
             return False
@@ -181,6 +194,27 @@ class Chaos:
         running = processes_of(PROGRAMS[kind])
         if running and self.kill(random.choice(running)):
             self.killed[kind] += 1
+
+    def end_one(self):
+        """Asks a handler to end, as the session does at its end."""
+        running = processes_of(PROGRAMS["handler"])
+        if running and self.kill(random.choice(running), signal.SIGTERM):
+            self.killed["asked to end"] += 1
+
+    def make_sick(self):
+        """Makes the next call of a method hang in one handler, or its next background task endless."""
+        fault = random.choice(FAULTS)
+        with open(f"{self.root}/fault", "w") as file:
+            file.write(fault)
+        os.rename(f"{self.root}/fault", f"{self.root}/{random.choice(HANDLERS)}.log.fault")
+
+    def start_by_hand(self):
+        """Starts a handler as a person does. The process ends at once if another process has the name."""
+        id = random.choice(HANDLERS)
+        program = f"{self.programs}/testhandler"
+        arguments = [program, id, f"{self.root}/{id}.log", "faults", "task-url"]
+        os.posix_spawn(program, arguments, self.environment, file_actions=[self.log], setsigmask=[])
+        self.killed["started by hand"] += 1
 
     def kill_bus(self):
         """Kills the bus, starts another bus, and checks that every process of the first bus ends."""
@@ -211,19 +245,29 @@ class Chaos:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.run(random.uniform(0.05, 1.5))
-            kind = random.choices(["handler", "router", "bus"], [10, 4, 1])[0]
-            if kind != "handler":
+            kind = random.choices(["handler", "router", "bus", "end", "fault", "hand"], [10, 4, 1, 4, 12, 3])[0]
+            if kind in ("router", "bus"):
                 self.check_zombies()
-            if kind == "bus":
-                self.kill_bus()
-            else:
-                self.kill_one(kind)
+            match kind:
+                case "bus":
+                    self.kill_bus()
+                case "end":
+                    self.end_one()
+                case "fault":
+                    self.make_sick()
+                case "hand":
+                    self.start_by_hand()
+                case _:
+                    self.kill_one(kind)
 
     # The end
 
     def recover(self):
         """Checks that a new router finds the running handlers, and that every handler opens a URL."""
         self.is_stopping = True
+        for handler in HANDLERS:
+            if os.path.exists(f"{self.root}/{handler}.log.fault"):
+                os.unlink(f"{self.root}/{handler}.log.fault")
         self.run(CALL_LIMIT + 5, lambda: not self.calls)
         routers = set(processes_of(PROGRAMS["router"]))
         for router in routers:
@@ -244,15 +288,22 @@ class Chaos:
             self.problems.append(f"left over: {descendants()}")
 
     def account(self):
-        seen = Counter()
+        seen, self.sick = Counter(), {}
         for handler in HANDLERS:
             if os.path.exists(f"{self.root}/{handler}.log"):
                 with open(f"{self.root}/{handler}.log") as file:
-                    seen.update(int(number) for number in re.findall(r"^open \w+:(\d+)$", file.read(), re.M))
+                    text = file.read()
+                seen.update(int(number) for number in re.findall(r"^open \w+:(\d+)$", text, re.M))
+                self.sick |= re.findall(r"^sick (\d+) (\w+)$", text, re.M)
         for number in range(1, self.number + 1):
             status, times = self.results.get(number), seen[number]
             if times not in TIMES.get(status, {}):
                 self.problems.append(f"call {number} ended with {status} and was handled {times} times")
+        with open(f"{self.root}/log", errors="replace") as file:
+            self.killed_by_router = re.findall(r"\bpid=(\d+)\b.*\bkilled$", file.read(), re.M)
+        for pid in self.killed_by_router:
+            if pid not in self.sick:
+                self.problems.append(f"the router killed {pid}, which was healthy")
 
 
 def main():
@@ -271,6 +322,10 @@ def main():
 
     statuses = ", ".join(f"{status}: {count}" for status, count in sorted(Counter(chaos.results.values()).items()))
     print(f"seed {seed}; killed: " + ", ".join(f"{kind} {count}" for kind, count in sorted(chaos.killed.items())))
+    faults = ", ".join(f"{fault} {count}" for fault, count in sorted(Counter(chaos.sick.values()).items()))
+    print(f"sick: {faults}")
+    print(f"killed by the router: {len(chaos.killed_by_router)}, of them healthy: "
+          f"{sum(pid not in chaos.sick for pid in chaos.killed_by_router)}")
     print(f"{chaos.number} calls, by exit status {statuses}; the longest took {chaos.longest:.1f} s")
     if chaos.problems:
         print("\n".join(chaos.problems[:20]) + f"\nthe handlers' and the router's logs are in {root}")

@@ -13,6 +13,8 @@ import URLHandler
 /// - `startDelay=MS`: sleep before the handler takes its name.
 /// - `will=no`, `did=no`: return false from the launch methods.
 /// - `hang=PHASE`: block in a phase.
+/// - `faults`: take a fault from the file with the log's name and `.fault`, once: block in the phase that the file names, or
+///   begin a background task without an end if the file holds `task`.
 /// - `hang-url=URL`: block on that URL.
 /// - `task-url`: begin and end a background task for each URL.
 /// - `decline=REASON`: decline every URL.
@@ -61,7 +63,20 @@ final class TestDelegate: ApplicationDelegate {
 
     private func pass(_ phase: String) {
         record(phase)
+        if takesFault(phase) { while true { pause() } }
         while behaviour["hang"] == phase { pause() }
+    }
+
+    /// Returns whether the file of faults names this fault, and removes the file then. The log tells which process is sick.
+    private func takesFault(_ fault: String) -> Bool {
+        guard behaviour["faults"] != nil, let file = fopen("\(log).fault", "r") else { return false }
+        defer { fclose(file) }
+        var text = [CChar](repeating: 0, count: 64)
+        guard fgets(&text, CInt(text.count), file) != nil, String(cString: text) == fault,
+            unlink("\(log).fault") == 0
+        else { return false }
+        record("sick \(getpid()) \(fault)")
+        return true
     }
 
     func application(_ application: Application, willFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
@@ -81,6 +96,7 @@ final class TestDelegate: ApplicationDelegate {
         annotation: Value?
     ) async throws -> OpenResponse {
         record("open \(url)")
+        if takesFault("open") { while true { pause() } }
         if behaviour["hang"] == "open" { while true { pause() } }
         if behaviour["hang-url"] == "\(url)" { while true { pause() } }
         if behaviour["stall"] == "open" { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
@@ -155,6 +171,7 @@ final class TestDelegate: ApplicationDelegate {
 
     func applicationDidEnterBackground(_ application: Application) async {
         pass("didEnterBackground")
+        if takesFault("task") { _ = await application.beginBackgroundTask(named: "endless") }
         guard let name = behaviour["task"] else { return }
         task = await application.beginBackgroundTask(named: name) { self.record("expired \(name)") }
         record("task began")

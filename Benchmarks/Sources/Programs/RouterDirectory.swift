@@ -22,7 +22,14 @@ public struct RouterDirectory {
     }
 
     /// Writes a handler's manifest. The handler's scheme is the last part of its identifier.
-    public func addHandler(_ id: String, _ program: String, _ arguments: [String], suspendDelay: Double = 10) throws {
+    ///
+    /// - Parameter times: The time limits of the manifest in seconds, by their keys.
+    public func addHandler(
+        _ id: String,
+        _ program: String,
+        _ arguments: [String],
+        times: [String: Double] = [:]
+    ) throws {
         guard let program = realpath(program, nil) else { throw BenchmarkError("\(program): errno \(errno)") }
         defer { free(program) }
         let path = "\(root)/data/openurl/handlers/\(id).plist"
@@ -34,7 +41,7 @@ public struct RouterDirectory {
             <key>CFBundleIdentifier</key><string>\(id)</string>
             <key>CFBundleExecutable</key><string>\(String(cString: program))</string>
             <key>OUArguments</key><array>\(arguments.map { "<string>\($0)</string>" }.joined())</array>
-            <key>OUSuspendDelay</key><real>\(suspendDelay)</real>
+            \(times.map { "<key>\($0)</key><real>\($1)</real>" }.joined())
             <key>CFBundleURLTypes</key><array><dict><key>CFBundleURLSchemes</key>
             <array><string>\(id.split(separator: ".").last ?? "")</string></array></dict></array>
             </dict></plist>

@@ -13,7 +13,7 @@ enum Handlers {
     static func add(to directory: RouterDirectory, testHandler: String) throws {
         for id in [swift, other, cold] { try directory.addHandler(id, testHandler, [id, "/dev/null"]) }
         for id in [c, coldC] { try directory.addHandler(id, Floors.program, ["handler", id]) }
-        try directory.addHandler(sleeper, testHandler, [sleeper, "/dev/null"], suspendDelay: 0.01)
+        try directory.addHandler(sleeper, testHandler, [sleeper, "/dev/null"], times: ["OUSuspendDelay": 0.01])
         try directory.addHandler(burst, testHandler, [burst, burstLog(directory)])
     }
 

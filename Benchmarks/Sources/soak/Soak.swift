@@ -4,11 +4,12 @@ import OpenURLBus
 import Programs
 import Reactor
 
-/// Opens URLs while handlers are killed at random, and accounts for every URL. Usage: `dbus-run-session -- soak
-/// OPENURLD TESTHANDLER [URLS]`.
+/// Opens URLs while handlers are killed or made sick at random, and accounts for every URL and for every process that the
+/// router has killed. Usage: `dbus-run-session -- soak OPENURLD TESTHANDLER [URLS]`.
 ///
 /// An opened URL appears exactly once in its handler's log. A URL whose handler died or took too long appears at most
-/// once. After any other error the URL does not appear.
+/// once. After any other error the URL does not appear. The router kills sick processes only: those in which a method hangs, or
+/// whose background task does not end.
 @main
 struct Soak {
     static func main() async throws {
@@ -17,7 +18,15 @@ struct Soak {
         let count = arguments.count > 3 ? Int(arguments[3]) ?? 0 : 1_000_000
         let directory = try RouterDirectory()
         for id in Opener.handlers {
-            try directory.addHandler(id, arguments[2], [id, "\(directory.root)/\(id).log"], suspendDelay: 0.2)
+            try directory.addHandler(
+                id,
+                arguments[2],
+                [id, "\(directory.root)/\(id).log", "faults", "task-url"],
+                times: [
+                    "OUSuspendDelay": 0.2, "OULaunchTimeout": 2, "OUTransitionTimeout": 1, "OUOpenTimeout": 2,
+                    "OUBackgroundTime": 2,
+                ]
+            )
         }
         let connection = try await Connection.open(on: EventLoop())
         let router = try await directory.startRouter(arguments[1], on: connection)
@@ -27,9 +36,12 @@ struct Soak {
         let before = try Footprint(of: router)
         let start = ContinuousClock.now
         let killer = Task { try await opener.killHandlers(every: .seconds(4)) }
+        let root = directory.root
+        let saboteur = Task { try await makeHandlersSick(in: root, every: .seconds(7)) }
         await opener.run(until: count, window: 64)
         let after = try Footprint(of: router)
         killer.cancel()
+        saboteur.cancel()
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         print("\(count) URLs in \(Int(seconds)) s, \(await opener.killed) processes killed")
         for (outcome, number) in await opener.outcomes.sorted(by: { $0.key < $1.key }) {
@@ -37,10 +49,31 @@ struct Soak {
         }
         print("router before: \(before), after: \(after)")
         router.end()
-        let wrong = await opener.account(for: try directory.handled(count: count))
-        try directory.remove()
+        let (faults, killed, healthy) = try directory.killedProcesses()
+        print("sick: \(faults.sorted { $0.key < $1.key }.map { "\($0) \($1)" }.joined(separator: ", "))")
+        print("killed by the router: \(killed), of them healthy: \(healthy.count)")
+        let wrong = await opener.account(for: try directory.handled(count: count)) + healthy
+        if wrong.isEmpty { try directory.remove() }
         print(wrong.isEmpty ? "every one is accounted for" : "NOT accounted for: \(wrong.prefix(10))")
         exit(wrong.isEmpty ? 0 : 1)
+    }
+}
+
+/// Makes one method of one handler hang the next time, or makes its next background task endless, again and again.
+func makeHandlersSick(in root: String, every pause: Duration) async throws {
+    let faults = [
+        "willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive", "willResignActive",
+        "didEnterBackground",
+        "willEnterForeground", "willTerminate", "task",
+    ]
+    while true {
+        try await Task.sleep(for: pause)
+        guard let id = Opener.handlers.randomElement(), let fault = faults.randomElement(),
+            let file = fopen("\(root)/fault", "w")
+        else { continue }
+        fputs(fault, file)
+        fclose(file)
+        rename("\(root)/fault", "\(root)/\(id).log.fault")
     }
 }
 
@@ -150,6 +183,24 @@ actor Opener {
 }
 
 extension RouterDirectory {
+    /// Compares the processes that the router has killed with those that were sick.
+    ///
+    /// - Returns: The number of sick processes for each fault, the number of processes that the router has killed, and a
+    ///   sentence for each healthy one.
+    func killedProcesses() throws -> (faults: [String: Int], killed: Int, healthy: [String]) {
+        var sick: [Substring: Substring] = [:]
+        for id in Opener.handlers where access("\(root)/\(id).log", R_OK) == 0 {
+            for line in try contents(of: "\(root)/\(id).log").split(separator: "\n") where line.hasPrefix("sick ") {
+                let words = line.split(separator: " ")
+                sick[words[1]] = words[2]
+            }
+        }
+        let killed = try contents(of: "\(root)/openurld.log").split(separator: "\n").filter { $0.hasSuffix(" killed") }
+            .compactMap { line in line.split(separator: " ").first { $0.hasPrefix("pid=") }?.dropFirst(4) }
+        let healthy = killed.filter { sick[$0] == nil }.map { "\($0): killed, and was healthy" }
+        return (Dictionary(grouping: sick.values) { "\($0)" }.mapValues(\.count), killed.count, healthy)
+    }
+
     /// Returns the number of times that each URL appears in the handlers' logs.
     func handled(count: Int) throws -> [UInt8] {
         var times = [UInt8](repeating: 0, count: count)

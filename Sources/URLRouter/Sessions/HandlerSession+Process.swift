@@ -121,9 +121,10 @@ extension HandlerSession {
 
     /// Kills the handler's own process. The router lets go of any other process.
     func killProcess() {
-        guard let handle = process.handle, !mayEndProcess else {
-            process.handle?.kill()
-            return
+        guard let handle = process.handle else { return }
+        if mayEndProcess {
+            host.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(handle.pid)"])
+            return handle.kill()
         }
         handle.release()
         process.handle = nil
