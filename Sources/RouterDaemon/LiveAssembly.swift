@@ -71,6 +71,7 @@ struct LiveRouter: AssembledRouter {
     }
 
     func export() async {
+        await router.prepareToAdopt()
         await RouterObject(router, store, connection).export()
     }
 

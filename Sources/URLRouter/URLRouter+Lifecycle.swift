@@ -80,7 +80,7 @@ extension URLRouter {
     /// The state of each handler.
     func status() async -> [HandlerStatus] {
         // The user may have started handlers by hand since the router looked.
-        await adoptRunning()
+        await findRunning()
         var statuses: [HandlerStatus] = []
         for handler in registry.handlers where handler.program != nil {
             guard let session = sessions[handler.id] else {

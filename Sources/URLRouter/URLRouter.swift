@@ -97,7 +97,8 @@ public actor URLRouter {
             environment: SessionEnvironment.clean(environment),
             loop: loop,
             output: HandlerOutput(loop: loop, log: log),
-            scopes: scopes
+            scopes: scopes,
+            records: ProcessRecords(environment: environment, log: log)
         )
     }
 
@@ -154,8 +155,24 @@ public actor URLRouter {
         return snapshot.changed
     }
 
+    /// Makes requests wait until ``adoptRunning()`` is done, because their sender may be a handler that runs already. Call it
+    /// before the name is requested.
+    public func prepareToAdopt() {
+        senders.hold()
+    }
+
     /// Finds the handlers that run already, for example after the end of another router. Call it when the name is owned.
     public func adoptRunning() async {
+        await findRunning()
+        // A handler that was suspended takes its name back when the earlier router ends, perhaps only after this look.
+        for id in launcher.records?.removeEnded() ?? [] {
+            if let handler = registry.handler(named: id) { await sessions.obtain(for: handler).findProcess() }
+        }
+        senders.release()
+    }
+
+    /// Finds the handlers that run without a session.
+    func findRunning() async {
         do throws(CallError) {
             for name in try await bus.names() {
                 guard let handler = registry.handler(named: name.rawValue), handler.program != nil else { continue }

@@ -15,6 +15,8 @@ package struct BaseDirectories: Sendable, Hashable {
     package let dataDirectories: [String]
     /// `$XDG_STATE_HOME` or `$HOME/.local/state`; `nil` if the environment gives neither.
     package let stateHome: String?
+    /// `$XDG_RUNTIME_DIR`, which the system empties when the user logs out; `nil` if the environment does not give it.
+    package let runtimeDirectory: String?
 
     /// Takes the directories from an environment.
     package init(environment: [String: String]) {
@@ -27,6 +29,7 @@ package struct BaseDirectories: Sendable, Hashable {
         configurationHome = home("XDG_CONFIG_HOME", ".config")
         dataHome = home("XDG_DATA_HOME", ".local/share")
         stateHome = home("XDG_STATE_HOME", ".local/state")
+        runtimeDirectory = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? normalizedPath($0) : nil }
         configurationDirectories = directories(in: environment["XDG_CONFIG_DIRS"], default: "/etc/xdg")
             .filter { [configurationHome] in $0 != configurationHome }
         dataDirectories = directories(in: environment["XDG_DATA_DIRS"], default: "/usr/local/share:/usr/share")

@@ -253,6 +253,25 @@ import Testing
         #expect(try router.log(of: Self.first).last == "didEnterBackground")
     }
 
+    @Test func nextRouterSuspendsHandlersAgainAndCanDieToo() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
+        let pid = try #require(try await router.status(of: Self.first).pid)
+        for _ in 0..<2 {
+            try await router.replaceRouter()
+            var states = try await router.states().makeAsyncIterator()
+            if try await router.status(of: Self.first).state != .known(.suspended) {
+                while try await states.next(of: Self.first) != "suspended" {}
+            }
+            try await waitUntilStopped(pid)
+        }
+        let result = try await router.open("first:y")
+        #expect(result.path == .woken)
+        #expect(result.reply["pid"] == .int32(CInt(pid)))
+    }
+
     @Test func nextRouterFindsRunningHandlers() async throws {
         let router = try await router()
         defer { router.stop() }

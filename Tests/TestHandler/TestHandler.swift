@@ -71,10 +71,9 @@ final class TestDelegate: ApplicationDelegate {
     private func takesFault(_ fault: String) -> Bool {
         guard behaviour["faults"] != nil, let file = fopen("\(log).fault", "r") else { return false }
         defer { fclose(file) }
-        var text = [CChar](repeating: 0, count: 64)
-        guard fgets(&text, CInt(text.count), file) != nil, String(cString: text) == fault,
-            unlink("\(log).fault") == 0
-        else { return false }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let text = String(decoding: bytes.prefix(fread(&bytes, 1, bytes.count, file)), as: UTF8.self)
+        guard text == fault, unlink("\(log).fault") == 0 else { return false }
         record("sick \(getpid()) \(fault)")
         return true
     }

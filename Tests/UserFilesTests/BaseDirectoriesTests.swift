@@ -16,7 +16,7 @@ import UserFiles
         let directories = BaseDirectories(environment: [
             "HOME": "/h", "XDG_CACHE_HOME": "/c", "XDG_CONFIG_HOME": "relative",
             "XDG_CONFIG_DIRS": "/a:b:/a/:/h/.config",
-            "XDG_DATA_HOME": "/d//e/", "XDG_DATA_DIRS": "/d/e:/f:", "XDG_STATE_HOME": "/s",
+            "XDG_DATA_HOME": "/d//e/", "XDG_DATA_DIRS": "/d/e:/f:", "XDG_STATE_HOME": "/s", "XDG_RUNTIME_DIR": "/r/",
         ])
         #expect(directories.cacheHome == "/c")
         #expect(directories.configurationHome == "/h/.config")
@@ -24,13 +24,15 @@ import UserFiles
         #expect(directories.dataHome == "/d/e")
         #expect(directories.dataDirectories == ["/f"])
         #expect(directories.stateHome == "/s")
+        #expect(directories.runtimeDirectory == "/r")
     }
 
-    @Test(arguments: [[:], ["HOME": ""], ["HOME": "home"], ["XDG_STATE_HOME": "state"]] as [[String: String]])
+    @Test(arguments: [[:], ["HOME": ""], ["HOME": "home"], ["XDG_STATE_HOME": "state"], ["XDG_RUNTIME_DIR": "run"]] as [[String: String]])
     func environmentWithoutHomeHasNoDirectoryOfTheUser(_ environment: [String: String]) {
         let directories = BaseDirectories(environment: environment)
         #expect(directories.cacheHome == nil && directories.stateHome == nil)
         #expect(directories.configurationHome == nil && directories.dataHome == nil)
+        #expect(directories.runtimeDirectory == nil)
     }
 
     @Test func listHoldsEachAbsoluteDirectoryOnce() {

@@ -4,7 +4,7 @@ internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
 
-/// Starts the processes of handlers and applications, and watches processes that another program started.
+/// Starts the processes of handlers and applications, and watches processes that this router did not start.
 struct HandlerLauncher: Sendable {
     /// The variables of the session; every handler gets them.
     let environment: [String: String]
@@ -12,6 +12,8 @@ struct HandlerLauncher: Sendable {
     let output: HandlerOutput
     /// Nil without a bus to reach systemd's manager.
     let scopes: ProcessScopes?
+    /// Nil without a directory for the records.
+    var records: ProcessRecords?
 
     /// Starts a handler that waits for its first message.
     ///
@@ -27,14 +29,16 @@ struct HandlerLauncher: Sendable {
         var environment = environment.merging(handler.manifest.environment) { $1 }
         environment[HandlerInterface.launchVariable] = "1"
         do throws(Errno) {
-            return try start(
+            let process = try start(
                 id.rawValue,
                 try path(of: program, environment),
                 [program.description] + handler.manifest.arguments,
                 environment,
                 directory: Self.directory(environment),
-                onExit: onExit
+                onExit: onEnd(of: id, onExit)
             )
+            records?.add(process.pid, of: id)
+            return process
         } catch {
             throw OpenURLError(
                 .launchFailed,
@@ -132,23 +136,49 @@ struct HandlerLauncher: Sendable {
         throw .noSuchFileOrDirectory
     }
 
-    /// Whether a process runs the handler's own program.
+    /// Whether a process runs the handler's own program, or the script that is the handler's program.
     func runsProgram(of handler: Handler, pid: UInt32) -> Bool {
-        guard let program = handler.program else { return false }
+        guard let program = handler.program, let running = ProcessProgram.path(pid: pid) else { return false }
+        let environment = environment.merging(handler.manifest.environment) { $1 }
         do throws(Errno) {
-            let path = try path(of: program, environment.merging(handler.manifest.environment) { $1 })
-            guard let resolved = realpath(path, nil) else { return false }
-            defer { free(resolved) }
-            return ProcessProgram.path(pid: pid) == String(cString: resolved)
+            guard let path = resolved(try path(of: program, environment)) else { return false }
+            if running == path { return true }
+            let interpreter: String
+            switch ScriptInterpreter(ofFile: path) {
+            case .path(let path): interpreter = path
+            case .nameOnPath(let name): interpreter = try self.path(ofProgramNamed: name, environment)
+            case nil: return false
+            }
+            return running == resolved(interpreter) && ProcessProgram.script(pid: pid) == path
         } catch {
             return false
         }
     }
 
-    /// Watches a process that owns a handler's name and that another program started.
-    func adopt(pid: UInt32, onExit: @escaping (ProcessExit) -> Void) throws(Errno) -> ProcessHandle {
+    private func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(validatingCString: resolved)
+    }
+
+    /// Watches a process that owns a handler's name and that this router did not start.
+    func adopt(
+        pid: UInt32,
+        of id: BundleIdentifier,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) -> ProcessHandle {
         guard let pid = CInt(exactly: pid) else { throw .noSuchProcess }
-        return try ProcessHandle(pid: pid, on: loop, onExit: onExit)
+        return try ProcessHandle(pid: pid, on: loop, onExit: onEnd(of: id, onExit))
+    }
+
+    private func onEnd(
+        of id: BundleIdentifier,
+        _ onExit: @escaping (ProcessExit) -> Void
+    ) -> (ProcessExit) -> Void {
+        { exit in
+            records?.removeEnded(id)
+            onExit(exit)
+        }
     }
 }
 

@@ -12,4 +12,21 @@ enum ProcessProgram {
             return String(validating: buffer.prefix(count), as: UTF8.self)
         }
     }
+
+    /// The resolved path of the script that an interpreter runs: its first argument that is not an option.
+    ///
+    /// A process can change its own arguments, so the path is only the word of the process.
+    ///
+    /// - Returns: nil if the process is gone, or if its arguments name no file.
+    static func script(pid: UInt32) -> String? {
+        // The interpreter's path, its options and the path of the script fit in this size.
+        guard let bytes = ProcessFiles.bytes("cmdline", pid: pid, limit: 3 * Int(PATH_MAX)) else { return nil }
+        let arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).dropFirst()
+        guard let first = arguments.first(where: { $0.first != UInt8(ascii: "-") }),
+            let path = String(validating: first, as: UTF8.self), !path.isEmpty,
+            let resolved = realpath(path.hasPrefix("/") ? path : "/proc/\(pid)/cwd/\(path)", nil)
+        else { return nil }
+        defer { free(resolved) }
+        return String(validatingCString: resolved)
+    }
 }

@@ -1,5 +1,4 @@
 internal import DBus
-internal import Glibc
 internal import OpenURLBus
 
 extension OpenContext.Source {
@@ -14,20 +13,14 @@ extension OpenContext.Source {
         uid = credentials?.uid
         if let pid {
             executable = ProcessProgram.path(pid: pid)
-            unit = unitName("/proc/\(pid)/cgroup")
+            unit = unitName(pid)
         }
     }
 }
 
 /// The last element of the process's control group, if it is a unit's.
-private func unitName(_ path: String) -> String? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    let text: String? = withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
-        let count = read(descriptor, buffer.baseAddress, buffer.count)
-        return count > 0 ? String(validating: buffer.prefix(count), as: UTF8.self) : nil
-    }
+private func unitName(_ pid: UInt32) -> String? {
+    let text = ProcessFiles.bytes("cgroup", pid: pid).flatMap { String(validating: $0, as: UTF8.self) }
     let units = text?.split(separator: "\n").compactMap { $0.split(separator: "/").last }
     return units?.first { $0.hasSuffix(".scope") || $0.hasSuffix(".service") }.map(String.init)
 }

@@ -26,6 +26,8 @@ final class Senders {
     private let sessions: HandlerSessions
     private var known = KnownSenders()
     private let commandHops: CommandHops
+    /// The requests whose sender is not looked up yet, because the running handlers are not known yet; nil when they are.
+    private var held: [CheckedContinuation<Void, Never>]?
     /// The number of requests without an answer, by caller.
     private(set) var unanswered: [BusName?: Int] = [:]
 
@@ -43,7 +45,20 @@ final class Senders {
     /// - Parameter caller: the caller's unique name; nil on a connection without a bus.
     func sender(_ caller: BusName?) async -> Sender {
         let source = await source(of: caller)
+        if held != nil { await withCheckedContinuation { held?.append($0) } }
         return Sender(source: source, session: source.pid.flatMap(sessions.session(ofProcess:)))
+    }
+
+    /// Makes the look-ups of callers wait for ``release()``.
+    func hold() {
+        held = []
+    }
+
+    /// Ends the waiting of ``hold()``.
+    func release() {
+        let waiting = held ?? []
+        held = nil
+        for continuation in waiting { continuation.resume() }
     }
 
     private func source(of caller: BusName?) async -> OpenContext.Source {

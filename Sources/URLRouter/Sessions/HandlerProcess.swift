@@ -13,8 +13,10 @@ struct HandlerProcess {
     var isEnded = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
-    /// Whether the process runs the manifest's program, and so may speak for the handler.
-    var isVerified = false
+    /// Whether an earlier router started the process for the handler, and put the process on record.
+    var isRecorded = false
+    /// Whether the process runs the manifest's program.
+    var runsProgram = false
     /// Whether the handler can be asked to release its name, as far as it has not said otherwise.
     var isSuspendable = true
     /// The end of the launch's time limit, if the router started the process.
@@ -46,11 +48,23 @@ struct HandlerProcess {
     /// Whether a debugger or a person holds the process.
     var isHeld: Bool { running.map { ProcessState.isHeld(pid: $0.pid) } ?? false }
 
-    /// Whether the router started the process.
+    /// Whether this router started the process.
     var isChild: Bool { handle?.isChild == true }
+
+    /// Whether this router or an earlier one started the process for the handler, so that the process is the handler's own.
+    var isStartedByRouter: Bool { isChild || isRecorded }
+
+    /// Whether the process may speak for the handler, and is the router's to end: any process can take a free name.
+    var isVerified: Bool { isStartedByRouter || runsProgram }
 
     /// The same process behind another connection: only the facts about the process itself stay.
     var withNewConnection: HandlerProcess {
-        HandlerProcess(handle: handle, since: since, isEnded: isEnded, launchDeadline: launchDeadline)
+        HandlerProcess(
+            handle: handle,
+            since: since,
+            isEnded: isEnded,
+            isRecorded: isRecorded,
+            launchDeadline: launchDeadline
+        )
     }
 }

@@ -37,7 +37,7 @@ extension HandlerSession {
         if !handler.manifest.backgroundModes.isEmpty { return "its manifest has UIBackgroundModes" }
         if let task = process.tasks.values.first { return "its background task '\(task)' is open" }
         // A person who started the handler by hand does not expect that it stops.
-        if !process.isChild { return "the router did not start it" }
+        if !process.isStartedByRouter { return "the router did not start it" }
         if !process.isSuspendable { return "it does not implement \(HandlerInterface.name).Suspend" }
         return nil
     }
@@ -94,7 +94,7 @@ extension HandlerSession {
 
     /// The time limit of background tasks; nil for a handler that would not be suspended without a task.
     private var backgroundTimeLimit: Duration? {
-        guard process.isChild, process.isSuspendable, handler.manifest.backgroundModes.isEmpty else { return nil }
+        guard process.isStartedByRouter, process.isSuspendable, handler.manifest.backgroundModes.isEmpty else { return nil }
         let limit = host.limits.backgroundTime
         return handler.manifest.backgroundTime.map { min($0, limit) } ?? limit
     }

@@ -85,7 +85,7 @@ extension HandlerSession {
 
     /// Ends the handler; returns when its process is gone.
     func terminate() async throws(OpenURLError) {
-        if machine.connection != nil, !process.isChild, !process.isVerified {
+        if machine.connection != nil, !process.isVerified {
             throw OpenURLError(.notAllowed, "the process that owns \(id) does not run the handler's program")
         }
         handle(.terminated)

@@ -4,6 +4,7 @@ internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
+internal import SchemeRegistry
 
 /// The handler's process: found, started, identified, ended.
 extension HandlerSession {
@@ -39,7 +40,7 @@ extension HandlerSession {
         handle(.ownerChanged(owner))
     }
 
-    /// Finds a process that another program started, if the handler has one and the session does not know it.
+    /// Finds a process that this router did not start, if the handler has one and the session does not know it.
     func findProcess() async {
         guard machine.state == .notRunning else { return }
         do throws(CallError) {
@@ -57,16 +58,16 @@ extension HandlerSession {
             let credentials = try await host.bus.credentials(of: owner)
             guard self.owner == owner, let pid = credentials.pid else { return }
             if let running = process.running, UInt32(exactly: running.pid) == pid {
-                process.isVerified = running.isChild || host.launcher.runsProgram(of: handler, pid: pid)
+                if !process.isStartedByRouter { process.runsProgram = host.launcher.runsProgram(of: handler, pid: pid) }
                 return
             }
-            let adopted = try host.launcher.adopt(pid: pid) { exit in self.processEnded(exit) }
+            let adopted = try host.launcher.adopt(pid: pid, of: handler.id) { exit in self.processEnded(exit) }
             process.handle?.release()
             process.handle = adopted
             process.since = UInt64(time(nil))
             process.isEnded = false
-            // Any process can take a free name. A process that runs the handler's program counts as the handler.
-            process.isVerified = host.launcher.runsProgram(of: handler, pid: pid)
+            process.isRecorded = host.launcher.records?.contain(pid, of: handler.id) ?? false
+            process.runsProgram = host.launcher.runsProgram(of: handler, pid: pid)
             await askForState(owner)
         } catch {
             // The process has ended in the meantime, which the bus tells by itself.
@@ -122,7 +123,7 @@ extension HandlerSession {
     /// Kills the handler's own process. The router lets go of any other process.
     func killProcess() {
         guard let handle = process.handle else { return }
-        if mayEndProcess {
+        if process.isVerified {
             host.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(handle.pid)"])
             return handle.kill()
         }

@@ -115,14 +115,11 @@ extension HandlerSession {
     /// Ends a handler that hangs, unless its process is not the router's to kill, or a debugger or a person has stopped it.
     private func hangs(_ owner: BusName, _ reason: String) {
         guard self.owner == owner else { return }
-        if mayEndProcess, !process.isHeld { return handle(.hangs(owner: owner, reason)) }
+        if process.isVerified, !process.isHeld { return handle(.hangs(owner: owner, reason)) }
         host.log.warning("\(reason); its process is left alone", metadata: ["handler": "\(id)"])
         process.isSuspendable = false
         handle(.reachedBackground(owner: owner))
     }
-
-    /// Whether the process is the handler's own. Any process can take a free name, and a stranger is not the router's to end.
-    var mayEndProcess: Bool { process.isChild || process.isVerified }
 
     // MARK: A handler that is busy
 

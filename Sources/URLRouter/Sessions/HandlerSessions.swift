@@ -73,9 +73,7 @@ final class HandlerSessions {
     func session(ofProcess pid: UInt32) -> HandlerSession? {
         sessions.values.first { session in
             // A child of the router is the handler before the bus says whether it owns the name: it may send at once.
-            guard let process = session.process.running, process.isChild || session.process.isVerified else {
-                return false
-            }
+            guard let process = session.process.running, session.process.isVerified else { return false }
             return UInt32(exactly: process.pid) == pid
         }
     }

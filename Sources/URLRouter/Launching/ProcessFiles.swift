@@ -1,0 +1,19 @@
+internal import Glibc
+
+/// The files of a process in `/proc`.
+enum ProcessFiles {
+    /// The first bytes of a file, such as `stat`; nil if the process is gone or belongs to another user.
+    ///
+    /// - Parameter limit: the number of bytes to read at most.
+    static func bytes(_ name: String, pid: UInt32, limit: Int = 4096) -> [UInt8]? {
+        let descriptor = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var count = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, initialized in
+            count = read(descriptor, buffer.baseAddress, limit)
+            initialized = max(count, 0)
+        }
+        return count > 0 ? bytes : nil
+    }
+}

@@ -1,0 +1,28 @@
+internal import Glibc
+
+/// A running process, apart from every other process since the start of the system.
+///
+/// The kernel reuses the number of a process that has ended. The start time tells the two processes apart.
+struct ProcessIdentity: Hashable, Sendable {
+    let pid: UInt32
+    /// The start of the process, in clock ticks since the start of the system.
+    let startTime: UInt64
+
+    init(pid: UInt32, startTime: UInt64) {
+        self.pid = pid
+        self.startTime = startTime
+    }
+
+    /// The identity of the process that has a number now; nil if there is no such process, or if the process has ended.
+    init?(pid: UInt32) {
+        guard let bytes = ProcessFiles.bytes("stat", pid: pid) else { return nil }
+        // The second field is the name of the program in parentheses, and the name may hold any character (proc_pid_stat(5)).
+        guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
+        // A process that has ended keeps its number until its parent has learnt of the end.
+        guard fields.count > 19, let state = fields[0].first, !"ZXx".utf8.contains(state),
+            let startTime = UInt64(String(decoding: fields[19], as: UTF8.self))
+        else { return nil }
+        self.init(pid: pid, startTime: startTime)
+    }
+}

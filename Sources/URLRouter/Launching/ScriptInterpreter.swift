@@ -1,0 +1,41 @@
+internal import Glibc
+internal import UserFiles
+
+/// The program that the kernel starts for a script, as the script's first line names it (execve(2), "Interpreter scripts").
+enum ScriptInterpreter: Hashable {
+    case path(String)
+    /// The name of a program that `env` looks up on `PATH`.
+    case nameOnPath(String)
+
+    /// The interpreter of a script; nil for a file that is not a script.
+    init?(ofFile path: String) {
+        // The kernel reads no more of the line.
+        guard let line = firstBytes(of: path, count: 256)?.split(separator: UInt8(ascii: "\n")).first,
+            line.starts(with: "#!".utf8)
+        else { return nil }
+        let words = String(decoding: line.dropFirst(2), as: UTF8.self).split { $0 == " " || $0 == "\t" }.map(
+            String.init
+        )
+        guard let first = words.first else { return nil }
+        guard first.hasSuffix("/env") else {
+            self = .path(first)
+            return
+        }
+        // Options and variables come before the name of the program (env(1)).
+        guard let name = words.dropFirst().first(where: { !$0.hasPrefix("-") && !$0.contains("=") }) else { return nil }
+        self = name.hasPrefix("/") ? .path(name) : .nameOnPath(name)
+    }
+}
+
+private func firstBytes(of path: String, count: Int) -> [UInt8]? {
+    do throws(FileError) {
+        let descriptor = try openFile(path, limit: .max, followingLinks: true).descriptor
+        defer { close(descriptor) }
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            initialized = max(read(descriptor, buffer.baseAddress, count), 0)
+        }
+    } catch {
+        // A program that may be started and not read is not a script.
+        return nil
+    }
+}
