@@ -260,7 +260,7 @@ import Testing
         try await router.lifecycle(LifecycleInterface.suspend, Self.first)
         let pid = try #require(try await router.status(of: Self.first).pid)
         for _ in 0..<2 {
-            try await router.replaceRouter()
+            try await router.restart()
             var states = try await router.states().makeAsyncIterator()
             if try await router.status(of: Self.first).state != .known(.suspended) {
                 while try await states.next(of: Self.first) != "suspended" {}

@@ -3,6 +3,7 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Reactor
+import Synchronization
 import Testing
 
 /// A real router process on a private bus, with handlers made for the test.
@@ -14,7 +15,13 @@ final class RouterProcess: Sendable {
     /// The directory of the built products.
     static let products = Bundle.module.bundleURL.deletingLastPathComponent()
 
+    /// The process ID of the first router.
     var pid: Int32 { process.processIdentifier }
+    private let current = Mutex<Int32?>(nil)
+    /// The process ID of the router that was started last.
+    var currentPID: Int32 { current.withLock { $0 } ?? pid }
+
+    func setCurrentPID(_ pid: Int32) { current.withLock { $0 = pid } }
 
     /// Writes the manifests of the handlers to the user's directory and starts the router.
     ///
@@ -107,22 +114,6 @@ final class RouterProcess: Sendable {
         process.standardError = FileHandle.nullDevice
         try await Self.waitForOwner(of: #require(BusName(id)), on: connection) { try process.run() }
         return process.processIdentifier
-    }
-
-    /// Kills the router, and returns when another router owns the name.
-    func replaceRouter() async throws {
-        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
-        let watch = try await connection.watchName(RouterService.name) { _, new in continuation.yield(new) }
-        kill(process.processIdentifier, SIGKILL)
-        for await owner in owners where owner == nil { break }
-        try await connection.unwatchName(watch)
-        let next = Process()
-        next.executableURL = process.executableURL
-        next.arguments = process.arguments
-        next.environment = process.environment
-        next.standardError = FileHandle.nullDevice
-        next.standardOutput = FileHandle.nullDevice
-        try await Self.waitForOwner(of: RouterService.name, on: connection) { try next.run() }
     }
 
     func open(_ url: String, _ options: OpenOptions = OpenOptions()) async throws(CallError) -> OpenResult {

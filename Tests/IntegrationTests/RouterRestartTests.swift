@@ -118,7 +118,7 @@ extension RouterProcess {
     func kill() async throws {
         let (owners, continuation) = AsyncStream<BusName?>.makeStream()
         let watch = try await connection.watchName(RouterService.name) { _, new in continuation.yield(new) }
-        #expect(Glibc.kill(pid, SIGKILL) == 0)
+        #expect(Glibc.kill(currentPID, SIGKILL) == 0)
         for await owner in owners where owner == nil { break }
         try await connection.unwatchName(watch)
     }
@@ -135,5 +135,6 @@ extension RouterProcess {
         next.standardOutput = FileHandle.nullDevice
         try await Self.waitForOwner(of: RouterService.name, on: connection) { try next.run() }
         try log.close()
+        setCurrentPID(next.processIdentifier)
     }
 }

@@ -128,7 +128,7 @@ import Testing
         let router = try await router(["hang=\(phase)"])
         defer { router.stop() }
         let first = try await router.open("first:x")
-        try await router.replaceRouter()
+        try await router.restart()
         let error = await #expect(throws: CallError.self) {
             try await router.lifecycle(LifecycleInterface.background, Self.first)
         }
@@ -238,8 +238,8 @@ import Testing
     @Test func lookingChangesNothing() async throws {
         let router = try await router()
         defer { router.stop() }
-        _ = try await router.startByHand(Self.first)
         _ = try await router.open("second:x")
+        _ = try await router.startByHand(Self.first)
         for _ in 0..<3 {
             #expect(try await router.status(of: Self.first).state == .known(.active))
             #expect(try await router.status(of: Self.second).state == .known(.active))
