@@ -18,6 +18,9 @@ public struct RouterLimits: Sendable, Hashable {
     /// The time limit of each method on the way to the foreground or to the background, of the preparation for a stop, and of
     /// taking the name back after it (five seconds, as for the launch).
     public var transitionTimeout = Duration.seconds(5)
+    /// The time limit of a call that waits behind the other events of a handler. Watchdogs end the process of a handler that
+    /// hangs long before; only a process that is not the router's to end can use up this time.
+    public var eventTimeout = Duration.seconds(600)
     /// The time in the background before a handler is suspended, if its manifest gives none.
     public var suspendDelay = Duration.seconds(10)
     /// The time limit of all background tasks of a handler together.

@@ -15,7 +15,8 @@ package struct DirectoryError: Error, Hashable {
 
 /// Makes a directory, and every missing directory above it, for the user alone.
 ///
-/// The mode is 0700, as the XDG Base Directory Specification asks. A directory that exists keeps its mode.
+/// The mode is 0700, as the XDG Base Directory Specification asks. A directory that exists keeps its mode. A directory of
+/// the root is not made: it is the home of a user without one, such as `/nonexistent`.
 ///
 /// - Parameter path: an absolute path.
 package func makePrivateDirectories(_ path: String) throws(DirectoryError) {
@@ -24,6 +25,7 @@ package func makePrivateDirectories(_ path: String) throws(DirectoryError) {
     var partial = ""
     for component in path.split(separator: "/") {
         partial += "/\(component)"
+        if partial.dropFirst().allSatisfy({ $0 != "/" }) { continue }
         guard mkdir(partial, 0o700) == 0 || errno == EEXIST else {
             throw DirectoryError(path: partial, error: FileError(code: errno))
         }

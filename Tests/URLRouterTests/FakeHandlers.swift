@@ -259,26 +259,37 @@ final class FakeHandlers: HandlerBus {
         content.withLock { $0.states[id] ?? .active }.rawValue
     }
 
-    func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError) {
+    func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.sentToBackground(id))
         await waitUntilReleased(id)
     }
 
-    func suspend(_ id: BusName, at owner: BusName, lifeline: UnixFD) async throws(CallError) -> Bool {
+    func suspend(
+        _ id: BusName,
+        at owner: BusName,
+        lifeline: UnixFD,
+        timeout: Duration
+    ) async throws(CallError) -> Bool {
         record(.askedToSuspend(id))
         await waitUntilReleased(id)
         return true
     }
 
-    func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError) {
+    func receiveMemoryWarning(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.warnedOfMemory(id))
+        await waitUntilReleased(id)
     }
 
-    func expireBackgroundTasks(_ id: BusName, at owner: BusName) async throws(CallError) {
+    func expireBackgroundTasks(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.expired(id))
     }
 
-    func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError) {
+    func notify(
+        _ notifications: [String: Value],
+        _ id: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) {
         record(.notified(id, notifications))
         await waitUntilReleased(id)
     }

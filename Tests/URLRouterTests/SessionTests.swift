@@ -242,6 +242,35 @@ import Testing
 
     // MARK: Ends
 
+    @Test func strangerThatRefusesURLsAndKeepsTheNameIsAFailure() async throws {
+        let bus = try FakeHandlers([Self.id: Self.owner], processes: [Self.owner: 1])
+        var limits = RouterLimits()
+        limits.endTimeout = .milliseconds(50)
+        let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
+        await router.adoptRunning()
+        for url in ["app:1", "app:2"] {
+            let request = Task { await failure { () throws(OpenURLError) in try await router.open(url) } }
+            await bus.wait(for: .opened(url, at: Self.owner))
+            bus.answer(url, .failure(.named(HandlerInterface.ending)))
+            let error = try #require(await request.value)
+            #expect(error.code == .launchFailed)
+            #expect(error.message.contains("refuses URLs and keeps the name"))
+            #expect(await router.state(of: Self.id) == .notRunning)
+        }
+    }
+
+    @Test func memoryWarningsDoNotPileUp() async throws {
+        let process = try RunningProcess()
+        defer { process.end() }
+        let bus = try FakeHandlers([Self.id: Self.owner], processes: [Self.owner: process.pid])
+        let router = URLRouter([try .test("com.example.app", program: process.program)], on: bus)
+        await router.adoptRunning()
+        bus.hold(Self.id)
+        for _ in 0..<10 { await router.relieveMemory() }
+        #expect(bus.count(of: .warnedOfMemory(Self.id)) == 1)
+        bus.release(Self.id)
+    }
+
     /// The kill of a process that the router did not start is an event at once. The watchdog of the end must not start after
     /// that event has ended the state.
     @Test func effectsOfAnEventAreDoneBeforeTheNextEvent() async throws {

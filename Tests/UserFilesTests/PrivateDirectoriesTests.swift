@@ -15,6 +15,14 @@ import UserFiles
         try makePrivateDirectories("\(root.path)/a/b/c")
     }
 
+    @Test func directoryOfTheRootIsNotMade() {
+        let path = "/openurl-nonexistent/.local"
+        #expect(throws: DirectoryError(path: path, error: FileError(code: ENOENT))) {
+            try makePrivateDirectories("\(path)/state")
+        }
+        #expect(access("/openurl-nonexistent", F_OK) != 0)
+    }
+
     @Test func errorNamesTheDirectoryThatCannotBeMade() {
         #expect(throws: DirectoryError(path: "/dev/null/a", error: FileError(code: ENOTDIR))) {
             try makePrivateDirectories("/dev/null/a/b")

@@ -27,13 +27,23 @@ protocol HandlerBus: Sendable {
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// The handler's own word about its state.
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String
-    /// Takes the handler to the background; returns when its delegate has been told. The call has no time limit.
-    func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError)
-    /// Asks the handler to release its name; returns whether it has. The call has no time limit.
-    func suspend(_ id: BusName, at owner: BusName, lifeline: UnixFD) async throws(CallError) -> Bool
-    func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError)
-    func expireBackgroundTasks(_ id: BusName, at owner: BusName) async throws(CallError)
-    func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError)
+    /// Takes the handler to the background; returns when its delegate has been told.
+    func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
+    /// Asks the handler to release its name; returns whether it has.
+    func suspend(
+        _ id: BusName,
+        at owner: BusName,
+        lifeline: UnixFD,
+        timeout: Duration
+    ) async throws(CallError) -> Bool
+    func receiveMemoryWarning(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
+    func expireBackgroundTasks(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
+    func notify(
+        _ notifications: [String: Value],
+        _ id: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError)
     /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
@@ -111,31 +121,39 @@ struct ConnectedHandlers: HandlerBus {
         return try await connection.get(HandlerInterface.state, on: object, timeout: timeout)
     }
 
-    // The calls without a time limit end with the process: each delegate method has a watchdog that ends the process.
-
-    func enterBackground(_ id: BusName, at owner: BusName) async throws(CallError) {
+    func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.enterBackground, on: object, Empty(), timeout: nil)
+        _ = try await connection.call(HandlerInterface.enterBackground, on: object, Empty(), timeout: timeout)
     }
 
-    func suspend(_ id: BusName, at owner: BusName, lifeline: UnixFD) async throws(CallError) -> Bool {
+    func suspend(
+        _ id: BusName,
+        at owner: BusName,
+        lifeline: UnixFD,
+        timeout: Duration
+    ) async throws(CallError) -> Bool {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        return try await connection.call(HandlerInterface.suspend, on: object, lifeline, timeout: nil)
+        return try await connection.call(HandlerInterface.suspend, on: object, lifeline, timeout: timeout)
     }
 
-    func receiveMemoryWarning(_ id: BusName, at owner: BusName) async throws(CallError) {
+    func receiveMemoryWarning(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.receiveMemoryWarning, on: object, Empty(), timeout: nil)
+        _ = try await connection.call(HandlerInterface.receiveMemoryWarning, on: object, Empty(), timeout: timeout)
     }
 
-    func expireBackgroundTasks(_ id: BusName, at owner: BusName) async throws(CallError) {
+    func expireBackgroundTasks(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.expireBackgroundTasks, on: object, Empty(), timeout: nil)
+        _ = try await connection.call(HandlerInterface.expireBackgroundTasks, on: object, Empty(), timeout: timeout)
     }
 
-    func notify(_ notifications: [String: Value], _ id: BusName, at owner: BusName) async throws(CallError) {
+    func notify(
+        _ notifications: [String: Value],
+        _ id: BusName,
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.notify, on: object, notifications, timeout: nil)
+        _ = try await connection.call(HandlerInterface.notify, on: object, notifications, timeout: timeout)
     }
 
     func announce(_ state: HandlerState, of id: BusName) {

@@ -27,6 +27,8 @@ struct HandlerProcess {
     var isBusy = false
     /// The time of the first question of the watchdog that the process has not answered; nil after an answer.
     var silentSince: SuspendingClock.Instant?
+    /// Whether a memory warning is on its way.
+    var isWarned = false
     /// The time of the background tasks.
     var backgroundTime = BackgroundTime()
     /// The end of a pipe that the router holds while the process is stopped. The kernel continues the process when the

@@ -13,7 +13,7 @@ extension HandlerSession {
         process.leavingSince = .now
         startWatchdog()
         do throws(CallError) {
-            try await host.bus.enterBackground(id, at: owner)
+            try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
             finishLaunch(owner)
         } catch .remote(let error) where error.isFromMissingMethod {
             // The handler does not distinguish the background, so it continues as it is.
@@ -52,7 +52,12 @@ extension HandlerSession {
         }
         process.lifeline = lifeline.routerEnd
         do throws(CallError) {
-            let isReady = try await host.bus.suspend(id, at: owner, lifeline: lifeline.handlerEnd)
+            let isReady = try await host.bus.suspend(
+                id,
+                at: owner,
+                lifeline: lifeline.handlerEnd,
+                timeout: host.limits.eventTimeout
+            )
             handle(.suspendAnswered(owner: owner, isReady: isReady))
         } catch .remote(let error) {
             if error.isFromMissingMethod, machine.connection == owner { process.isSuspendable = false }
@@ -135,7 +140,7 @@ extension HandlerSession {
         expiryTimer.start(in: host.limits.expirationNotice) { self.handle(.backgroundTimeIsOver) }
         host.tasks.start { [self] in
             do throws(CallError) {
-                try await host.bus.expireBackgroundTasks(id, at: owner)
+                try await host.bus.expireBackgroundTasks(id, at: owner, timeout: host.limits.eventTimeout)
             } catch {
                 host.log.debug("\(id) has no expiration handlers: \(error)")
             }

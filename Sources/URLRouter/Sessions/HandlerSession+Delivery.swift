@@ -142,7 +142,7 @@ extension HandlerSession {
                 let url = destination.url.description
                 return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
             case .activate, .wake:
-                if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner) }
+                if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: left) }
                 try await host.bus.activate(id, at: owner, timeout: left)
                 return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
             }

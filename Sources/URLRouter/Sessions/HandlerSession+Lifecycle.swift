@@ -36,7 +36,7 @@ extension HandlerSession {
     private func launchInBackground(_ owner: BusName) async throws(OpenURLError) {
         do throws(CallError) {
             // The handler answers a notification of nothing when the events that it has got are done.
-            try await host.bus.notify([:], id, at: owner)
+            try await host.bus.notify([:], id, at: owner, timeout: openTimeout)
             let state = HandlerState(rawValue: try await host.bus.state(of: id, at: owner, timeout: .seconds(1)))
             if let state, state != .notRunning { return handle(.tellsState(owner: owner, state)) }
         } catch {
@@ -119,7 +119,7 @@ extension HandlerSession {
 
     private func notify(_ notifications: [String: Value], _ owner: BusName) async {
         do throws(CallError) {
-            try await host.bus.notify(notifications, id, at: owner)
+            try await host.bus.notify(notifications, id, at: owner, timeout: openTimeout)
         } catch {
             host.log.debug("\(id) does not take notifications: \(error)")
         }
@@ -127,8 +127,12 @@ extension HandlerSession {
 
     /// Warns a running handler that memory is short ("Observe Low-Memory Warnings").
     func warnOfMemory(_ owner: BusName) async {
+        // One warning is enough for a handler that has not got to the last one.
+        guard !process.isWarned else { return }
+        process.isWarned = true
+        defer { if machine.connection == owner { process.isWarned = false } }
         do throws(CallError) {
-            try await host.bus.receiveMemoryWarning(id, at: owner)
+            try await host.bus.receiveMemoryWarning(id, at: owner, timeout: host.limits.eventTimeout)
         } catch {
             host.log.debug("\(id) does not take memory warnings: \(error)")
         }

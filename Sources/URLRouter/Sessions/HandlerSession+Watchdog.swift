@@ -131,7 +131,7 @@ extension HandlerSession {
         host.tasks.start { [self] in
             do throws(CallError) {
                 // The handler answers a notification of nothing when all earlier events are done.
-                try await host.bus.notify([:], id, at: owner)
+                try await host.bus.notify([:], id, at: owner, timeout: host.limits.eventTimeout)
             } catch {
                 host.log.debug("\(id) does not take notifications: \(error)")
             }
