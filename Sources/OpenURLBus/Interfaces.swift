@@ -221,6 +221,9 @@ public enum HandlerInterface {
     /// The phase in which the handler opens a URL.
     public static let openPhase = "open"
 
+    /// The phase that follows ``openPhase`` when the URL brings the handler to the foreground.
+    public static let activationPhase = "didBecomeActive"
+
     /// The phases that have five seconds each: the ways to the foreground and to the background, and short notices.
     public static let transitionPhases: Set<String> = [
         "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",

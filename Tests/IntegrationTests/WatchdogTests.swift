@@ -52,8 +52,8 @@ import Testing
         defer { router.stop() }
         let error = try await router.failure("first:x")
         #expect(error.code == .timedOut)
-        let message = "didBecomeActive of com.example.first did not return within 0.3 seconds; its process was killed"
-        #expect(error.message == message)
+        let reason = "didBecomeActive of com.example.first did not return within 0.3 seconds after open had returned"
+        #expect(error.message == "\(reason); its process was killed")
         #expect(try await router.status(of: Self.first).state == .known(.notRunning))
     }
 

@@ -90,6 +90,8 @@ extension HandlerSession {
         guard time >= limit || isLaunchOver(in: phase) else { return continueWatch(of: owner, in: limit - time) }
         var reason = "\(phase) of \(id) did not return within \(limit)"
         if HandlerInterface.launchPhases.contains(phase) { reason += " of the launch" }
+        // The sender learns that the handler has acted on the URL.
+        if phase == HandlerInterface.activationPhase, requests.isOpening { reason += " after open had returned" }
         guard phase == HandlerInterface.openPhase else { return hangs(owner, reason) }
         do throws(CallError) {
             try await host.bus.check(id, at: owner, timeout: machine.transitionTimeout)

@@ -70,6 +70,11 @@ struct RequestQueue {
         return false
     }
 
+    /// Whether the process has a URL in hand.
+    var isOpening: Bool {
+        inHand.values.contains { if case .open = $0.purpose { true } else { false } }
+    }
+
     /// The request in hand with the longest chain of openings behind it.
     var deepestInHand: OpenRequest? {
         inHand.values.max { ($0.context?.hops ?? 0) < ($1.context?.hops ?? 0) }
