@@ -17,7 +17,7 @@ public enum DaemonProcess {
         // The process may have inherited that SIGCHLD is ignored. The kernel would then forget the handlers' processes
         // before the router sees how they ended.
         signal(SIGCHLD, SIG_DFL)
-        // The handlers inherit this: a handler whose output goes to a router that has ended gets EPIPE, and does not end.
+        // The handlers inherit this, as services of systemd do: a handler whose journal has ended gets EPIPE, and does not end.
         signal(SIGPIPE, SIG_IGN)
 
         LoggingSystem.bootstrap(StreamLogHandler.standardError)

@@ -6,6 +6,7 @@ internal import RFC1808
 internal import Reactor
 public import SchemeRegistry
 internal import SystemPackage
+internal import UserFiles
 
 /// Takes URLs to the handlers of their schemes: launches or wakes a handler, delivers the URL, and answers the sender.
 ///
@@ -96,7 +97,11 @@ public actor URLRouter {
         launcher = HandlerLauncher(
             environment: SessionEnvironment.clean(environment),
             loop: loop,
-            output: HandlerOutput(loop: loop, log: log),
+            output: HandlerOutput(
+                in: BaseDirectories(environment: environment).stateHome.map { "\($0)/openurl/output" },
+                on: loop,
+                log: log
+            ),
             scopes: scopes,
             records: ProcessRecords(environment: environment, log: log)
         )
@@ -163,6 +168,7 @@ public actor URLRouter {
 
     /// Finds the handlers that run already, for example after the end of another router. Call it when the name is owned.
     public func adoptRunning() async {
+        launcher.output.followExisting()
         await findRunning()
         // A handler that was suspended takes its name back when the earlier router ends, perhaps only after this look.
         for id in launcher.records?.removeEnded() ?? [] {

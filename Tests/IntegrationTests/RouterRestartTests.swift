@@ -2,9 +2,11 @@ import DBus
 import Foundation
 import OpenURLBus
 import PrivateBus
+import Reactor
+import SystemPackage
 import Testing
 
-/// Handlers that outlive their router, with real processes.
+/// Handlers that outlive their router, with real processes: identity and output.
 @Suite(.timeLimit(.minutes(10))) struct RouterRestartTests {
     private static let script = "com.example.script"
     private static let guarded = "com.example.guarded"
@@ -19,6 +21,7 @@ import Testing
         class Handler(dbus.service.Object):
             @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
             def Open(self, url, context):
+                print("opens", url, flush=True)
                 router = bus.get_object("org.openurl.Router1", "/org/openurl/Router1")
                 result = router.OpenURL("guarded:x", {}, dbus_interface="org.openurl.Router1")
                 return True, {"source": result["reply"].get("source-application", "")}, []
@@ -111,9 +114,37 @@ import Testing
         try await router.lifecycle(LifecycleInterface.terminate, id)
         #expect(try !isRunning(pid))
     }
+
+    // MARK: Output
+
+    @Test(.enabled(if: !FileManager.default.fileExists(atPath: "/run/systemd/journal/stdout")))
+    func handlerStillWritesItsOutputWhenTheRouterRestarts() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("script:1")
+        try await router.waitForLog("opens script:1")
+        try await router.restart()
+        // The write of a line must not fail: Python would raise BrokenPipeError.
+        #expect(try await router.open("script:2").path == .active)
+        try await router.waitForLog("opens script:2")
+        let file = router.bus.directory.appending(path: "XDG_STATE_HOME/openurl/output/\(Self.script).log")
+        #expect(try String(contentsOf: file, encoding: .utf8) == "opens script:1\nopens script:2\n")
+    }
 }
 
 extension RouterProcess {
+    /// Returns when the router's log holds a text.
+    func waitForLog(_ text: String) async throws {
+        let log = bus.directory.appending(path: "openurld.log")
+        let (changes, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let loop = connection.loop
+        try await loop.run { () throws(Errno) in
+            try PathWatch(on: loop) { continuation.yield() }.paths = [log.path]
+        }
+        continuation.yield()
+        for await _ in changes where try String(contentsOf: log, encoding: .utf8).contains(text) { return }
+    }
+
     /// Kills the router, and returns when its name has no owner.
     func kill() async throws {
         let (owners, continuation) = AsyncStream<BusName?>.makeStream()

@@ -12,10 +12,16 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct HandlerOutputTests {
     private let log = RecordedLog()
     private let loop: EventLoop
+    private let directory: TemporaryDirectory
+    private let id = "com.example.app"
 
     init() throws {
         loop = try EventLoop()
+        directory = try TemporaryDirectory()
     }
+
+    private var folder: String { "\(directory.path)/openurl/output" }
+    private var file: String { "\(folder)/com.example.app.log" }
 
     private func launcher(_ output: HandlerOutput) -> HandlerLauncher {
         HandlerLauncher(environment: [:], loop: loop, output: output, scopes: nil)
@@ -25,15 +31,28 @@ import Testing
         try .test("com.example.app", program: .path("/bin/sh")) { $0.arguments = ["-c", script] }
     }
 
-    /// Returns an output that uses the log, whether or not this machine has a journal.
-    private func output(_ limits: OutputPipeReader.Limits = OutputPipeReader.Limits()) -> HandlerOutput {
-        HandlerOutput(loop: loop, log: log.logger, journal: "/nonexistent/stdout", limits: limits)
+    /// Returns an output that uses files, whether or not this machine has a journal.
+    private func output(
+        journal: String = "/nonexistent/stdout",
+        limits: OutputFollower.Limits = OutputFollower.Limits()
+    ) -> HandlerOutput {
+        HandlerOutput(in: folder, on: loop, log: log.logger, journal: journal, limits: limits)
     }
 
     /// Opens the descriptor that a process would write to.
     private func open(_ output: HandlerOutput, id: String = "com.example.app") async throws(Errno) -> FileDescriptor {
-        let descriptor = try await output.loop.run { () throws(Errno) in try output.open(for: id) }
+        let descriptor = try await loop.run { () throws(Errno) in try output.open(for: id).descriptor }
         return FileDescriptor(rawValue: descriptor)
+    }
+
+    /// Closes the descriptor that a process would write to, as the end of the process does.
+    private func end(_ descriptor: FileDescriptor, _ output: HandlerOutput) async throws {
+        try descriptor.close()
+        await loop.run { [id] in output.processEnded(id) }
+    }
+
+    private func size() throws -> Int {
+        try #require(try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int)
     }
 
     // MARK: The journal
@@ -41,7 +60,7 @@ import Testing
     @Test func standardOutputAndErrorShareOneJournalStream() async throws {
         let journal = try Journal()
         defer { journal.remove() }
-        let output = HandlerOutput(loop: loop, log: log.logger, journal: journal.path)
+        let output = output(journal: journal.path)
         let script = "echo out; echo err >&2; grep flags /proc/self/fdinfo/1; printf end"
         #expect(try await launcher(output).run(handler(script)) == .exited(status: 0))
         let lines = try journal.nextStream().split(separator: "\n", omittingEmptySubsequences: false)
@@ -59,8 +78,7 @@ import Testing
     @Test func tooLongIdentifierIsTruncatedInTheHeader() async throws {
         let journal = try Journal()
         defer { journal.remove() }
-        let output = HandlerOutput(loop: loop, log: log.logger, journal: journal.path)
-        try await open(output, id: String(repeating: "i", count: 255)).close()
+        try await open(output(journal: journal.path), id: String(repeating: "i", count: 255)).close()
         #expect(try journal.nextStream() == String(repeating: "i", count: 254) + "\n\n6\n1\n0\n0\n0\n")
     }
 
@@ -71,27 +89,48 @@ import Testing
             deaf.remove()
             busy.remove()
         }
-        try await open(HandlerOutput(loop: loop, log: log.logger, journal: busy.path)).close()
+        try await open(output(journal: busy.path)).close()
         let tooLong = "/" + String(repeating: "j", count: 200)
         for (number, path) in ["/nonexistent/stdout", deaf.path, busy.path, tooLong].enumerated() {
-            let output = HandlerOutput(loop: loop, log: log.logger, journal: path)
             let script = "echo \(number) out; echo \(number) err >&2"
-            #expect(try await launcher(output).run(handler(script)) == .exited(status: 0))
+            #expect(try await launcher(output(journal: path)).run(handler(script)) == .exited(status: 0))
             await log.wait(for: "\(number) err")
         }
         #expect(log.lines == (0..<4).flatMap { n in ["out", "err"].map { "info com.example.app: \(n) \($0)" } })
+        let written = String(decoding: try Data(contentsOf: URL(filePath: file)), as: UTF8.self)
+        #expect(written == (0..<4).map { "\($0) out\n\($0) err\n" }.joined())
+        var status = stat()
+        #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        #expect(stat(folder, &status) == 0 && status.st_mode & 0o777 == 0o700)
+    }
+
+    @Test func outputIsLostWithoutAPlaceForFiles() async throws {
+        let homeless = HandlerOutput(in: nil, on: loop, log: log.logger, journal: "/nonexistent/stdout")
+        #expect(try await launcher(homeless).run(handler("echo lost")) == .exited(status: 0))
+        #expect(log.lines == [])
+        // A process must not write to another file of the user.
+        let target = "\(directory.path)/target"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        #expect(symlink(target, file) == 0)
+        #expect(try await launcher(output()).run(handler("echo lost")) == .exited(status: 0))
+        #expect(log.lines.count == 1)
+        #expect(log.lines.first?.hasPrefix("warning com.example.app: its output is lost: ") == true)
+        #expect(unlink(file) == 0 && mkfifo(file, 0o600) == 0)
+        #expect(try await launcher(output()).run(handler("echo lost")) == .exited(status: 0))
+        #expect(log.lines.count == 2 && access(target, F_OK) != 0)
     }
 
     // MARK: The log
 
     @Test func outputIsLoggedLineByLine() async throws {
-        let descriptor = try await open(output())
+        let output = output()
+        let descriptor = try await open(output)
         try descriptor.writeAll("one\n\n\ntwo\r\nthr".utf8)
         await log.wait(for: "two\r")
         try descriptor.writeAll("ee\n\u{FEFF}\u{E9}".utf8)
         try descriptor.writeAll([0xFF, 0x0A])
         try descriptor.writeAll("no end".utf8)
-        try descriptor.close()
+        try await end(descriptor, output)
         await log.wait(for: "no end")
         #expect(
             log.lines
@@ -100,21 +139,22 @@ import Testing
     }
 
     @Test func tooLongLineIsTruncated() async throws {
-        let descriptor = try await open(output())
+        let output = output()
+        let descriptor = try await open(output)
         let a = String(repeating: "a", count: 4096)
         try descriptor.writeAll("\(a)\n".utf8)
         try descriptor.writeAll("x\n\(a)\(a)b\n".utf8)
-        try descriptor.close()
+        try await end(descriptor, output)
         await log.wait(for: ": b")
         #expect(log.lines == [a, "x", a, a, "b"].map { "info com.example.app: \($0)" })
     }
 
     @Test func excessOutputIsCountedAndDoesNotBlockTheWriter() async throws {
-        var limits = OutputPipeReader.Limits()
+        var limits = OutputFollower.Limits()
         limits.lines = 3
         // The period must not end during the test, however slow the machine is.
         limits.period = .seconds(3600)
-        let exit = try await launcher(output(limits)).run(handler("yes | head -c 200000"))
+        let exit = try await launcher(output(limits: limits)).run(handler("yes | head -c 200000"))
         #expect(exit == .exited(status: 0))
         await log.wait(for: "lines were left out")
         let kept = Array(repeating: "info com.example.app: y", count: 3)
@@ -122,20 +162,133 @@ import Testing
     }
 
     @Test func endOfAPeriodIsReportedAndResetsTheCount() async throws {
-        var limits = OutputPipeReader.Limits()
+        var limits = OutputFollower.Limits()
         limits.lines = 1
         limits.period = .milliseconds(20)
-        let descriptor = try await open(output(limits))
+        let output = output(limits: limits)
+        let descriptor = try await open(output)
         for round in 1...2 {
             try descriptor.writeAll("\(round)\nx\nx\n".utf8)
             await log.wait(for: "it wrote too much: 2 lines were left out", times: round)
         }
-        try descriptor.close()
+        try await end(descriptor, output)
         #expect(log.lines.filter { $0.hasPrefix("info") }.map { $0.suffix(1) } == ["1", "2"])
     }
 
+    // MARK: The files
+
+    @Test func fileIsEmptiedWhenItIsReadAndTooLarge() async throws {
+        var limits = OutputFollower.Limits()
+        limits.fileBytes = 100
+        let output = output(limits: limits)
+        let descriptor = try await open(output)
+        let line = String(repeating: "a", count: 99)
+        try descriptor.writeAll("\(line)\n".utf8)
+        await log.wait(for: line)
+        #expect(try size() == 100)
+        try descriptor.writeAll("more\n".utf8)
+        await log.wait(for: "more")
+        // The writer continues at the start of the empty file.
+        await loop.run {}
+        #expect(try size() == 0)
+        try descriptor.writeAll("again\n".utf8)
+        await log.wait(for: "again")
+        #expect(try size() == 6)
+        try await end(descriptor, output)
+        #expect(log.lines == [line, "more", "again"].map { "info com.example.app: \($0)" })
+    }
+
+    @Test func outputFarAheadOfTheRouterIsLeftOut() async throws {
+        var limits = OutputFollower.Limits()
+        limits.fileBytes = 100
+        limits.period = .seconds(3600)
+        let output = output(limits: limits)
+        let descriptor = try await open(output)
+        try descriptor.writeAll("first\nbegun".utf8)
+        await log.wait(for: "first")
+        try descriptor.writeAll(String(repeating: "x\n", count: 1000).utf8)
+        await loop.run {}
+        try await end(descriptor, output)
+        await log.wait(for: "bytes were left out")
+        #expect(
+            log.lines == [
+                "info com.example.app: first", "warning com.example.app: it wrote too much: 2000 bytes were left out",
+            ]
+        )
+        #expect(try size() == 0)
+    }
+
+    @Test func nextRouterContinuesAtTheEndOfTheFile() async throws {
+        let output = output()
+        let descriptor = try await open(output)
+        try descriptor.writeAll("for the first router\n".utf8)
+        await log.wait(for: "for the first router")
+        let nextLog = RecordedLog()
+        let loop = try EventLoop()
+        let next = HandlerOutput(in: folder, on: loop, log: nextLog.logger, journal: "/nonexistent/stdout")
+        await loop.run { next.followExisting() }
+        try descriptor.writeAll("for the next router\n".utf8)
+        await nextLog.wait(for: "for the next router")
+        try await end(descriptor, output)
+        await loop.run { [id] in next.processEnded(id) }
+        #expect(nextLog.lines == ["info com.example.app: for the next router"])
+    }
+
+    @Test func fileThatGrewWithoutARouterIsEmptied() async throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try Data(repeating: 0x61, count: 5000).write(to: URL(filePath: file))
+        var limits = OutputFollower.Limits()
+        limits.fileBytes = 100
+        let output = output(limits: limits)
+        await loop.run { output.followExisting() }
+        #expect(try size() == 0)
+        #expect(log.lines == [])
+    }
+
+    @Test func emptiedOrRemovedFileIsReadFromItsStart() async throws {
+        let output = output()
+        let first = try await open(output)
+        try first.writeAll("before\n".utf8)
+        await log.wait(for: "before")
+        #expect(truncate(file, 0) == 0)
+        await loop.run {}
+        try first.writeAll("emptied\n".utf8)
+        await log.wait(for: "emptied")
+        try first.close()
+        try FileManager.default.removeItem(atPath: folder)
+        #expect(try await launcher(output).run(handler("echo new")) == .exited(status: 0))
+        await log.wait(for: "new")
+    }
+
+    // MARK: The last line
+
+    @Test(arguments: [
+        ("echo one; echo two >&2", "; it wrote: two"), ("printf 'one\\n \\n\\n'", "; it wrote: one"), ("", ""),
+        ("printf '\\n\\n'", ""), ("printf 'a\\033[2Jb\\tc'", "; it wrote: a\\u{1B}[2Jb\\tc"),
+        ("printf '%0400d'", "; it wrote: " + String(repeating: "0", count: 300) + "…"),
+        ("printf '\\303\\251\\377'", "; it wrote: é\u{FFFD}"),
+        ("seq 3000", "; it wrote: 3000"),
+    ])
+    func lastLineOfAProcessIsQuoted(script: String, hint: String) async throws {
+        let output = output()
+        // The line of an earlier process is not the process's own.
+        #expect(try await launcher(output).run(handler("echo earlier")) == .exited(status: 0))
+        let (descriptor, place) = try await loop.run { [id] () throws(Errno) in try output.open(for: id) }
+        close(descriptor)
+        #expect(place == .file(file, start: 8))
+        #expect(try await launcher(output).run(handler(script)) == .exited(status: 0))
+        #expect(place.hint == hint)
+    }
+
+    @Test func journalIsNamedInsteadOfTheLastLine() {
+        let hint = ProcessOutput.journal(identifier: "com.example.app").hint
+        #expect(hint == "; 'journalctl --user -t com.example.app' shows its output")
+        #expect(ProcessOutput.nowhere.hint == "")
+        #expect(ProcessOutput.file("/nonexistent/file", start: 0).hint == "")
+    }
+
     @Test func limitsEqualThoseOfJournald() {
-        let limits = OutputPipeReader.Limits()
+        let limits = OutputFollower.Limits()
         #expect(limits.lines == 10_000)
         #expect(limits.period == .seconds(30))
     }
@@ -147,7 +300,8 @@ import Testing
         await #expect(processExitsWith: .success) {
             let log = RecordedLog()
             let loop = try EventLoop()
-            let output = HandlerOutput(loop: loop, log: log.logger, journal: "/nonexistent/stdout")
+            let directory = try TemporaryDirectory()
+            let output = HandlerOutput(in: directory.path, on: loop, log: log.logger, journal: "/nonexistent/stdout")
             let launcher = HandlerLauncher(environment: [:], loop: loop, output: output, scopes: nil)
             // The highest number belongs to the directory `/proc/self/fd` itself.
             let lister = try Handler.test("com.example.app", program: .path("/bin/ls")) {
@@ -165,13 +319,7 @@ import Testing
                 await log.wait(for: ": 3", times: round)
                 await #expect(throws: (any Error).self) { try await launcher.run(missing) }
             }
-            // The loop sees the end of a pipe when it next checks its descriptors.
-            var after = try openDescriptors()
-            for _ in 0..<10_000 where after > before {
-                await loop.run {}
-                after = try openDescriptors()
-            }
-            #expect(after <= before)
+            #expect(try openDescriptors() <= before)
             #expect(Set(log.lines) == Set((0...3).map { "info com.example.app: \($0)" }))
         }
     }

@@ -103,7 +103,7 @@ import Testing
 
     @Test func recordLivesAsLongAsItsProcess() async throws {
         let loop = try EventLoop()
-        let output = HandlerOutput(loop: loop, log: log.logger)
+        let output = HandlerOutput(in: nil, on: loop, log: log.logger)
         let launcher = HandlerLauncher(
             environment: [:],
             loop: loop,
@@ -133,7 +133,7 @@ import Testing
         let launcher = HandlerLauncher(
             environment: environment,
             loop: loop,
-            output: HandlerOutput(loop: loop, log: log.logger),
+            output: HandlerOutput(in: nil, on: loop, log: log.logger),
             scopes: nil
         )
         let process = Process()

@@ -106,7 +106,7 @@ import Testing
         }
         let scopes = ProcessScopes(session.connection, log: session.log.logger, timeout: .milliseconds(20))
         let loop = session.connection.loop
-        let output = HandlerOutput(loop: loop, log: session.log.logger)
+        let output = HandlerOutput(in: nil, on: loop, log: session.log.logger)
         let launcher = HandlerLauncher(environment: [:], loop: loop, output: output, scopes: scopes)
         let handler = try Handler.test("com.example.app", program: .path("/bin/true"))
         #expect(try await launcher.run(handler) == .exited(status: 0))

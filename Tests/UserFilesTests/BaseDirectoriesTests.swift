@@ -27,7 +27,10 @@ import UserFiles
         #expect(directories.runtimeDirectory == "/r")
     }
 
-    @Test(arguments: [[:], ["HOME": ""], ["HOME": "home"], ["XDG_STATE_HOME": "state"], ["XDG_RUNTIME_DIR": "run"]] as [[String: String]])
+    @Test(
+        arguments: [[:], ["HOME": ""], ["HOME": "home"], ["XDG_STATE_HOME": "state"], ["XDG_RUNTIME_DIR": "run"]]
+            as [[String: String]]
+    )
     func environmentWithoutHomeHasNoDirectoryOfTheUser(_ environment: [String: String]) {
         let directories = BaseDirectories(environment: environment)
         #expect(directories.cacheHome == nil && directories.stateHome == nil)

@@ -63,13 +63,14 @@ extension ApplicationOpener {
         environment["XDG_ACTIVATION_TOKEN"] = request.options.activationToken
         environment["DESKTOP_STARTUP_ID"] = request.options.desktopStartupID
         do throws(Errno) {
-            return try launcher.launch(
+            let started = try launcher.launch(
                 String(request.id.rawValue.dropLast(".desktop".count)),
                 arguments,
                 environment,
                 directory: application.workingDirectory,
                 onExit: onExit
             )
+            return started.handle
         } catch {
             throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(arguments[0]): \(error)")
         }

@@ -21,7 +21,7 @@ struct HandlerLauncher: Sendable {
     func launch(
         _ handler: Handler,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(OpenURLError) -> ProcessHandle {
+    ) throws(OpenURLError) -> StartedProcess {
         let id = handler.id
         guard let program = handler.program else {
             throw OpenURLError(.launchFailed, "\(id) has no executable of its own")
@@ -34,10 +34,12 @@ struct HandlerLauncher: Sendable {
                 try path(of: program, environment),
                 [program.description] + handler.manifest.arguments,
                 environment,
-                directory: Self.directory(environment),
-                onExit: onEnd(of: id, onExit)
-            )
-            records?.add(process.pid, of: id)
+                directory: Self.directory(environment)
+            ) { exit in
+                records?.removeEnded(id)
+                onExit(exit)
+            }
+            records?.add(process.handle.pid, of: id)
             return process
         } catch {
             throw OpenURLError(
@@ -56,7 +58,7 @@ struct HandlerLauncher: Sendable {
         _ additional: [String: String],
         directory: String?,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(Errno) -> ProcessHandle {
+    ) throws(Errno) -> StartedProcess {
         guard let program = arguments.first else { throw .invalidArgument }
         let environment = environment.merging(additional) { $1 }
         return try start(
@@ -76,23 +78,25 @@ struct HandlerLauncher: Sendable {
         _ environment: [String: String],
         directory: String,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(Errno) -> ProcessHandle {
-        let output = try output.open(for: id)
-        defer { close(output) }
+    ) throws(Errno) -> StartedProcess {
+        let (descriptor, place) = try output.open(for: id)
+        defer { close(descriptor) }
         let process = try ProcessHandle.spawn(
             path,
             arguments: arguments,
             environment: environment.map { "\($0)=\($1)" },
             directory: directory,
-            output: output,
-            on: loop,
-            onExit: onExit
-        )
+            output: descriptor,
+            on: loop
+        ) { [output] exit in
+            output.processEnded(id)
+            onExit(exit)
+        }
         if let scopes {
             let pid = process.pid
             Task(executorPreference: loop) { await scopes.add(pid, id: id) }
         }
-        return process
+        return StartedProcess(handle: process, output: place)
     }
 
     /// The terminal emulator for a command that needs a terminal, with its arguments.
@@ -168,18 +172,18 @@ struct HandlerLauncher: Sendable {
         onExit: @escaping (ProcessExit) -> Void
     ) throws(Errno) -> ProcessHandle {
         guard let pid = CInt(exactly: pid) else { throw .noSuchProcess }
-        return try ProcessHandle(pid: pid, on: loop, onExit: onEnd(of: id, onExit))
-    }
-
-    private func onEnd(
-        of id: BundleIdentifier,
-        _ onExit: @escaping (ProcessExit) -> Void
-    ) -> (ProcessExit) -> Void {
-        { exit in
+        return try ProcessHandle(pid: pid, on: loop) { exit in
             records?.removeEnded(id)
+            output.processEnded(id.rawValue)
             onExit(exit)
         }
     }
+}
+
+/// A process that was just started.
+struct StartedProcess {
+    let handle: ProcessHandle
+    let output: ProcessOutput
 }
 
 /// The environment that a handler inherits: the session's variables, without those for a single process.

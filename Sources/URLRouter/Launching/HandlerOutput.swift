@@ -3,28 +3,68 @@ internal import Glibc
 internal import Logging
 internal import Reactor
 internal import SystemPackage
+internal import UserFiles
 
-/// The destination of the standard output and error of started processes: journald, or else the router's log.
+/// The destination of the standard output and error of started processes: journald, or else files.
 struct HandlerOutput: Sendable {
-    let loop: EventLoop
     let log: Logger
     /// The socket on which journald accepts lines (systemd-journald.service(8)).
-    var journal = "/run/systemd/journal/stdout"
-    /// The limits of the output that goes to the router's log.
-    var limits = OutputPipeReader.Limits()
+    let journal: String
+    /// Nil without a directory for the files.
+    private let files: OutputFiles?
+
+    /// - Parameters:
+    ///   - directory: the directory of the files; nil if there is none, so that the output is lost without journald.
+    ///   - limits: the limits of the output that goes from the files to the log.
+    init(
+        in directory: String?,
+        on loop: EventLoop,
+        log: Logger,
+        journal: String = "/run/systemd/journal/stdout",
+        limits: OutputFollower.Limits = OutputFollower.Limits()
+    ) {
+        self.log = log
+        self.journal = journal
+        files = directory.map { OutputFiles(in: $0, on: loop, log: log, limits: limits) }
+    }
 
     /// Opens a stream for the output of a process. Call it on the loop's thread.
     ///
     /// - Parameter id: the identifier of the lines.
-    /// - Returns: a descriptor. The caller closes it once the process has it.
-    func open(for id: String) throws(Errno) -> CInt {
-        if let stream = connectToJournal(as: id) { return stream }
-        var ends: [CInt] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Errno(rawValue: errno) }
-        // Only the router's end: a process that writes waits while the pipe is full.
-        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        OutputPipeReader.start(ends[0], of: id, self)
-        return ends[1]
+    /// - Returns: a descriptor, which the caller closes once the process has it, and the place of the output.
+    func open(for id: String) throws(Errno) -> (descriptor: CInt, output: ProcessOutput) {
+        if let stream = connectToJournal(as: id) { return (stream, .journal(identifier: id)) }
+        if let opened = openFile(for: id) { return opened }
+        let null = Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
+        guard null >= 0 else { throw Errno(rawValue: errno) }
+        return (null, .nowhere)
+    }
+
+    /// Continues the copy of the files that processes of earlier routers write to. Call it on the loop's thread.
+    func followExisting() {
+        files?.assumeIsolated { $0.followExisting() }
+    }
+
+    /// Notes that a process with this identifier has ended. Call it on the loop's thread.
+    func processEnded(_ id: String) {
+        files?.assumeIsolated { $0.processEnded(id) }
+    }
+
+    private func openFile(for id: String) -> (descriptor: CInt, output: ProcessOutput)? {
+        guard let files else { return nil }
+        let result = files.assumeIsolated { files in
+            do throws(FileError) {
+                return Result<(descriptor: CInt, output: ProcessOutput), FileError>.success(try files.open(id))
+            } catch {
+                return .failure(error)
+            }
+        }
+        do throws(FileError) {
+            return try result.get()
+        } catch {
+            log.warning("its output is lost: the file for it \(error)", metadata: ["handler": "\(id)"])
+            return nil
+        }
     }
 
     /// Connects to journald without waiting; nil without journald, or if journald is too busy for another stream.

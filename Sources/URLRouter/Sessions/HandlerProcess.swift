@@ -7,6 +7,8 @@ internal import Reactor
 struct HandlerProcess {
     /// The process; nil until it is known, and after the router has let go of a process that it did not start.
     var handle: ProcessHandle?
+    /// The place of the output, if this router started the process.
+    var output = ProcessOutput.nowhere
     /// The time at which the router first saw the process, in seconds since 1970.
     var since: UInt64?
     /// Whether the router has ended the process, or has asked it to end.
@@ -63,6 +65,7 @@ struct HandlerProcess {
     var withNewConnection: HandlerProcess {
         HandlerProcess(
             handle: handle,
+            output: output,
             since: since,
             isEnded: isEnded,
             isRecorded: isRecorded,

@@ -94,9 +94,9 @@ extension HandlerSession {
     func launch() {
         do throws(OpenURLError) {
             try checkQuarantine()
-            let process = try host.launcher.launch(handler) { exit in self.processEnded(exit) }
-            host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(process.pid)"])
-            self.process = HandlerProcess(handle: process, since: UInt64(time(nil)))
+            let started = try host.launcher.launch(handler) { exit in self.processEnded(exit) }
+            host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
+            process = HandlerProcess(handle: started.handle, output: started.output, since: UInt64(time(nil)))
             startLaunchTimer()
             for request in requests.waiting {
                 request.causedLaunch = true

@@ -1,0 +1,50 @@
+internal import Glibc
+internal import UserFiles
+
+/// The place of the output of one process.
+enum ProcessOutput: Hashable, Sendable {
+    /// The journal, under an identifier.
+    case journal(identifier: String)
+    /// A file, from a number of bytes on. Another process may have written the bytes before.
+    case file(String, start: Int64)
+    /// The output is lost.
+    case nowhere
+
+    /// The end of a message about the failure of the process: its last line, or the command that shows the output.
+    var hint: String {
+        switch self {
+        case .journal(let identifier): "; 'journalctl --user -t \(identifier)' shows its output"
+        case .file(let path, let start): lastLine(ofFile: path, from: start).map { "; it wrote: \($0)" } ?? ""
+        case .nowhere: ""
+        }
+    }
+}
+
+/// The last line of a file that is not blank, cut to 300 bytes, with control characters escaped; nil without such a line.
+private func lastLine(ofFile path: String, from start: Int64) -> String? {
+    do throws(FileError) {
+        let (descriptor, status) = try openFile(path, limit: .max, followingLinks: false)
+        defer { close(descriptor) }
+        let size = Int64(status.st_size)
+        // A file that is shorter than before has been emptied since.
+        let first = max(size < start ? 0 : start, size - 4096)
+        let bytes = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, initialized in
+            initialized = max(pread(descriptor, buffer.baseAddress, 4096, off_t(first)), 0)
+        }
+        let lines = String(decoding: bytes, as: UTF8.self).unicodeScalars.split { $0 == "\n" || $0 == "\r" }
+        guard let line = lines.last(where: { !$0.allSatisfy(\.properties.isWhitespace) }) else { return nil }
+        return escaped(line.drop(while: \.properties.isWhitespace))
+    } catch {
+        // The file was removed.
+        return nil
+    }
+}
+
+private func escaped(_ line: Substring.UnicodeScalarView) -> String {
+    var text = ""
+    for scalar in line {
+        guard text.utf8.count < 300 else { return text + "…" }
+        text += isControl(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
+    }
+    return text
+}
