@@ -45,7 +45,10 @@ import Testing
                     + "check CFBundleExecutable in \(manifest)"
             ),
             ("exits:x", 4, "com.example.exits exited with status 3 before it was ready"),
-            ("fragile://bad", 5, "com.example.fragile ended before it answered; it may have acted on the URL"),
+            (
+                "fragile://bad", 5,
+                "com.example.fragile was ended by signal 9 (Killed) before it answered; it may have acted on the URL"
+            ),
             ("nobody:x", 7, "com.example.nobody takes no URLs from this program"),
             (long, 8, nil),
             ("no:a b", 65, nil),

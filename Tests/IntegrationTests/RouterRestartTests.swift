@@ -3,7 +3,6 @@ import Foundation
 import OpenURLBus
 import PrivateBus
 import Reactor
-import SystemPackage
 import Testing
 
 /// Handlers that outlive their router, with real processes: identity and output.
@@ -138,7 +137,7 @@ extension RouterProcess {
         let log = bus.directory.appending(path: "openurld.log")
         let (changes, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let loop = connection.loop
-        try await loop.run { () throws(Errno) in
+        try await loop.run { () throws in
             try PathWatch(on: loop) { continuation.yield() }.paths = [log.path]
         }
         continuation.yield()

@@ -8,7 +8,8 @@ import Testing
 @Suite struct FailureTests {
     private static let statuses: [(code: OpenURLError.Code, status: Int32)] = [
         (.declined, 1), (.launchVetoed, 2), (.noHandler, 3), (.launchFailed, 4), (.handlerCrashed, 5), (.timedOut, 6),
-        (.notAllowed, 7), (.limitsExceeded, 8), (.loopDetected, 9), (.notQueued, 10), (.malformedURL, 65),
+        (.notAllowed, 7), (.limitsExceeded, 8), (.loopDetected, 9), (.notQueued, 10), (.invalidReply, 13),
+        (.malformedURL, 65),
     ]
 
     @Test func everyCauseHasItsExitStatus() {
@@ -67,6 +68,40 @@ import Testing
         ] as [(CallError, Int32)] {
             #expect(CommandFailure(error, refusal: 40).exitStatus == status)
         }
+    }
+
+    // MARK: Lines
+
+    private static let traceback = """
+        Traceback (most recent call last):
+          File "/usr/lib/hello", line 8, in Open
+            name = query["name"][0]
+        KeyError: 'name'
+        """
+
+    @Test(arguments: [
+        ("one line", ["one line"]), ("", [""]), ("\n\n", [""]), ("\na\n\nb\r\nc\n", ["a", "", "b", "c"]),
+        ("a\u{1B}[2J\n\tb\u{2028}c\rd", ["a\\u{1B}[2J", "\\u{9}b\\u{2028}c\\u{D}d"]),
+        (traceback, ["KeyError: 'name'"] + traceback.split(separator: "\n").map(String.init)),
+        (
+            traceback + "\nin two lines\n",
+            ["KeyError: 'name'"] + (traceback + "\nin two lines").split(separator: "\n").map(String.init)
+        ),
+        ("Traceback (most recent call last):", ["Traceback (most recent call last):"]),
+        ("Traceback (most recent call last):\n  cut", ["Traceback (most recent call last):", "  cut"]),
+    ])
+    func aMessageKeepsItsLines(message: String, lines: [String]) {
+        #expect(CommandFailure("com.example.Error.A", message, exitStatus: 1).lines == lines)
+    }
+
+    @Test func furtherLinesAreIndented() throws {
+        let failure = CommandFailure("com.example.Error.A", "a\nopenurl: b\n\nc", exitStatus: 1)
+        let run = try captured { invocation in
+            invocation.errors.print(failure)
+            invocation.errors.print(failure, of: "x\ny")
+            return 0
+        }
+        #expect(run.errors == "openurl: a\n  openurl: b\n\n  c\nopenurl: x\\u{A}y: a\n  openurl: b\n\n  c\n")
     }
 
     // MARK: Batches

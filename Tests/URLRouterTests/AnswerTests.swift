@@ -79,7 +79,7 @@ import Testing
         (
             .unexpectedReply(.wrongType(expected: "ba{sv}a(stb)", found: "s")),
             OpenURLError(
-                .declined,
+                .invalidReply,
                 "com.example.app answered with something else than 'ba{sv}a(stb)': "
                     + "expected 'ba{sv}a(stb)', found 's'"
             )

@@ -168,8 +168,7 @@ import Testing
             switch state {
             case .lookingForOwner: return Outcome(state: .starting, effects: [.launch])
             case .lostProcess:
-                let message = "\(id) exited with status 3 before it was ready"
-                return failed(OpenURLError(.launchFailed, message))
+                return Outcome(state: .notRunning, effects: [.failLaunch(.processEnded(exit))])
             case .notRunning, .starting, .running, .suspending, .suspended, .waking, .ending: return nothing
             }
         case .foundFirst, .foundSecond:
@@ -215,10 +214,7 @@ import Testing
             }
         case .launchTimedOut:
             switch state {
-            case .starting:
-                let message =
-                    "\(id) did not take its name on the bus within 5.0 seconds of its start; its process was killed"
-                return killed(OpenURLError(.timedOut, message))
+            case .starting: return ending(nil, [.kill, .failLaunch(.nameNotTaken), .startEndWatchdog])
             case .running: return Outcome(state: state, effects: [.checkProgress])
             case .notRunning, .lookingForOwner, .lostProcess, .suspending, .suspended, .waking, .ending: return nothing
             }

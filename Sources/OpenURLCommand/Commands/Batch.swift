@@ -29,7 +29,7 @@ struct Batch {
                 if printsJSON {
                     invocation.output.print(error.json(of: name(item), as: key).text)
                 } else if !isQuiet {
-                    invocation.errors.print(items.count > 1 ? "\(name(item)): \(error.message)" : error.message)
+                    invocation.errors.print(error, of: items.count > 1 ? name(item) : nil)
                 }
             }
             invocation.output.flush()

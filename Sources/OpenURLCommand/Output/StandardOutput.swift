@@ -61,15 +61,29 @@ struct StandardError {
 
     /// Writes a line that begins with the program's name. Controls in the message are escaped.
     func print(_ message: String) {
+        write(message.printable)
+    }
+
+    /// Writes the message of a failure. Each further line is indented, so that no line of the message looks like another
+    /// message of the program.
+    ///
+    /// - Parameter item: the item that failed, if the command has several.
+    func print(_ failure: CommandFailure, of item: String? = nil) {
+        let title = item.map { "\($0.printable): " } ?? ""
+        let lines = failure.lines.enumerated().map { $0 == 0 || $1.isEmpty ? $1 : "  \($1)" }
+        write(title + lines.joined(separator: "\n"))
+    }
+
+    private func write(_ text: String) {
         // No stream is left to report a failure of this write.
-        _ = write(Array("openurl: \(message.printable)\n".utf8)[...], to: descriptor)
+        _ = OpenURLCommand.write(Array("openurl: \(text)\n".utf8)[...], to: descriptor)
     }
 }
 
 /// Writes all bytes.
 ///
 /// - Returns: the error number of a failure, nil if there is none.
-private func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
+fileprivate func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
     var bytes = bytes
     while !bytes.isEmpty {
         let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

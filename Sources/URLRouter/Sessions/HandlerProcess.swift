@@ -11,6 +11,8 @@ struct HandlerProcess {
     var output = ProcessOutput.nowhere
     /// The time at which the router first saw the process, in seconds since 1970.
     var since: UInt64?
+    /// The names other than the handler's that the process took, if its launch has used up its time limit.
+    var otherNames: [BusName] = []
     /// Whether the router has ended the process, or has asked it to end.
     var isEnded = false
     /// Whether the owner of the name has answered once, and so has launched.

@@ -54,7 +54,7 @@ extension HandlerSession {
             switch answer {
             case .success(let answer): return try result(answer, request, owner)
             case .failure(let error):
-                guard error.meansUndelivered else { throw failure(error, request, owner, hadAnswered) }
+                guard error.meansUndelivered else { throw await failure(error, request, owner, hadAnswered) }
                 // The process has not seen the request, so the next process gets the request.
                 request.wasHandedOver = false
                 if self.owner == owner { handle(.refusesMore) }
@@ -191,11 +191,11 @@ extension HandlerSession {
         _ request: OpenRequest,
         _ owner: BusName,
         _ hadAnswered: Bool
-    ) -> OpenURLError {
+    ) async -> OpenURLError {
         switch error {
         case .remote(let error) where error.isFromBus && error.name == .noReply:
-            return verdict
-                ?? OpenURLError(.handlerCrashed, "\(id) ended before it answered; it may have acted on the URL")
+            if let verdict { return verdict }
+            return await crashError(behind: owner)
         case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
             return OpenURLError(
                 .launchFailed,
@@ -215,8 +215,9 @@ extension HandlerSession {
         case .timedOut:
             return overdue(request, owner)
         case .unexpectedReply(let error):
+            finishLaunch(owner)
             return OpenURLError(
-                .declined,
+                .invalidReply,
                 "\(id) answered with something else than '\(OpenAnswer.signature)': \(error)"
             )
         case .notSent(let error):
@@ -243,7 +244,9 @@ extension OpenURLError {
         guard let error = OpenURLError(error) else { return nil }
         switch error.code {
         case .declined, .launchVetoed, .limitsExceeded, .malformedURL: self = error
-        case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .notAllowed, .loopDetected, .notQueued: return nil
+        case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .notAllowed, .loopDetected, .notQueued,
+            .invalidReply:
+            return nil
         }
     }
 }

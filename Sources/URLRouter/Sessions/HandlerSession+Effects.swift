@@ -19,10 +19,8 @@ extension HandlerSession {
             if requests.waiting.isEmpty { launchTimer.cancel() }
             host.tasks.start { await self.identify(owner) }
         case .deliver: deliverWaiting()
-        case .failWaiting(let error):
-            cancelProcessTimers()
-            host.log.warning("\(error.message)", metadata: ["handler": "\(id)"])
-            requests.fail(error)
+        case .failWaiting(let error): failWaiting(error)
+        case .failLaunch(let failure): failWaiting(launchError(failure))
         case .checkProgress: checkProgress()
         case .takeForeground: host.clearForeground(except: id)
         case .enterBackground(let owner): host.tasks.start { await self.enterBackground(owner) }
@@ -54,9 +52,16 @@ extension HandlerSession {
             cancelProcessTimers()
             expiryTimer.cancel()
             watchdog.cancel()
+            if let handle = process.handle, let exit = handle.exit { endedProcess = (handle.pid, exit) }
             process = HandlerProcess()
             if !requests.waiting.isEmpty { handle(.requested) }
         }
+    }
+
+    private func failWaiting(_ error: OpenURLError) {
+        cancelProcessTimers()
+        host.log.warning("\(error.message)", metadata: ["handler": "\(id)"])
+        requests.fail(error)
     }
 
     private func cancelProcessTimers() {

@@ -56,7 +56,9 @@ extension HandlerSession {
     func identify(_ owner: BusName) async {
         do {
             let credentials = try await host.bus.credentials(of: owner)
-            guard self.owner == owner, let pid = credentials.pid else { return }
+            guard let pid = credentials.pid else { return }
+            ownerProcess = (owner, pid)
+            guard self.owner == owner else { return }
             if let running = process.running, UInt32(exactly: running.pid) == pid {
                 if !process.isStartedByRouter { process.runsProgram = host.launcher.runsProgram(of: handler, pid: pid) }
                 return
@@ -109,7 +111,7 @@ extension HandlerSession {
 
     func startLaunchTimer() {
         process.launchDeadline = .now + machine.launchTimeout
-        launchTimer.start(in: machine.launchTimeout) { self.handle(.launchTimedOut) }
+        launchTimer.start(in: machine.launchTimeout) { self.launchTimeIsOver() }
     }
 
     func finishLaunch(_ owner: BusName) {

@@ -22,6 +22,10 @@ final class HandlerSession {
     /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
     /// process, because the bus tells the end of the process before the end of its requests.
     var verdict: OpenURLError?
+    /// The last owner of the name whose process the bus has told, and the number of the process.
+    var ownerProcess: (owner: BusName, pid: UInt32)?
+    /// The process that ended last. The bus may tell the end of the process's requests after the kernel has told the exit.
+    var endedProcess: (pid: CInt, exit: ProcessExit)?
 
     /// The watchdog of a launch.
     let launchTimer: RestartableTimer

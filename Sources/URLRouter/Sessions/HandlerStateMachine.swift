@@ -83,6 +83,14 @@ struct HandlerStateMachine {
         case released
     }
 
+    /// The way in which a launch failed. The session puts the failure into words, because it knows the process.
+    enum LaunchFailure: Hashable {
+        /// The process ended before it was ready.
+        case processEnded(ProcessExit)
+        /// The process did not take the handler's name within the time limit, and was killed.
+        case nameNotTaken
+    }
+
     enum Effect: Hashable {
         case lookForOwner
         /// Start the process, and the launch watchdog with it.
@@ -93,6 +101,8 @@ struct HandlerStateMachine {
         case deliver
         /// Fail the waiting requests with this error.
         case failWaiting(OpenURLError)
+        /// Fail the waiting requests because the launch has failed.
+        case failLaunch(LaunchFailure)
         /// Check whether a delegate method hangs.
         case checkProgress
         /// Make this handler the only one in the foreground.
@@ -206,7 +216,7 @@ extension HandlerStateMachine {
             return [.launch]
         case (.lostProcess(let exit), nil):
             state = .notRunning
-            return [.failWaiting(OpenURLError(.launchFailed, "\(id) \(exit) before it was ready"))]
+            return [.failLaunch(.processEnded(exit))]
         // The name has got an owner since the question was asked.
         case (.notRunning, _), (.starting, _), (.running, _), (.suspending, _), (.suspended, _), (.waking, _),
             (.ending, _):
@@ -270,11 +280,7 @@ extension HandlerStateMachine {
     private mutating func launchTimedOut() -> [Effect] {
         switch state {
         case .starting:
-            let error = OpenURLError(
-                .timedOut,
-                "\(id) did not take its name on the bus within \(launchTimeout) of its start; its process was killed"
-            )
-            return end(nil, .kill, .failWaiting(error))
+            return end(nil, .kill, .failLaunch(.nameNotTaken))
         case .running:
             return [.checkProgress]
         case .notRunning, .lookingForOwner, .lostProcess, .suspending, .suspended, .waking, .ending:

@@ -1,0 +1,18 @@
+extension CommandFailure {
+    /// The message as lines for a terminal: at least one, each without control characters.
+    ///
+    /// The reason of a handler may have several lines. The traceback of a program in Python ends with the exception, which a
+    /// person wants to read first, so the exception is also the first line.
+    var lines: [String] {
+        var lines = message.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }[...]
+        while lines.count > 1, lines.last?.isEmpty == true { lines.removeLast() }
+        while lines.count > 1, lines.first?.isEmpty == true { lines.removeFirst() }
+        if lines.first == "Traceback (most recent call last):",
+            let code = lines.lastIndex(where: { $0.hasPrefix("  ") }),
+            code + 1 < lines.endIndex
+        {
+            lines.insert(lines[code + 1], at: lines.startIndex)
+        }
+        return lines.map { String($0).printable }
+    }
+}

@@ -1,0 +1,83 @@
+internal import DBus
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// The words for the failures of a handler's process.
+extension HandlerSession {
+    // MARK: Launch
+
+    func launchError(_ failure: HandlerStateMachine.LaunchFailure) -> OpenURLError {
+        switch failure {
+        case .processEnded(let exit):
+            return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(process.output.hint)")
+        case .nameNotTaken:
+            let others = process.otherNames.map(\.rawValue).joined(separator: " and ")
+            let instead = others.isEmpty ? "" : ", and took \(others)"
+            return OpenURLError(
+                .timedOut,
+                "\(id) did not take its name on the bus within \(machine.launchTimeout) of its start\(instead); "
+                    + "its process was killed\(process.output.hint)"
+            )
+        }
+    }
+
+    /// The time limit of the launch is over. If the handler's name has no owner, the bus is asked, for at most a second, which
+    /// other names the process has taken.
+    func launchTimeIsOver() {
+        guard machine.state == .starting, let running = process.running else { return handle(.launchTimedOut) }
+        launchTimer.start(in: .seconds(1)) { self.handle(.launchTimedOut) }
+        host.tasks.start { [self] in
+            let names = await names(ofSession: running.pid)
+            guard machine.state == .starting, process.handle === running, launchTimer.isRunning else { return }
+            process.otherNames = names
+            launchTimer.cancel()
+            handle(.launchTimedOut)
+        }
+    }
+
+    /// The names that the processes of a process session own: the process that the router started, and its descendants.
+    private func names(ofSession session: pid_t) async -> [BusName] {
+        var found: [BusName] = []
+        do throws(CallError) {
+            for name in try await host.bus.names().sorted(by: { $0.rawValue < $1.rawValue }) where !name.isUnique {
+                guard launchTimer.isRunning else { break }
+                if try await isOwned(name, bySession: session) { found.append(name) }
+            }
+        } catch {
+            host.log.debug("the bus does not tell the names that \(id) took: \(error)")
+        }
+        return found
+    }
+
+    private func isOwned(_ name: BusName, bySession session: pid_t) async throws(CallError) -> Bool {
+        do throws(CallError) {
+            return try await host.bus.credentials(of: name).pid.flatMap { pid_t(exactly: $0) }.map(getsid) == session
+        } catch .remote {
+            // The name has lost its owner.
+            return false
+        }
+    }
+
+    // MARK: Crash
+
+    /// The error for a request that a process had in hand when its connection ended.
+    ///
+    /// The bus may tell the end of the connection before the kernel tells the exit of the process, so the exit is waited for.
+    func crashError(behind connection: BusName) async -> OpenURLError {
+        let exit = await exit(behind: connection)?.description ?? "left the bus"
+        return OpenURLError(.handlerCrashed, "\(id) \(exit) before it answered; it may have acted on the URL")
+    }
+
+    /// The way in which the process of a connection that is gone ended; nil if the process still runs after a second.
+    private func exit(behind connection: BusName) async -> ProcessExit? {
+        guard let ownerProcess, ownerProcess.owner == connection else { return .unknown }
+        let pid = CInt(truncatingIfNeeded: ownerProcess.pid)
+        guard let handle = process.handle, handle.pid == pid else {
+            return endedProcess?.pid == pid ? endedProcess?.exit : .unknown
+        }
+        _ = await wait(for: .seconds(1)) { _ in handle.exit != nil }
+        return handle.exit
+    }
+}

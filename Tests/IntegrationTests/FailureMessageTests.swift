@@ -1,0 +1,132 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// The reasons that a sender is told for the failures of real processes.
+@Suite(.timeLimit(.minutes(10))) struct FailureMessageTests {
+    private static let hasJournal = FileManager.default.fileExists(atPath: "/run/systemd/journal/stdout")
+    private static let id = "com.example.script"
+    private static let mayHaveActed = "before it answered; it may have acted on the URL"
+
+    /// Starts a router with a script as the handler of `script:`.
+    private func router(_ script: String, _ extra: [String: Any] = [:]) async throws -> RouterProcess {
+        try await RouterProcess { directory in
+            let program = directory.appending(path: "script")
+            try Data(script.utf8).write(to: program)
+            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program.path)
+            let keys: [String: Any] = ["CFBundleExecutable": program.path, "OUArguments": [String]()]
+            try RouterProcess.write(Self.id, [], in: directory, extra: keys.merging(extra) { $1 })
+        }
+    }
+
+    /// A handler in Python with this code as the body of `Open`.
+    private func python(_ body: String, signature: String = "ba{sv}a(stb)") -> String {
+        """
+        #!/usr/bin/python3
+        import dbus, dbus.mainloop.glib, dbus.service, os, signal, sys, time
+        from gi.repository import GLib
+
+        class Handler(dbus.service.Object):
+            @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="\(signature)")
+            def Open(self, url, context):
+                \(body)
+
+        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+        bus = dbus.SessionBus()
+        handler = Handler(bus, "/com/example/script")
+        name = dbus.service.BusName("com.example.script", bus, do_not_queue=True)
+        loop = GLib.MainLoop()
+        bus.call_on_disconnection(lambda connection: loop.quit())
+        loop.run()
+        """
+    }
+
+    // MARK: Launch
+
+    @Test func failedLaunchQuotesTheLastLineOfTheOutput() async throws {
+        let router = try await router("#!/usr/bin/python3\nimport no_such_module\n")
+        defer { router.stop() }
+        let exit = "\(Self.id) exited with status 1 before it was ready"
+        let hint =
+            Self.hasJournal
+            ? "; 'journalctl --user -t \(Self.id)' shows its output"
+            : "; it wrote: ModuleNotFoundError: No module named 'no_such_module'"
+        #expect(try await router.failure("script:x") == OpenURLError(.launchFailed, exit + hint))
+    }
+
+    @Test func launchWithoutTheNameTellsTheNamesThatWereTaken() async throws {
+        let id = "com.example.wrong"
+        let router = try await RouterProcess { directory in
+            let log = directory.appending(path: "log").path
+            let keys: [String: Any] = ["OUArguments": ["com.example.other", log], "OULaunchTimeout": 1]
+            try RouterProcess.write(id, [], in: directory, extra: keys)
+        }
+        defer { router.stop() }
+        let error = try await router.failure("wrong:x")
+        #expect(error.code == .timedOut)
+        let reason =
+            "\(id) did not take its name on the bus within 1.0 seconds of its start, and took com.example.other"
+        #expect(error.message.hasPrefix("\(reason); its process was killed"), "\(error.message)")
+    }
+
+    // MARK: Crash
+
+    @Test(arguments: [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "was ended by signal 11 (Segmentation fault)"),
+        ("os._exit(3)", "exited with status 3"), ("os._exit(0)", "exited with status 0"),
+    ])
+    func crashNamesTheEndOfTheProcess(body: String, end: String) async throws {
+        let router = try await router(python(body))
+        defer { router.stop() }
+        let expected = OpenURLError(.handlerCrashed, "\(Self.id) \(end) \(Self.mayHaveActed)")
+        // The first URL crashes the process right after its launch.
+        for _ in 0..<2 {
+            let error = try await router.failure("script:x")
+            #expect(error == expected, "\(error.code): \(error.message)")
+        }
+    }
+
+    @Test func crashOfAProcessOfAnEarlierRouterIsOnlyItsEnd() async throws {
+        let router = try await router(python("return (os._exit(3) if url.endswith('crash') else True), {}, []"))
+        defer { router.stop() }
+        _ = try await router.open("script:x")
+        try await router.restart()
+        let expected = OpenURLError(.handlerCrashed, "\(Self.id) ended \(Self.mayHaveActed)")
+        #expect(try await router.failure("script:crash") == expected)
+    }
+
+    @Test func handlerThatLeavesTheBusAndRunsHasNotEnded() async throws {
+        let router = try await router(python("bus.close(); time.sleep(600)"))
+        defer { router.stop() }
+        let expected = OpenURLError(.handlerCrashed, "\(Self.id) left the bus \(Self.mayHaveActed)")
+        #expect(try await router.failure("script:x") == expected)
+    }
+
+    // MARK: Answers
+
+    @Test func answerOfTheWrongTypeIsNotADecline() async throws {
+        let router = try await router(python("return url", signature: "s"))
+        defer { router.stop() }
+        let reason = "answered with something else than 'ba{sv}a(stb)': expected 'ba{sv}a(stb)', found 's'"
+        #expect(
+            try await router.openurl("script:x")
+                == CommandRun(status: 13, output: "", errors: "openurl: \(Self.id) \(reason)\n")
+        )
+    }
+
+    @Test func tracebackIsPrintedInLinesWithTheExceptionFirst() async throws {
+        let router = try await router(python("return {}['name'], {}, []"))
+        defer { router.stop() }
+        let run = try await router.openurl("script:x")
+        #expect(run.status == 1)
+        let lines = run.errors.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        try #require(lines.count > 4, "\(run.errors)")
+        #expect(lines[0] == "openurl: KeyError: 'name'")
+        #expect(lines[1] == "  Traceback (most recent call last):")
+        #expect(lines.suffix(2) == ["  KeyError: 'name'", ""])
+        let json = try await router.openurl("--json", "script:x")
+        #expect(json.output.contains(#""message":"Traceback (most recent call last):\n  File "#), "\(json.output)")
+    }
+}
