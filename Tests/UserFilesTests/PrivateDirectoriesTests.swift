@@ -29,6 +29,13 @@ import UserFiles
         }
     }
 
+    @Test func homeOfAUserWithoutAHomeIsNotMade() {
+        #expect(throws: DirectoryError(path: "/openurl-nonexistent/a", error: FileError(code: ENOENT))) {
+            try makePrivateDirectories("/openurl-nonexistent/a/b")
+        }
+        #expect(access("/openurl-nonexistent", F_OK) != 0)
+    }
+
     @Test func parentDirectoryIsThePathBeforeTheName() {
         #expect(parentDirectory(of: "/a/b/c") == "/a/b")
         #expect(parentDirectory(of: "/a") == "")
