@@ -38,8 +38,8 @@ public final class PathWatch {
     ///
     /// - Parameters:
     ///   - loop: The event loop that calls `onChange`.
-    ///   - onChange: A closure that is called on the loop's thread, once for all changes that the kernel has reported
-    ///     by then.
+    ///   - onChange: A closure that is called on the loop's thread, once for the changes that the kernel has reported
+    ///     by then. Very many changes are told in several calls, so that the loop's other work gets its turn.
     /// - Throws: `.tooManyOpenFiles` if the process has no descriptor left or the user has no inotify instance left.
     public init(on loop: EventLoop, onChange: @escaping () -> Void) throws(Errno) {
         descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
@@ -83,16 +83,15 @@ public final class PathWatch {
         var hasChanged = false
         var mustFollow = false
         withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
-            while true {
-                let count = read(descriptor, buffer.baseAddress, buffer.count)
-                // Nothing is left to read. No other error can occur, because the buffer has room for an event.
-                guard count > 0 else { return }
-                var rest = UnsafeRawBufferPointer(buffer)[..<count]
-                while let event = WatchEvent(removingFirstFrom: &rest) {
-                    let effect = watched.effect(of: event)
-                    hasChanged = hasChanged || effect != .none
-                    mustFollow = mustFollow || effect == .other
-                }
+            // One read in each turn of the loop: a program that writes without a pause must not keep the loop here. An error
+            // means that nothing is left to read, because the buffer has room for an event.
+            let count = read(descriptor, buffer.baseAddress, buffer.count)
+            guard count > 0 else { return }
+            var rest = UnsafeRawBufferPointer(buffer)[..<count]
+            while let event = WatchEvent(removingFirstFrom: &rest) {
+                let effect = watched.effect(of: event)
+                hasChanged = hasChanged || effect != .none
+                mustFollow = mustFollow || effect == .other
             }
         }
         if mustFollow { follow() }

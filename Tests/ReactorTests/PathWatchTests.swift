@@ -56,7 +56,11 @@ private actor WatchedDirectory {
         await settle()
         let before = reports
         try body(self)
-        await settle()
+        var reported: Int
+        repeat {
+            reported = reports
+            await settle()
+        } while reports > reported
         return reports - before
     }
 
@@ -251,7 +255,8 @@ private func unlinkTree(_ path: String) {
             try directory.move("e", to: "f")
             try directory.makeDirectory("e")
         }
-        #expect(reports == 1)
+        // The loop's other work has its turn between two reports.
+        #expect(reports > 1)
         #expect(try await directory.reports { try $0.write("x", to: "e/file") } == 1)
         #expect(try await directory.reports { try $0.write("x", to: "f/file") } == 0)
     }

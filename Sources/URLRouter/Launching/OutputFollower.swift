@@ -88,7 +88,7 @@ final class OutputFollower {
             if size > offset { leaveOut(size - offset) }
             offset = size
         } else if size > offset {
-            let count = withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 1) { buffer in
+            let count = withUnsafeTemporaryAllocation(byteCount: 1 << 14, alignment: 1) { buffer in
                 let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
                 if count > 0 { add(buffer[..<count]) }
                 return count
