@@ -32,6 +32,13 @@ import Testing
         return options
     }
 
+    /// A time limit that also allows for a launch on a busy machine.
+    private var patient: OpenOptions {
+        var options = OpenOptions()
+        options.timeout = .seconds(60)
+        return options
+    }
+
     private func wait(for state: String, of id: String = first, in router: RouterProcess) async throws {
         var states = try await router.states().makeAsyncIterator()
         if try await router.status(of: id).state == .known(HandlerState(rawValue: state)!) { return }
@@ -72,21 +79,20 @@ import Testing
     @Test func handlerThatHangsInOpenIsKilledAfterItsTimeLimit() async throws {
         let router = try await router(["hang-url=first:bad"], ["OUOpenTimeout": 0.5])
         defer { router.stop() }
-        #expect(try await router.open("first:x").path == .launched)
+        #expect(try await router.open("first:x", patient).path == .launched)
         let error = try await router.failure("first:bad")
         #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 0.5 seconds"))
         // The next URL waits for the end of the process, and a new process opens it.
-        var options = OpenOptions()
-        options.timeout = .seconds(60)
-        #expect(try await router.open("first:y", options).path == .launched)
+        #expect(try await router.open("first:y", patient).path == .launched)
         let log = try router.log(of: Self.first)
         #expect(log.filter { $0.hasPrefix("open") } == ["open first:x", "open first:bad", "open first:y"])
     }
 
     @Test func handlerThatIsSlowInOpenIsNotKilled() async throws {
-        let router = try await router(["stall=open"], ["OUOpenTimeout": 0.3])
+        let router = try await router(["stall-url=first:slow"], ["OUOpenTimeout": 0.3])
         defer { router.stop() }
-        let error = try await router.failure("first:x")
+        _ = try await router.open("first:x", patient)
+        let error = try await router.failure("first:slow")
         #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 0.3 seconds"))
         let pid = try #require(try await router.status(of: Self.first).pid)
         for number in 1...5 {

@@ -16,6 +16,7 @@ import URLHandler
 /// - `faults`: take a fault from the file with the log's name and `.fault`, once: block in the phase that the file names, or
 ///   begin a background task without an end if the file holds `task`.
 /// - `hang-url=URL`: block on that URL.
+/// - `stall-url=URL`: wait without end on that URL, and leave the main actor free.
 /// - `task-url`: begin and end a background task for each URL.
 /// - `decline=REASON`: decline every URL.
 /// - `crash=HOST`: crash on a URL with that host.
@@ -98,7 +99,9 @@ final class TestDelegate: ApplicationDelegate {
         if takesFault("open") { while true { pause() } }
         if behaviour["hang"] == "open" { while true { pause() } }
         if behaviour["hang-url"] == "\(url)" { while true { pause() } }
-        if behaviour["stall"] == "open" { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
+        if behaviour["stall"] == "open" || behaviour["stall-url"] == "\(url)" {
+            await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+        }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }

@@ -99,7 +99,9 @@ extension HandlerSession {
 
     /// The time limit of background tasks; nil for a handler that would not be suspended without a task.
     private var backgroundTimeLimit: Duration? {
-        guard process.isStartedByRouter, process.isSuspendable, handler.manifest.backgroundModes.isEmpty else { return nil }
+        guard process.isStartedByRouter, process.isSuspendable, handler.manifest.backgroundModes.isEmpty else {
+            return nil
+        }
         let limit = host.limits.backgroundTime
         return handler.manifest.backgroundTime.map { min($0, limit) } ?? limit
     }
