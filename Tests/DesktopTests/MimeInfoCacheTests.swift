@@ -228,6 +228,18 @@ final class MimeInfoCacheTests {
         #expect(throws: changed) { try open.copy(to: null, with: lines) }
     }
 
+    /// GLib looks for the lower-case form only, so another spelling changes the applications that GLib finds.
+    @Test func linesOfOtherProgramsKeepTheirSpelling() throws {
+        try tree.writeEntry("home/applications/other.desktop", claiming: "X-Scheme-Handler/Foo;text/Plain;text/plain")
+        try cache.rebuild()
+        #expect(
+            try tree.read(file)
+                == "[MIME Cache]\nX-Scheme-Handler/Foo=other.desktop;\ntext/Plain=other.desktop;\ntext/plain=other.desktop;\n"
+        )
+        try cache.update(id("own"), claims: ["x-scheme-handler/foo"], insteadOf: [])
+        #expect(try tree.read(file).hasSuffix("text/plain=other.desktop;\nx-scheme-handler/foo=own.desktop;\n"))
+    }
+
     @Test func failedWriteKeepsTheFile() throws {
         let before = "[MIME Cache]\na/a=a.desktop;\n"
         try tree.write(before, to: file)

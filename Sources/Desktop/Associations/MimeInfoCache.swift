@@ -107,7 +107,8 @@ public struct MimeInfoCache: Sendable {
         var claims: [DesktopFileID: [String]] = [:]
         for location in listing.locations.values {
             guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { continue }
-            claims[entry.id] = entry.mimeTypes
+            // The line of another program keeps its spelling, as `update-desktop-database` writes it.
+            claims[entry.id] = entry.handler == nil ? entry.spelledMimeTypes : entry.mimeTypes
         }
         claims.merge(changes) { $1 }
         var ids: [String: [DesktopFileID]] = [:]

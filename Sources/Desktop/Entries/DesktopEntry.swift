@@ -34,6 +34,8 @@ public struct DesktopEntry: Sendable, Hashable {
     ///
     /// The types are in lower case, without repetitions and without invalid types.
     public let mimeTypes: [String]
+    /// The claimed MIME types as the entry spells them, without repetitions and without invalid types.
+    let spelledMimeTypes: [String]
     /// The handler of this system for which the entry was written, from the key `X-OpenURL-Handler`.
     public let handler: String?
 

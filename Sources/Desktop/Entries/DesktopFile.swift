@@ -62,6 +62,7 @@ public struct DesktopFile: Sendable, Hashable {
                 icon: nil,
                 isHiddenFromMenus: true,
                 mimeTypes: [],
+                spelledMimeTypes: [],
                 handler: handler
             )
         )
@@ -143,6 +144,7 @@ private struct DesktopFileReader {
             if !path.isEmpty { problems.add(.warning, "Path", "is a relative path, so it is ignored") }
             directory = nil
         }
+        let types = try mimeTypes()
         return DesktopEntry(
             id: location.id,
             file: location.file,
@@ -155,7 +157,8 @@ private struct DesktopFileReader {
             workingDirectory: directory,
             icon: try localized("Icon").flatMap { $0.isEmpty ? nil : $0 },
             isHiddenFromMenus: try boolean("NoDisplay"),
-            mimeTypes: try mimeTypes(),
+            mimeTypes: unique(types.compactMap(validMimeType)),
+            spelledMimeTypes: unique(types),
             handler: try string(DesktopEntry.handlerKey)
         )
     }
@@ -191,16 +194,22 @@ private struct DesktopFileReader {
         }
     }
 
+    /// Returns the valid MIME types as the entry spells them.
     private mutating func mimeTypes() throws(Unusable) -> [String] {
+        let types = try value("MimeType") { value throws(KeyFileValue.Invalid) in try value.strings() } ?? []
+        return types.filter { text in
+            let isValid = validMimeType(text) != nil
+            if !isValid {
+                problems.add(.warning, "MimeType", "holds '\(printable(text))', which is not a MIME type")
+            }
+            return isValid
+        }
+    }
+
+    /// Returns texts in their order, without repetitions.
+    private func unique(_ texts: [String]) -> [String] {
         var seen: Set<String> = []
-        return try value("MimeType") { value throws(KeyFileValue.Invalid) in try value.strings() }?
-            .compactMap { text in
-                guard let type = validMimeType(text) else {
-                    problems.add(.warning, "MimeType", "holds '\(printable(text))', which is not a MIME type")
-                    return nil
-                }
-                return seen.insert(type).inserted ? type : nil
-            } ?? []
+        return texts.filter { seen.insert($0).inserted }
     }
 
     private mutating func string(_ key: String) throws(Unusable) -> String? {
