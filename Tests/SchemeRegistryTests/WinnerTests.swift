@@ -56,6 +56,7 @@ struct WinnerTests {
             case .lost(let winner, let rule):
                 #expect(winner == candidates[0].claimant.id)
                 return "\(id)-\(name(rule))"
+            case .requested, .notRequested: return "nothing was asked for"
             }
         }
     }
@@ -63,7 +64,6 @@ struct WinnerTests {
     /// Returns the name of the case instead of its sentence.
     private func name(_ rule: WinningRule) -> String {
         switch rule {
-        case .request: "request"
         case .fixedScheme: "fixedScheme"
         case .userDefault: "userDefault"
         case .host: "host"
@@ -269,7 +269,7 @@ struct WinnerTests {
 
     @Test func everyRuleHasADescription() {
         let rules: [WinningRule] = [
-            .request, .fixedScheme, .userDefault, .host, .directory, .kind, .association, .registrationDate,
+            .fixedScheme, .userDefault, .host, .directory, .kind, .association, .registrationDate,
             .identifier,
         ]
         #expect(Set(rules.map(\.description)).count == rules.count)

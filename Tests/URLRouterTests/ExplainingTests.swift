@@ -108,7 +108,15 @@ import Testing
         #expect(asked.handler == "com.example.app")
         #expect(asked.candidates.map(\.id) == ["com.example.app", "com.example.hosts", "org.example.App.desktop"])
         #expect(asked.candidates.map(\.wins) == [true, false, false])
-        #expect(Set(asked.candidates.map(\.reason)) == ["the one that is asked for comes first"])
+        #expect(
+            asked.candidates.map(\.reason) == [
+                "it is asked for; otherwise com.example.hosts would get this URL",
+                "com.example.app is asked for; otherwise this one would get the URL", "com.example.app is asked for",
+            ]
+        )
+        options.handler = "com.example.hosts"
+        let usual = try await explain("app://a.example.com/", options)
+        #expect(usual.candidates[0].reason == "it is asked for, and would get this URL in any case")
         options.handler = "com.example.private"
         let other = try await explain("app:x", options)
         #expect(other.handler == nil)

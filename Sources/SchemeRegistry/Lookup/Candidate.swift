@@ -1,7 +1,5 @@
 /// A rule that decides which of two claimants gets a URL that both claim.
 public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
-    /// The claimant that the sender of the request names wins.
-    case request
     /// The handler of a fixed scheme wins.
     case fixedScheme
     /// The user's default for the scheme wins (`mimeapps.list`, `[Default Applications]`).
@@ -26,7 +24,6 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     /// The rule as part of a sentence.
     public var description: String {
         switch self {
-        case .request: "the one that is asked for comes first"
         case .fixedScheme: "a fixed scheme's handler comes first"
         case .userDefault: "the user's default comes first"
         case .host: "the longest matching host comes first"
@@ -47,18 +44,31 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
         case unopposed
         /// The candidate gets the URL. The rule is the one that put the candidate before the next candidate.
         case won(by: WinningRule)
+        /// The candidate gets the URL, because the sender asks for it. The id is the one of the claimant that gets the URL
+        /// otherwise; `nil` if that is this candidate.
+        case requested(insteadOf: String?)
+        /// Another claimant gets the URL, because the sender asks for it. Without the request, the URL goes to this
+        /// candidate if `isUsualWinner` is true.
+        case notRequested(by: String, isUsualWinner: Bool)
         /// Another candidate gets the URL. The rule is the first one that distinguishes the two.
         case lost(to: String, by: WinningRule)
 
         /// Whether the candidate gets the URL.
         public var wins: Bool {
-            if case .lost = self { false } else { true }
+            switch self {
+            case .unopposed, .won, .requested: true
+            case .notRequested, .lost: false
+            }
         }
 
         /// The reason as part of a sentence.
         public var reason: String {
             switch self {
             case .unopposed: "nothing else claims this URL"
+            case .requested(nil): "it is asked for, and would get this URL in any case"
+            case .requested(let usual?): "it is asked for; otherwise \(usual) would get this URL"
+            case .notRequested(let id, isUsualWinner: true): "\(id) is asked for; otherwise this one would get the URL"
+            case .notRequested(let id, isUsualWinner: false): "\(id) is asked for"
             case .won(let rule), .lost(_, let rule): rule.description
             }
         }
@@ -75,8 +85,8 @@ public struct Candidate: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         let claim = host.map { "\(claimant) (\($0))" } ?? claimant.id
         return switch outcome {
-        case .unopposed, .won: "\(claim) wins: \(outcome.reason)"
-        case .lost(let winner, _): "\(claim) loses to \(winner): \(outcome.reason)"
+        case .unopposed, .won, .requested: "\(claim) wins: \(outcome.reason)"
+        case .lost(let winner, _), .notRequested(let winner, _): "\(claim) loses to \(winner): \(outcome.reason)"
         }
     }
 }

@@ -23,17 +23,8 @@ extension Registry {
     ///   - id: the claimant that the sender asks for, if any. No other claimant then gets the URL, even if this
     ///     claimant does not claim the URL.
     public func candidates(for scheme: Scheme, host: String?, asking id: String? = nil) -> [Candidate] {
-        var claims = claims(for: scheme, host: host)
-        if let id {
-            guard let position = claims.firstIndex(where: { $0.claimant.id == id }) else {
-                return claims.map {
-                    Candidate(claimant: $0.claimant, host: $0.host, outcome: .lost(to: id, by: .request))
-                }
-            }
-            var asked = claims.remove(at: position)
-            asked.isRequested = true
-            claims.insert(asked, at: 0)
-        }
+        let claims = claims(for: scheme, host: host)
+        if let id { return candidates(claims, asking: id) }
         guard let winner = claims.first else { return [] }
         return claims.indices.map { position in
             let outcome: Candidate.Outcome =
@@ -46,6 +37,21 @@ extension Registry {
                 }
             return Candidate(claimant: claims[position].claimant, host: claims[position].host, outcome: outcome)
         }
+    }
+
+    /// Returns the claims with the claimant first that the sender asks for.
+    private func candidates(_ claims: [Claim], asking id: String) -> [Candidate] {
+        let usual = claims.first?.claimant.id
+        let candidates = claims.map { claim in
+            let isUsual = claim.claimant.id == usual
+            return Candidate(
+                claimant: claim.claimant,
+                host: claim.host,
+                outcome: claim.claimant.id == id
+                    ? .requested(insteadOf: isUsual ? nil : usual) : .notRequested(by: id, isUsualWinner: isUsual)
+            )
+        }
+        return candidates.filter(\.outcome.wins) + candidates.filter { !$0.outcome.wins }
     }
 
     /// Returns the ids of all claimants of a scheme, whatever the host. The winner for a URL without a host comes
@@ -128,12 +134,9 @@ private struct Claim {
     /// The pattern by which a handler claims the URL; `nil` for any host.
     let host: HostPattern?
     var isUserDefault = false
-    /// Whether the sender asks for this claimant.
-    var isRequested = false
 
     /// Returns the rule that put the first claim before the second.
     static func decidingRule(_ first: Claim, _ second: Claim) -> WinningRule {
-        if first.isRequested != second.isRequested { return .request }
         if first.claimant.isFixed != second.claimant.isFixed { return .fixedScheme }
         if first.isUserDefault != second.isUserDefault { return .userDefault }
         if case .application = first.claimant, case .application = second.claimant { return .association }
