@@ -67,10 +67,11 @@ extension URLRouter {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
         return try await senders.counting(caller) { () async throws(OpenURLError) in
-            let context = try senders.context(of: await senders.sender(caller), for: destination.claimant)
             let handler = destination.claimant.id
-            let delivery = Delivery(url: text, handler: handler, options: options, context: context)
-            let id = try await deliveries.accept(delivery)
+            let id = try await deliveries.accept { () async throws(OpenURLError) in
+                let context = try senders.context(of: await senders.sender(caller), for: destination.claimant)
+                return Delivery(url: text, handler: handler, options: options, context: context)
+            }
             var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
             result.id = "\(id)"
             return result

@@ -59,6 +59,31 @@ import Testing
         #expect(opened == (0..<1000).map { "open burst:\($0)" })
     }
 
+    @Test func queuedURLsOfACallerThatDoesNotWaitKeepTheirOrder() async throws {
+        let router = try await RouterProcess(["com.example.later": []])
+        defer { router.stop() }
+        var queued = OpenOptions()
+        queued.isQueued = true
+        var changes = try await router.queueChanges().makeAsyncIterator()
+        // The router does not know a new connection, and has to ask the bus for the sender of the first URLs.
+        let caller = try await Connection.open(.address(router.bus.address), on: try router.bus.makeLoop())
+        for number in 0..<499 {
+            try await caller.send(
+                RouterInterface.openURL,
+                on: RouterService.object,
+                Arguments("later:\(number)", queued)
+            )
+        }
+        let last = try await caller.call(
+            RouterInterface.openURL,
+            on: RouterService.object,
+            Arguments("later:499", queued)
+        )
+        while try await changes.next(of: last.id ?? "") != "delivered" {}
+        let opened = try router.log(of: "com.example.later").filter { $0.hasPrefix("open") }
+        #expect(opened == (0..<500).map { "open later:\($0)" })
+    }
+
     @Test func urlsThatArriveDuringTheLaunchGoBehindWaitingOnes() async throws {
         let router = try await RouterProcess(["com.example.ready": ["startDelay=100"]])
         defer { router.stop() }

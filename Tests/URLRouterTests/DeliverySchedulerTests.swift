@@ -53,6 +53,45 @@ import Testing
         #expect(await router.hasAnsweredAll)
     }
 
+    @Test func urlsAreStoredInTheOrderOfTheirArrival() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        bus.hold(":1.8")
+        let first = Task { try await router.open("app:1", queued, caller: ":1.8") }
+        await bus.wait(for: .askedWhoIs(":1.8"))
+        // The router knows this caller before the first.
+        let second = Task { try await router.open("app:2", queued, caller: ":1.9") }
+        await bus.wait(for: .askedWhoIs(":1.9"))
+        let refused = Task {
+            var options = queued
+            options.handler = "com.example.none"
+            return await failure { () throws(OpenURLError) in try await router.open("app:x", options, caller: ":1.9") }
+        }
+        #expect(await refused.value?.code == .noHandler)
+        #expect(try await router.queuedURLs() == [])
+        bus.release(":1.8")
+        _ = try await (first.value, second.value)
+        #expect(try await router.queuedURLs().map(\.url) == ["app:1", "app:2"])
+        #expect(await router.hasAnsweredAll)
+    }
+
+    /// The sender of the first URL may not send to the handler. Its place is free again.
+    @Test func refusedURLDoesNotHoldUpOthers() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let closed = try Handler.test("com.example.closed") { $0.allowedSources = [try SourcePattern("com.other.*")] }
+        let router = try router(on: bus, [try .test("com.example.app"), closed])
+        bus.hold(":1.8")
+        let first = Task {
+            await failure { () throws(OpenURLError) in try await router.open("closed:1", queued, caller: ":1.8") }
+        }
+        await bus.wait(for: .askedWhoIs(":1.8"))
+        let second = Task { try await router.open("app:2", queued, caller: ":1.9") }
+        await bus.wait(for: .askedWhoIs(":1.9"))
+        bus.release(":1.8")
+        #expect(await first.value?.code == .notAllowed)
+        #expect(try await second.value.path == .queued)
+    }
+
     @Test func deliveryWaitsUntilTheRouterOwnsItsName() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)

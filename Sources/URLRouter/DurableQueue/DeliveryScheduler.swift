@@ -19,6 +19,8 @@ final class DeliveryScheduler {
 
     private var state = State.new
     private var waiting = WaitingDeliveries()
+    /// The deliveries that have arrived and have not been handed to the store.
+    private let arrivals = ArrivalOrder()
     /// The number of deliveries that are being stored.
     private var storing = 0
     private let timer: RestartableTimer
@@ -145,8 +147,11 @@ final class DeliveryScheduler {
 
     /// Stores a delivery; returns its number when it is on the disk.
     ///
-    /// - Throws: `notQueued` and `limitsExceeded`.
-    func accept(_ delivery: Delivery) async throws(OpenURLError) -> Int64 {
+    /// - Parameter identify: completes the delivery. The delivery has its place in the order before, so the order of arrival
+    ///   holds while the bus is asked for the sender.
+    /// - Throws: `notQueued` and `limitsExceeded`, and the errors of `identify`.
+    func accept(_ identify: () async throws(OpenURLError) -> Delivery) async throws(OpenURLError) -> Int64 {
+        let delivery = try await inOrder(identify)
         if state == .closed { throw OpenURLError(.notQueued, "the router is ending; try again") }
         storing += 1
         defer {
@@ -162,6 +167,16 @@ final class DeliveryScheduler {
         waiting.add(id, for: delivery.handler)
         deliverDue()
         return id
+    }
+
+    /// Completes a delivery; returns in the order of the calls.
+    private func inOrder(_ identify: () async throws(OpenURLError) -> Delivery) async throws(OpenURLError) -> Delivery {
+        let place = arrivals.enter()
+        // The caller continues up to its next suspension before the next delivery does.
+        defer { arrivals.leave(place) }
+        let delivery = try await identify()
+        await arrivals.turn(of: place)
+        return delivery
     }
 
     // MARK: Attempts

@@ -1,0 +1,37 @@
+internal import DequeModule
+
+/// The order of arrival of requests that wait for different things before they go on.
+///
+/// An order belongs to the router's actor.
+final class ArrivalOrder {
+    /// The place of one request.
+    final class Place {
+        fileprivate var continuation: CheckedContinuation<Void, Never>?
+    }
+
+    private var places: Deque<Place> = []
+
+    /// Takes the last place.
+    func enter() -> Place {
+        let place = Place()
+        places.append(place)
+        return place
+    }
+
+    /// Returns when every earlier request has left.
+    func turn(of place: Place) async {
+        guard places.first !== place else { return }
+        await withCheckedContinuation { continuation in
+            // The turn may have come on the way to here, which can lead through the loop's jobs.
+            if places.first === place { return continuation.resume() }
+            place.continuation = continuation
+        }
+    }
+
+    /// Gives a place up, and lets the next request go on after the caller's next suspension.
+    func leave(_ place: Place) {
+        if places.first === place { places.removeFirst() } else { places.removeAll { $0 === place } }
+        places.first?.continuation?.resume()
+        places.first?.continuation = nil
+    }
+}
