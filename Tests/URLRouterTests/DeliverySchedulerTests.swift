@@ -269,7 +269,7 @@ import Testing
     @Test func immediateErrorsAreReportedAtOnce() async throws {
         let bus = try FakeHandlers([handler: owner])
         var stored = DeliveryStoreLimits()
-        stored.deliveries = 1
+        stored.deliveries = 2
         let router = try router(on: bus, stored: stored)
         func failure(_ url: String) async -> OpenURLError.Code? {
             do throws(OpenURLError) {

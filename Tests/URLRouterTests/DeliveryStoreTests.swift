@@ -18,12 +18,12 @@ import Testing
         DeliveryStore(path: directory.queue, on: directory.loop, log: log.logger)
     }
 
-    private func delivery(_ url: String) -> Delivery {
+    private func delivery(_ url: String, of sender: String = "com.example.sender") -> Delivery {
         var options = OpenOptions()
         options.annotation = .dictionary(["k": "v"], key: "s", value: "s")
         options.isQueued = true
         var context = OpenContext()
-        context.sourceApplication = "com.example.sender"
+        context.sourceApplication = sender
         context.hops = 2
         return Delivery(url: url, handler: "com.example.app", options: options, context: context)
     }
@@ -96,10 +96,12 @@ import Testing
     }
 
     @Test func fullStoreRefusesDeliveriesUntilThereIsRoom() async throws {
-        let store = try limited { $0.deliveries = 2 }
+        // One caller gets two of four places.
+        let store = try limited { $0.deliveries = 4 }
         let first = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.accept(delivery("app:2"), at: 0)
-        let full = DeliveryStoreError(path: directory.queue, reason: "it is full", isFull: true)
+        let reason = "it holds 2 URLs of com.example.sender, and one program gets at most half of the room that is left"
+        let full = DeliveryStoreError(path: directory.queue, reason: reason, isFull: true)
         await #expect(throws: full) { try await store.accept(delivery("app:3"), at: 0) }
         // A dead letter also counts towards the limit.
         _ = try await store.fail(first, OpenURLError(.declined, "no"), due: nil)
@@ -107,8 +109,12 @@ import Testing
         #expect(try await store.drop(first))
         _ = try await store.accept(delivery("app:3"), at: 0)
         // Deliveries of an earlier process count towards the limit.
-        let next = try limited { $0.deliveries = 2 }
+        let next = try limited { $0.deliveries = 4 }
         await #expect(throws: full) { try await next.accept(delivery("app:4"), at: 0) }
+        // A limit that is lower than before leaves no room at all.
+        let lower = try limited { $0.deliveries = 2 }
+        let none = DeliveryStoreError(path: directory.queue, reason: "it is full", isFull: true)
+        await #expect(throws: none) { try await lower.accept(delivery("app:4", of: "com.example.other"), at: 0) }
     }
 
     @Test func storedBytesAreLimited() async throws {
@@ -117,6 +123,61 @@ import Testing
         let long = delivery("app:" + String(repeating: "x", count: 4096))
         await #expect(throws: DeliveryStoreError.self) { try await store.accept(long, at: 0) }
         _ = try await store.accept(delivery("app:2"), at: 0)
+    }
+
+    /// Returns the number of deliveries that a store accepts from a sender.
+    private func accepted(_ sender: String, by store: DeliveryStore) async -> Int {
+        var count = 0
+        do throws(DeliveryStoreError) {
+            while true {
+                _ = try await store.accept(delivery("app:\(count)", of: sender), at: 0)
+                count += 1
+            }
+        } catch {
+            #expect(error.isFull)
+            #expect(error.description.contains("URLs of \(sender)"), "\(error)")
+        }
+        return count
+    }
+
+    @Test func callerGetsHalfOfWhatIsLeft() async throws {
+        let store = try limited { $0.deliveries = 8 }
+        #expect(await accepted("com.example.greedy", by: store) == 4)
+        #expect(await accepted("com.example.second", by: store) == 2)
+        // The next store counts what the file holds.
+        let next = try limited { $0.deliveries = 8 }
+        #expect(await accepted("com.example.greedy", by: next) == 0)
+        #expect(await accepted("com.example.third", by: next) == 1)
+        // A caller whose URLs are gone has its share again.
+        for url in try await next.list(after: 0, limit: 4) { #expect(try await next.drop(try #require(Int64(url.id)))) }
+        #expect(await accepted("com.example.greedy", by: next) == 2)
+    }
+
+    @Test func callerIsAHandlerOrAProgram() {
+        var context = OpenContext()
+        func caller() -> String { Delivery(url: "", handler: "", options: OpenOptions(), context: context).caller }
+        #expect(caller() == "")
+        context.source.executable = "/usr/bin/openurl"
+        #expect(caller() == "/usr/bin/openurl")
+        context.sourceApplication = "com.example.sender"
+        #expect(caller() == "com.example.sender")
+    }
+
+    @Test func fileWithoutCallersIsUsedFurther() async throws {
+        let id = try await store().accept(delivery("app:1"), at: 0)
+        try Database(path: directory.queue, .existing).execute(
+            "ALTER TABLE deliveries DROP COLUMN caller; PRAGMA user_version = 1"
+        )
+        let store = try limited { $0.deliveries = 4 }
+        #expect(await accepted("com.example.second", by: store) == 1)
+        #expect(try await store.begin(id)?.delivery == delivery("app:1"))
+    }
+
+    @Test func callerGetsHalfOfTheBytesThatAreLeft() async throws {
+        let store = try limited { $0.bytes = 4096 }
+        let half = delivery("app:" + String(repeating: "x", count: 2100))
+        await #expect(throws: DeliveryStoreError.self) { try await store.accept(half, at: 0) }
+        _ = try await store.accept(delivery("app:1"), at: 0)
     }
 
     @Test func oldestDeadLettersAreRemoved() async throws {

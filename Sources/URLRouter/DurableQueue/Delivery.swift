@@ -11,4 +11,8 @@ struct Delivery: Sendable, Hashable {
     let options: OpenOptions
     /// The sender, as it was known when the URL arrived.
     let context: OpenContext
+
+    /// The program whose share of the queue the delivery uses: the identifier of a handler, or the path of another program.
+    /// The text is empty for all senders that have gone before they could be looked up.
+    var caller: String { context.sourceApplication ?? context.source.executable ?? "" }
 }

@@ -7,7 +7,7 @@ struct DeliveryFile: Sendable {
     let path: String
 
     /// The version of the tables.
-    private static let schemaVersion: Int64 = 1
+    private static let schemaVersion: Int64 = 2
 
     /// The first number of a delivery: the current time. Handlers recognise a repeated delivery by its number, so a new file
     /// must not reuse the numbers of a file that was lost.
@@ -40,6 +40,16 @@ struct DeliveryFile: Sendable {
         try database.execute("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
         let version = try database.pragma("user_version")
         guard version <= Self.schemaVersion else { return nil }
+        if version == 1 {
+            try database.transaction { () throws(SQLiteError) in
+                try database.execute(
+                    """
+                    ALTER TABLE deliveries ADD COLUMN caller TEXT NOT NULL DEFAULT '';
+                    PRAGMA user_version = \(Self.schemaVersion)
+                    """
+                )
+            }
+        }
         if version == 0 {
             try database.transaction { () throws(SQLiteError) in
                 try database.execute(
@@ -53,7 +63,8 @@ struct DeliveryFile: Sendable {
                         due INTEGER,
                         attempts INTEGER NOT NULL,
                         error TEXT,
-                        message TEXT
+                        message TEXT,
+                        caller TEXT NOT NULL DEFAULT ''
                     );
                     INSERT INTO sqlite_sequence VALUES ('deliveries', \(Self.firstNumber));
                     PRAGMA user_version = \(Self.schemaVersion)

@@ -18,7 +18,7 @@ struct DeliveryStoreError: Error, Hashable, CustomStringConvertible {
 
 /// The amount that a ``DeliveryStore`` holds.
 struct DeliveryStoreLimits: Sendable {
-    /// The number of deliveries, dead letters included.
+    /// The number of deliveries, dead letters included. ``QueueShares`` divides the number and ``bytes`` among the callers.
     var deliveries = 65_536
     /// The size of all deliveries, in bytes.
     var bytes = 256 << 20
@@ -48,7 +48,7 @@ public actor DeliveryStore {
     private var database: Database?
     private var lock: CInt?
     /// The contents of the file, as far as this process knows; nil before the first count.
-    private var held: (deliveries: Int, bytes: Int)?
+    private var held: QueueShares?
     private var accepting: [Accepting] = []
 
     private struct Accepting {
@@ -132,20 +132,19 @@ public actor DeliveryStore {
             try writing { database throws(SQLiteError) in
                 results = []
                 if held == nil { held = try count(database) }
-                var (count, bytes) = held ?? (0, 0)
+                var shares = held ?? QueueShares()
                 held = nil
                 let insert = try database.prepare(
                     """
-                    INSERT INTO deliveries (url, handler, request, accepted, due, attempts) VALUES (?, ?, ?, ?, ?, 0)
-                        RETURNING id
+                    INSERT INTO deliveries (url, handler, request, accepted, due, caller, attempts)
+                        VALUES (?, ?, ?, ?, ?, ?, 0) RETURNING id
                     """
                 )
                 for entry in accepted {
                     let size = entry.delivery.url.utf8.count + entry.request.count
-                    guard count < limits.deliveries, bytes + size <= limits.bytes else {
-                        results.append(
-                            .failure(DeliveryStoreError(path: file.path, reason: "it is full", isFull: true))
-                        )
+                    let caller = entry.delivery.caller
+                    if let refusal = shares.refusal(of: caller, bytes: size, limits) {
+                        results.append(.failure(DeliveryStoreError(path: file.path, reason: refusal, isFull: true)))
                         continue
                     }
                     try insert.bind(1, entry.delivery.url)
@@ -153,11 +152,11 @@ public actor DeliveryStore {
                     try insert.bind(3, entry.request)
                     try insert.bind(4, entry.time)
                     try insert.bind(5, entry.time)
+                    try insert.bind(6, caller)
                     while try insert.step() { results.append(.success(insert.integer(0))) }
-                    count += 1
-                    bytes += size
+                    shares.add(QueueShares.Amount(deliveries: 1, bytes: size), of: caller)
                 }
-                held = (count, bytes)
+                held = shares
             }
         } catch {
             results = accepted.map { _ in .failure(error) }
@@ -165,19 +164,41 @@ public actor DeliveryStore {
         for (entry, result) in zip(accepted, results) { entry.continuation.resume(returning: result) }
     }
 
-    private func count(_ database: Database) throws(SQLiteError) -> (deliveries: Int, bytes: Int) {
-        let rows = try database.prepare("SELECT count(*), sum(\(Self.size)) FROM deliveries")
-        var held = (deliveries: 0, bytes: 0)
-        while try rows.step() { held = (Int(rows.integer(0)), Int(rows.integer(1))) }
-        return held
+    private func count(_ database: Database) throws(SQLiteError) -> QueueShares {
+        let rows = try database.prepare("SELECT caller, count(*), sum(\(Self.size)) FROM deliveries GROUP BY caller")
+        var shares = QueueShares()
+        while try rows.step() {
+            shares.add(
+                QueueShares.Amount(deliveries: Int(rows.integer(1)), bytes: Int(rows.integer(2))),
+                of: rows.text(0)
+            )
+        }
+        return shares
     }
 
     /// The bytes of a row, in SQL.
     private static let size = "length(CAST(url AS BLOB)) + length(request)"
 
-    private func forget(_ deliveries: Int, _ bytes: Int) {
-        guard let held else { return }
-        self.held = (held.deliveries - deliveries, held.bytes - bytes)
+    /// Deletes rows.
+    ///
+    /// - Returns: the number of rows that were deleted.
+    private func delete(
+        where condition: String,
+        _ value: Int64
+    ) throws(DeliveryStoreError) -> Int {
+        var deleted: [(caller: String, bytes: Int)] = []
+        try writing { database throws(SQLiteError) in
+            let delete = try database.prepare(
+                "DELETE FROM deliveries WHERE \(condition) RETURNING caller, \(Self.size)"
+            )
+            try delete.bind(1, value)
+            deleted = []
+            while try delete.step() { deleted.append((delete.text(0), Int(delete.integer(1)))) }
+        }
+        for (caller, bytes) in deleted {
+            held?.remove(QueueShares.Amount(deliveries: 1, bytes: bytes), of: caller)
+        }
+        return deleted.count
     }
 
     /// The size of a message, and some more for the context that the router adds.
@@ -258,20 +279,10 @@ public actor DeliveryStore {
     }
 
     private func forgetOldDeadLetters() throws(DeliveryStoreError) {
-        var (count, bytes) = (0, 0)
-        try writing { database throws(SQLiteError) in
-            let delete = try database.prepare(
-                """
-                DELETE FROM deliveries WHERE id IN
-                    (SELECT id FROM deliveries WHERE due IS NULL ORDER BY id DESC LIMIT -1 OFFSET ?)
-                    RETURNING \(Self.size)
-                """
-            )
-            try delete.bind(1, Int64(limits.deadLetters))
-            (count, bytes) = (0, 0)
-            while try delete.step() { (count, bytes) = (count + 1, bytes + Int(delete.integer(0))) }
-        }
-        forget(count, bytes)
+        let count = try delete(
+            where: "id IN (SELECT id FROM deliveries WHERE due IS NULL ORDER BY id DESC LIMIT -1 OFFSET ?)",
+            Int64(limits.deadLetters)
+        )
         if count > 0 { log.warning("\(count) of the queue's oldest dead letters are gone, as there are too many") }
     }
 
@@ -326,16 +337,8 @@ public actor DeliveryStore {
     ///
     /// - Returns: whether the delivery existed.
     func drop(_ id: Int64) throws(DeliveryStoreError) -> Bool {
-        var bytes: Int?
         guard try isThere() else { return false }
-        try writing { database throws(SQLiteError) in
-            let delete = try database.prepare("DELETE FROM deliveries WHERE id = ? RETURNING \(Self.size)")
-            try delete.bind(1, id)
-            while try delete.step() { bytes = Int(delete.integer(0)) }
-        }
-        guard let bytes else { return false }
-        forget(1, bytes)
-        return true
+        return try delete(where: "id = ?", id) > 0
     }
 
     /// - Returns: the handler that the statement returns; nil if the statement found no row.

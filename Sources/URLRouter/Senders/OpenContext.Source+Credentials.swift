@@ -5,7 +5,8 @@ extension OpenContext.Source {
     /// Describes a caller from the bus's knowledge of its connection.
     ///
     /// The program and the unit are read from `/proc` by the number of the process. The number may belong to another process
-    /// if the caller has ended, so both are for display and logging; no rule depends on them.
+    /// if the caller has ended, so both are for display and logging. Only the share of the queue depends on the program
+    /// (``Delivery/caller``).
     init(_ name: BusName, _ credentials: Credentials?) {
         self.init()
         uniqueName = name.rawValue
