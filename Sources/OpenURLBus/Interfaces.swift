@@ -140,7 +140,12 @@ public enum LifecycleInterface {
         "Notify",
         inputs: ["id", "kind", "value"]
     )
-    /// Acts as if the system were short of memory: warns the running handlers and ends the suspended handlers.
+    /// Acts as the router does when the kernel reports that memory is short: warns the running handlers and ends one
+    /// suspended handler.
+    ///
+    /// The handler that ends is the largest one. Among handlers with at least half of its memory it is the one that has been
+    /// suspended for the longest time. The kernel repeats its report while the shortage lasts, at most once in 2 s, and
+    /// each report ends one more handler.
     public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
     /// The state of a handler that the router follows has changed. The second argument is a raw value of ``HandlerState``.
     public static let stateChanged = Signal<Arguments<String, String>>(

@@ -207,18 +207,26 @@ import Testing
         #expect(try await router.status(of: Self.second).state == .known(.notRunning))
     }
 
-    @Test func memoryPressureWarnsRunningHandlersAndEndsSuspendedOnes() async throws {
-        let router = try await router()
+    /// The second handler is suspended later than the first and is much larger.
+    @Test func memoryPressureWarnsRunningHandlersAndEndsOneSuspendedHandlerAtATime() async throws {
+        let third = "com.example.third"
+        let router = try await router([Self.first: [], Self.second: ["memory=200"], third: []])
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
-        _ = try await router.open("first:x")
-        try await router.lifecycle(LifecycleInterface.suspend, Self.first)
-        _ = try await router.open("second:x")
-        _ = try await router.connection.call(LifecycleInterface.relieveMemory, on: RouterService.object, Empty())
+        for (id, url) in [(Self.first, "first:x"), (Self.second, "second:x")] {
+            _ = try await router.open(url)
+            try await router.lifecycle(LifecycleInterface.suspend, id)
+        }
+        _ = try await router.open("third:x")
+        try await router.relieveMemory()
+        while try await states.next(of: Self.second) != "notRunning" {}
+        #expect(try router.log(of: Self.second).last == "didEnterBackground")
+        #expect(try await router.status(of: Self.first).state == .known(.suspended))
+        try await router.relieveMemory()
         while try await states.next(of: Self.first) != "notRunning" {}
         #expect(try router.log(of: Self.first).last == "didEnterBackground")
-        _ = try await router.open("second:y")
-        #expect(try router.log(of: Self.second).contains("didReceiveMemoryWarning"))
+        _ = try await router.open("third:y")
+        #expect(try router.log(of: third).contains("didReceiveMemoryWarning"))
     }
 
     @Test func handlerThatHangsOnTheWayToTheBackgroundIsKilled() async throws {
@@ -298,6 +306,10 @@ import Testing
 extension RouterProcess {
     func lifecycle(_ method: Method<String, Empty>, _ id: String) async throws(CallError) {
         _ = try await connection.call(method, on: RouterService.object, id, timeout: .seconds(60))
+    }
+
+    func relieveMemory() async throws(CallError) {
+        _ = try await connection.call(LifecycleInterface.relieveMemory, on: RouterService.object, Empty())
     }
 
     func status(of id: String) async throws -> HandlerStatus {

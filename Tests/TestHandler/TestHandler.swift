@@ -1,4 +1,5 @@
 import DBus
+import Foundation
 import Glibc
 import OpenURL
 import OpenURLBus
@@ -26,6 +27,8 @@ import URLHandler
 /// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
 /// - `endTask`: end the background task at once.
 /// - `state=TEXT`: the state to save.
+/// - `crash-in=PATH`: crash in the phase whose name the file holds, while the file exists.
+/// - `memory=MIB`: fill some memory at the start.
 @main
 struct TestHandler {
     static func main() async {
@@ -39,6 +42,10 @@ struct TestHandler {
         let delegate = TestDelegate(log: arguments[2], behaviour: behaviour)
         delegate.record("start \(getpid())")
         if let status = behaviour["exit"].flatMap(CInt.init) { exit(status) }
+        if let size = behaviour["memory"].flatMap(Int.init) {
+            // The memory is never released: the router measures the process.
+            memset(malloc(size << 20), 1, size << 20)
+        }
         // The delay simulates a program that is slow to start.
         if let delay = behaviour["startDelay"].flatMap(UInt32.init) { usleep(delay * 1000) }
         await Application.main(id, delegate: delegate)
@@ -65,6 +72,9 @@ final class TestDelegate: ApplicationDelegate {
     private func pass(_ phase: String) {
         record(phase)
         if takesFault(phase) { while true { pause() } }
+        if let path = behaviour["crash-in"], FileManager.default.contents(atPath: path) == Data(phase.utf8) {
+            raise(SIGKILL)
+        }
         while behaviour["hang"] == phase { pause() }
     }
 

@@ -21,6 +21,8 @@ struct HandlerProcess {
     var isRecorded = false
     /// Whether the process runs the manifest's program.
     var runsProgram = false
+    /// The time at which the router last stopped the process; nil if it never has.
+    var suspendedSince: ContinuousClock.Instant?
     /// Whether the handler can be asked to release its name, as far as it has not said otherwise.
     var isSuspendable = true
     /// The end of the launch's time limit, if the router started the process.

@@ -26,7 +26,9 @@ extension HandlerSession {
         case .enterBackground(let owner): host.tasks.start { await self.enterBackground(owner) }
         case .scheduleSuspension: scheduleSuspension()
         case .askToSuspend(let owner): host.tasks.start { await self.askToSuspend(owner) }
-        case .stop: process.handle?.send(signal: SIGSTOP)
+        case .stop:
+            process.suspendedSince = .now
+            process.handle?.send(signal: SIGSTOP)
         case .resume:
             process.handle?.send(signal: SIGCONT)
             process.lifeline = nil

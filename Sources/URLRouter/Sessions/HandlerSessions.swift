@@ -85,22 +85,30 @@ final class HandlerSessions {
 
     // MARK: Memory
 
-    /// Warns the running handlers, and ends the suspended ones, the largest first ("Observe Low-Memory Warnings").
+    /// Warns the running handlers, and ends one suspended handler ("Observe Low-Memory Warnings").
+    ///
+    /// The kernel reports the shortage again while it lasts (`PressureWatch`). Each report ends one more handler, so no more
+    /// handlers end than the shortage takes.
     func relieveMemory() {
-        let all = sessions.values.sorted { $0.id.rawValue < $1.id.rawValue }
-        for session in all {
+        for session in sessions.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) {
             guard let owner = session.owner, session.process.isVerified else { continue }
             host.tasks.start { await session.warnOfMemory(owner) }
         }
-        var suspended: [(session: HandlerSession, memory: UInt64)] = []
-        for session in all {
-            guard case .suspended = session.machine.state, let process = session.process.handle else { continue }
-            suspended.append((session, ProcessMemory.resident(pid: process.pid) ?? 0))
+        let suspended = sessions.values.compactMap { session -> SuspendedMemory? in
+            guard case .suspended = session.machine.state, let process = session.process.handle,
+                let since = session.process.suspendedSince
+            else { return nil }
+            return SuspendedMemory(id: session.id, bytes: ProcessMemory.resident(pid: process.pid) ?? 0, since: since)
         }
-        for (session, memory) in suspended.sorted(by: { $0.memory > $1.memory }) {
-            host.log.notice("ended to relieve memory", metadata: ["handler": "\(session.id)", "bytes": "\(memory)"])
-            session.handle(.purged)
-        }
+        guard let next = SuspendedMemory.nextToEnd(of: suspended), let session = sessions[next.id] else { return }
+        host.log.notice(
+            "ended to relieve memory: \(next.reason(among: suspended))",
+            metadata: [
+                "handler": "\(next.id)", "bytes": "\(next.bytes)", "suspended": "\(next.since.duration(to: .now))",
+                "others": "\(suspended.count - 1)",
+            ]
+        )
+        session.handle(.purged)
     }
 }
 
