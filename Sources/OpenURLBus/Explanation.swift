@@ -39,6 +39,9 @@ public struct Explanation: Sendable, Hashable {
     public var transport: Reported<HandlerKind>?
     /// The state of the handler; nil for an application, and without a handler.
     public var state: Reported<HandlerState>?
+    /// The time before which the handler is not started, because it crashed too often, in seconds since 1970; nil if the
+    /// handler may be started.
+    public var quarantinedUntil: UInt64?
     /// The senders whose URLs the handler accepts, as identifiers and patterns; nil where the handler accepts every
     /// sender.
     public var allowedSources: [String]?
@@ -82,6 +85,12 @@ extension Explanation: Record, ErrorReporting {
             { $0.state },
             { $0.state = $1 },
             "The state of the handler; the key is absent for an application."
+        ),
+        Field(
+            "quarantined-until",
+            { $0.quarantinedUntil },
+            { $0.quarantinedUntil = $1 },
+            "The time before which the handler is not started, because it crashed too often, in seconds since 1970."
         ),
         Field(
             "allowed-sources",

@@ -12,6 +12,9 @@ public struct HandlerStatus: Sendable, Hashable {
     public var residentMemory: UInt64?
     /// The names of the background tasks that have not ended.
     public var backgroundTasks: [String] = []
+    /// The time before which the handler is not started, because it crashed too often, in seconds since 1970; nil if the
+    /// handler may be started.
+    public var quarantinedUntil: UInt64?
 
     /// Creates a status.
     public init(
@@ -54,6 +57,12 @@ extension HandlerStatus: Record {
             { $0.backgroundTasks = $1 },
             omitting: [],
             "The names of the background tasks that have not ended."
+        ),
+        Field(
+            "quarantined-until",
+            { $0.quarantinedUntil },
+            { $0.quarantinedUntil = $1 },
+            "The time before which the handler is not started, because it crashed too often, in seconds since 1970."
         )
     )
 }

@@ -114,6 +114,9 @@ public enum LifecycleInterface {
     public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
     /// Ends a handler and removes its saved state. Returns when the process has ended.
     public static let terminate = Method<String, Empty>(name, "Terminate", inputs: ["id"])
+    /// Forgets the crashes of a handler. A handler that crashes too often is not started for a while
+    /// (``HandlerStatus/quarantinedUntil``); after this call it may be started at once.
+    public static let reset = Method<String, Empty>(name, "Reset", inputs: ["id"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
     /// Background"). Returns the number of the task and the remaining time in milliseconds.
     public static let beginBackgroundTask = Method<String, Arguments<UInt32, UInt32>>(

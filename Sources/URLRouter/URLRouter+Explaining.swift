@@ -48,6 +48,7 @@ extension URLRouter {
             explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {
                 explanation.state = .known(sessions.state(of: handler.id))
+                explanation.quarantinedUntil = sessions[handler.id]?.quarantinedUntil
                 explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
                 try handler.checkAccess(of: sender?.id)
             }

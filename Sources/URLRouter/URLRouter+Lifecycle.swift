@@ -33,6 +33,11 @@ extension URLRouter {
         }
     }
 
+    /// Forgets the crashes of a handler, so that the handler may be started at once.
+    func reset(_ id: BundleIdentifier) throws(OpenURLError) {
+        sessions[try handler(id).id]?.forgetCrashes()
+    }
+
     func notify(_ id: BundleIdentifier, _ kind: String, _ value: Value) async throws(OpenURLError) {
         try await runningSession(id).notify(kind, value)
     }
@@ -106,6 +111,7 @@ extension HandlerSession {
             status.since = process.since
             status.residentMemory = ProcessMemory.resident(pid: running.pid)
         }
+        status.quarantinedUntil = quarantinedUntil
         status.backgroundTasks = process.tasks.sorted { $0.key < $1.key }.map(\.value)
         return status
     }

@@ -155,7 +155,7 @@ public actor URLRouter {
         if snapshot.number > registryNumber {
             registryNumber = snapshot.number
             registry = snapshot.registry
-            sessions.removeUnused(keeping: { registry[$0] != nil })
+            sessions.use(registry)
         }
         return snapshot.changed
     }

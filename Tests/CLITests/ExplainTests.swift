@@ -63,7 +63,7 @@ import Testing
             #expect(
                 run.lines == [
                     #"{"url":"full:x",\#(parts)"handler":"com.acme.todolist","transport":"native","state":"active","#
-                        + #""allowed-sources":null,"error":null,"message":null,"# + candidates
+                        + #""quarantined-until":null,"allowed-sources":null,"error":null,"message":null,"# + candidates
                 ]
             )
         }
@@ -84,7 +84,7 @@ import Testing
             #expect(
                 json.lines == [
                     #"{"url":"none:x","parts":\#(parts),"handler":null,"transport":null,"state":null,"#
-                        + #""allowed-sources":null,"error":"org.openurl.Error.NoHandler","#
+                        + #""quarantined-until":null,"allowed-sources":null,"error":"org.openurl.Error.NoHandler","#
                         + #""message":"nobody takes none: \u001b[31mtold","candidates":[]}"#
                 ]
             )
@@ -93,14 +93,20 @@ import Testing
 
     @Test func showsAllowedSendersAndExitsAsOpeningDoes() async throws {
         try await StandInRouter.with { router in
-            let run = try await openurl(["explain", "private:x"], on: router)
+            let run = try await openurl(["explain", "private:x"], on: router, ["TZ": "UTC"])
             #expect(run.status == 7)
+            let reset = "'openurl activate --reset com.acme.private' starts it now"
+            #expect(
+                run.lines.contains("quarantine\tcrashed too often; not started before 1970-01-02T00:00:00; \(reset)")
+            )
             #expect(run.lines.contains("allowed from\tcom.acme.*,com.other.app"))
             #expect(run.lines.last == "wins\tcom.acme.private\tnative\t–\talone")
             #expect(run.errors == "openurl: it takes no URLs from here\n")
             let json = try await openurl(["explain", "--json", "private:x"], on: router)
             #expect(json.status == run.status)
-            #expect(json.output.contains(#""allowed-sources":["com.acme.*","com.other.app"],"#))
+            #expect(
+                json.output.contains(#""quarantined-until":86400,"allowed-sources":["com.acme.*","com.other.app"],"#)
+            )
             let newer = try await openurl(["explain", "newer:x"], on: router)
             #expect(newer.status == 1)
             #expect(newer.errors == "openurl: the router told\n")

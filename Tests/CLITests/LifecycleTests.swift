@@ -18,6 +18,18 @@ import Testing
         }
     }
 
+    @Test func resetForgetsTheCrashesBeforeTheStart() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["activate", "--reset", "com.acme.one", "com.acme.two"], on: router)
+            #expect(run.status == 0)
+            #expect(
+                await router.lifecycleCalls == [
+                    "reset com.acme.one", "activate com.acme.one", "reset com.acme.two", "activate com.acme.two",
+                ]
+            )
+        }
+    }
+
     @Test func aFailureDoesNotStopTheRest() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["suspend", "com.acme.busy", "com.acme.one"], on: router)

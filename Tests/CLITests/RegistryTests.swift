@@ -85,16 +85,20 @@ import Testing
                     com.acme.todolist\tactive\t42\t1970-01-02T00:00:00\t12.3 MiB\t–
                     com.acme.idle\tnotRunning\t–\t–\t–\t–
 
+                    com.acme.idle crashed too often and is not started before 1970-01-02T00:00:00; \
+                    'openurl activate --reset com.acme.idle' starts it now
+
                     """
             )
             let json = try await openurl(["status", "--json"], on: router)
             #expect(
                 json.lines == [
-                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"background-tasks":[]}"#,
-                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"background-tasks":[]}"#,
+                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"background-tasks":[],"quarantined-until":null}"#,
+                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"background-tasks":[],"quarantined-until":86400}"#,
                 ]
             )
-            #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 1)
+            #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 3)
+            #expect(try await openurl(["status", "com.acme.todolist"], on: router).lines.count == 1)
             let unknown = try await openurl(["status", "com.acme.nobody"], on: router)
             #expect(unknown.status == 1)
             #expect(unknown.errors.hasPrefix("openurl: there is no handler 'com.acme.nobody'"))

@@ -6,7 +6,7 @@ import OpenURLBus
 /// | URL | explanation |
 /// |---|---|
 /// | `full:` | every part, a handler and two candidates |
-/// | `private:` | a handler that does not accept URLs from the test |
+/// | `private:` | a handler that does not accept URLs from the test, and that crashed too often |
 /// | `odd:` | text with controls, which must not reach a terminal |
 /// | `newer:` | an error that this version does not know |
 /// | `error:CODE` | none: the ``OpenURLError`` with the code |
@@ -27,6 +27,7 @@ extension StandInRouter {
             explanation.handler = "com.acme.private"
             explanation.transport = .known(.native)
             explanation.state = .known(.notRunning)
+            explanation.quarantinedUntil = 86_400
             explanation.allowedSources = ["com.acme.*", "com.other.app"]
             explanation.candidates = [
                 Explanation.Candidate(

@@ -124,7 +124,9 @@ actor StandInRouter {
             LifecycleInterface.name,
             [
                 .method(LifecycleInterface.list) { _, _ in
-                    [
+                    var idle = HandlerStatus(id: "com.acme.idle", state: .known(.notRunning))
+                    idle.quarantinedUntil = 86_400
+                    return [
                         HandlerStatus(
                             id: "com.acme.todolist",
                             state: .known(.active),
@@ -132,10 +134,11 @@ actor StandInRouter {
                             since: 86_400,
                             residentMemory: 12_897_485
                         ),
-                        HandlerStatus(id: "com.acme.idle", state: .known(.notRunning)),
+                        idle,
                     ]
                 },
-                asked("activate", LifecycleInterface.activate), asked("wake", LifecycleInterface.wake),
+                asked("reset", LifecycleInterface.reset), asked("activate", LifecycleInterface.activate),
+                asked("wake", LifecycleInterface.wake),
                 asked("background", LifecycleInterface.background), asked("suspend", LifecycleInterface.suspend),
                 asked("terminate", LifecycleInterface.terminate),
             ]

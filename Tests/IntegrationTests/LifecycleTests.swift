@@ -247,6 +247,25 @@ import Testing
         let error = try await router.failure("first:x")
         #expect(error.code == .launchFailed)
         #expect(error.message.contains("3 times within 10.0 seconds"), "\(error.message)")
+        #expect(
+            error.message.contains("'openurl activate --reset com.example.first' starts it now"),
+            "\(error.message)"
+        )
+        let end = try #require(try await router.status(of: Self.first).quarantinedUntil)
+        #expect(abs(Date().timeIntervalSince1970 + 15 - Double(end)) <= 16)
+        try await router.lifecycle(LifecycleInterface.reset, Self.first)
+        #expect(try await router.status(of: Self.first).quarantinedUntil == nil)
+        try await router.lifecycle(LifecycleInterface.activate, Self.first)
+    }
+
+    @Test func registeringTheHandlerAgainEndsTheQuarantine() async throws {
+        let router = try await router([Self.first: ["crash=now"]])
+        defer { router.stop() }
+        for _ in 0..<3 { #expect(try await router.failure("first://now").code == .handlerCrashed) }
+        #expect(try await router.status(of: Self.first).quarantinedUntil != nil)
+        let manifest = router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(Self.first).plist").path
+        _ = try await router.connection.call(RegistryInterface.register, on: RouterService.object, manifest)
+        #expect(try await router.open("first:x").path == .launched)
     }
 
     @Test func endOfTheRouterWakesSuspendedHandlers() async throws {

@@ -98,7 +98,7 @@ import Testing
         #expect(status.row == ["a", "active", "1", "–", text, "–"])
         #expect(
             JSON(status).text
-                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"background-tasks":[]}"#
+                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"background-tasks":[],"quarantined-until":null}"#
         )
     }
 

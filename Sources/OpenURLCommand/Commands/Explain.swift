@@ -57,6 +57,13 @@ extension Explanation {
         rows.append(["goes to", handler ?? Table.absent])
         if let transport { rows.append(["transport", transport.rawValue]) }
         if let state { rows.append(["state", state.rawValue]) }
+        if let handler, let quarantinedUntil {
+            let end = LocalTime.text(quarantinedUntil)
+            rows.append([
+                "quarantine",
+                "crashed too often; not started before \(end); 'openurl activate --reset \(handler)' starts it now",
+            ])
+        }
         if let allowedSources { rows.append(["allowed from", allowedSources.joined(separator: ",")]) }
         return rows
     }

@@ -6,15 +6,23 @@ struct Activate: LifecycleCommand {
     static let configuration = CommandConfiguration(
         commandName: "activate",
         abstract: "Start or wake a handler without a URL.",
-        discussion: "Returns when the handler is ready."
+        discussion: """
+            Returns when the handler is ready.
+            A handler that crashes too often is not started for a while; --reset starts it at once.
+            """
     )
 
     @Flag(help: "Leave the foreground as it is.")
     var background = false
 
+    @Flag(help: "Forget the crashes of the handler first, so that it is started at once.")
+    var reset = false
+
     @OptionGroup var handlers: HandlerArguments
 
-    var method: Method<String, Empty> { background ? LifecycleInterface.wake : LifecycleInterface.activate }
+    var methods: [Method<String, Empty>] {
+        (reset ? [LifecycleInterface.reset] : []) + [background ? LifecycleInterface.wake : LifecycleInterface.activate]
+    }
 }
 
 struct Background: LifecycleCommand {
@@ -26,7 +34,7 @@ struct Background: LifecycleCommand {
 
     @OptionGroup var handlers: HandlerArguments
 
-    var method: Method<String, Empty> { LifecycleInterface.background }
+    var methods: [Method<String, Empty>] { [LifecycleInterface.background] }
 }
 
 struct Suspend: LifecycleCommand {
@@ -38,7 +46,7 @@ struct Suspend: LifecycleCommand {
 
     @OptionGroup var handlers: HandlerArguments
 
-    var method: Method<String, Empty> { LifecycleInterface.suspend }
+    var methods: [Method<String, Empty>] { [LifecycleInterface.suspend] }
 }
 
 struct Terminate: LifecycleCommand {
@@ -50,14 +58,14 @@ struct Terminate: LifecycleCommand {
 
     @OptionGroup var handlers: HandlerArguments
 
-    var method: Method<String, Empty> { LifecycleInterface.terminate }
+    var methods: [Method<String, Empty>] { [LifecycleInterface.terminate] }
 }
 
-/// A command that calls one method of `LifecycleInterface` for each handler on its command line.
+/// A command that calls methods of `LifecycleInterface` for each handler on its command line.
 protocol LifecycleCommand: Command {
     var handlers: HandlerArguments { get }
-    /// The method, which takes a bundle identifier.
-    var method: Method<String, Empty> { get }
+    /// The methods, in the order of the calls. Each takes a bundle identifier.
+    var methods: [Method<String, Empty>] { get }
 }
 
 /// The handlers on the command line of a ``LifecycleCommand``.
@@ -72,14 +80,14 @@ struct HandlerArguments: ParsableArguments {
 }
 
 extension LifecycleCommand {
-    /// Calls the method for the handlers in order. A handler that fails does not stop the rest.
+    /// Calls the methods for the handlers in order. A handler that fails does not stop the rest.
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation.bus)
         let printsJSON = handlers.outputOptions.json
         let batch = Batch(key: "id", printsJSON: printsJSON, invocation: invocation)
         return batch.perform(handlers.ids, name: \.self) { (id) throws(CommandFailure) in
             // The router has time limits of its own, so the call has none.
-            _ = try router.call(method, id, timeout: nil)
+            for method in methods { _ = try router.call(method, id, timeout: nil) }
             if printsJSON { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }

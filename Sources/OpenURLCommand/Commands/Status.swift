@@ -27,6 +27,9 @@ struct Status: Command {
         } else {
             Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
                 .print(to: invocation.output)
+            let quarantines = handlers.compactMap(\.quarantine)
+            if !quarantines.isEmpty { invocation.output.print("") }
+            Table(rows: quarantines.map { [$0] }).print(to: invocation.output)
         }
         return 0
     }
@@ -40,6 +43,14 @@ extension HandlerStatus {
             residentMemory.map(Self.size) ?? Table.absent,
             backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
         ]
+    }
+
+    /// The sentence about the time for which the handler is not started; nil if it may be started.
+    var quarantine: String? {
+        quarantinedUntil.map { end in
+            "\(id) crashed too often and is not started before \(LocalTime.text(end)); "
+                + "'openurl activate --reset \(id)' starts it now"
+        }
     }
 
     /// Returns a number of bytes in the largest unit of at least 1, with one decimal, rounded down.

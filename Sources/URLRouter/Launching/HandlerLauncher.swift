@@ -3,6 +3,7 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
+internal import UserFiles
 
 /// Starts the processes of handlers and applications, and watches processes that this router did not start.
 struct HandlerLauncher: Sendable {
@@ -163,6 +164,18 @@ struct HandlerLauncher: Sendable {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
         return String(validatingCString: resolved)
+    }
+
+    /// The state of the handler's program file; nil if there is no such file.
+    func programVersion(of handler: Handler) -> FileVersion? {
+        guard let program = handler.program else { return nil }
+        do throws(Errno) {
+            var status = stat()
+            let path = try path(of: program, environment.merging(handler.manifest.environment) { $1 })
+            return stat(path, &status) == 0 ? FileVersion(status) : nil
+        } catch {
+            return nil
+        }
     }
 
     /// Watches a process that owns a handler's name and that this router did not start.

@@ -29,6 +29,10 @@ enum LifecycleObject {
                     try await router.terminate(try identifier(id))
                     return Empty()
                 },
+                .method(LifecycleInterface.reset) { _, id in
+                    try await router.reset(try identifier(id))
+                    return Empty()
+                },
                 .method(LifecycleInterface.beginBackgroundTask) { call, name in
                     let (task, remaining) = try await router.beginBackgroundTask(name, caller: call.sender)
                     return Arguments(task, remaining)

@@ -137,6 +137,7 @@ public struct RouterObject: Sendable {
             throw RemoteError(.invalidArguments, error.description)
         }
         try await announce(await router.use(snapshot))
+        await router.forgetCrashes(of: registration.handler)
         var entry = await router.entry(registration.handler)
         entry.warnings =
             registration.warnings.map(\.description) + snapshot.registry.rivalries(of: registration.handler)
@@ -191,6 +192,11 @@ extension Registry {
 }
 
 extension URLRouter {
+    /// Forgets the crashes of a handler that was registered again: the user may have repaired it.
+    fileprivate func forgetCrashes(of handler: Handler) {
+        sessions[handler.id]?.forgetCrashes()
+    }
+
     /// The list of the registry's interface: every handler with its state, and every application that opens URLs.
     fileprivate func entries(_ resources: [BundleIdentifier: BundleResources]) -> [HandlerEntry] {
         let diagnostics = registry.diagnostics

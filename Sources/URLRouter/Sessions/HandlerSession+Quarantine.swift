@@ -2,6 +2,7 @@ internal import Glibc
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
+internal import UserFiles
 
 /// A handler that crashes again and again is not started for a while.
 extension HandlerSession {
@@ -16,14 +17,31 @@ extension HandlerSession {
         }
     }
 
+    /// Checks that the handler may be started. The crashes of a program file that has been replaced do not count.
     func checkQuarantine() throws(OpenURLError) {
-        guard let left = crashes.quarantine(at: .now) else { return }
-        let seconds = left.components.seconds + 1
+        let program = host.launcher.programVersion(of: handler)
+        if !crashes.concerns(program) { crashes = CrashHistory(of: program) }
+        guard let left = crashes.quarantine(at: .now), let end = quarantinedUntil else { return }
         throw OpenURLError(
             .launchFailed,
             "\(id) ended \(host.limits.crashes) times within \(host.limits.crashPeriod); it is not started before "
-                + "\(clock(time(nil) + time_t(seconds))), in \(seconds) s"
+                + "\(clock(time_t(end))), in \(left.components.seconds + 1) s; 'openurl activate --reset \(id)' starts it now"
         )
+    }
+
+    /// The time before which the handler is not started, in seconds since 1970, rounded up; nil if it may be started.
+    var quarantinedUntil: UInt64? {
+        guard let left = crashes.quarantine(at: .now) else { return nil }
+        let end = currentTime() + Int64(left / .nanoseconds(1))
+        return UInt64(clamping: (end + 999_999_999) / 1_000_000_000)
+    }
+
+    /// Forgets the crashes, so that the handler may be started at once.
+    func forgetCrashes() {
+        if crashes.quarantine(at: .now) != nil {
+            host.log.notice("its crashes are forgotten; it may be started", metadata: ["handler": "\(id)"])
+        }
+        crashes = CrashHistory()
     }
 }
 

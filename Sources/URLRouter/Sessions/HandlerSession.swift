@@ -69,7 +69,12 @@ final class HandlerSession {
     }
 
     /// Uses a manifest from now on; a running process continues as it was started.
+    ///
+    /// The crashes of the handler are forgotten if the manifest has changed.
     func use(_ handler: Handler) {
+        if !crashes.isEmpty, handler.manifest != self.handler.manifest || handler.program != self.handler.program {
+            forgetCrashes()
+        }
         self.handler = handler
         machine.launchTimeout = handler.manifest.launchTimeout ?? host.limits.launchTimeout
         machine.transitionTimeout = handler.manifest.transitionTimeout ?? host.limits.transitionTimeout

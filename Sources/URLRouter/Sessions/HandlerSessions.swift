@@ -38,8 +38,17 @@ final class HandlerSessions {
         return session
     }
 
+    /// Makes the sessions use the manifests of another registry, and removes the unused sessions of handlers that are no
+    /// longer registered.
+    func use(_ registry: Registry) {
+        for session in sessions.values {
+            if let handler = registry[session.handler.id], handler.program != nil { session.use(handler) }
+        }
+        removeUnused(keeping: { registry[$0] != nil })
+    }
+
     /// Removes the unused sessions of handlers that are no longer registered. The crashes of such a handler are forgotten.
-    func removeUnused(keeping isRegistered: (BundleIdentifier) -> Bool) {
+    private func removeUnused(keeping isRegistered: (BundleIdentifier) -> Bool) {
         let unregistered = sessions.values.filter { !isRegistered($0.handler.id) && $0.machine.state == .notRunning }
             .map(\.id)
         for id in unregistered {
