@@ -107,6 +107,7 @@ public final class Application {
         // The coder passes the state from the first of the two saving or restoring steps to the second. The second step
         // does nothing if the coder is nil.
         var coder: RestorableStateCoder?
+        var saved: SavedState?
         for step in Lifecycle.steps(for: event, in: state) {
             switch step {
             case .becomeNotRunning: state = .notRunning
@@ -114,6 +115,8 @@ public final class Application {
             case .becomeActive: state = .active
             case .becomeBackground: state = .background
             case .willFinishLaunching:
+                // A launch that crashes in its first method may also have crashed because of what the state describes.
+                saved = store?.beginLaunch()
                 let options = LaunchOptions(url, context)
                 await call(step, &result) {
                     await delegate.application(self, willFinishLaunchingWithOptions: options)
@@ -123,8 +126,8 @@ public final class Application {
                 await call(step, &result) {
                     await delegate.application(self, didFinishLaunchingWithOptions: options)
                 }
-                store?.finishRestoring()
-            case .shouldRestoreApplicationState: coder = await savedState(&result)
+                store?.finishLaunch()
+            case .shouldRestoreApplicationState: coder = await coderToRestore(saved, &result)
             case .didDecodeRestorableState: await restore(coder, &result)
             case .didBecomeActive: await call(step, &result) { await delegate.applicationDidBecomeActive(self) }
             case .willResignActive: await call(step, &result) { await delegate.applicationWillResignActive(self) }
@@ -175,8 +178,11 @@ public final class Application {
     /// Asks the delegate whether to restore the saved state.
     ///
     /// - Returns: the state to restore, or nil.
-    private func savedState(_ result: inout SequenceResult) async -> RestorableStateCoder? {
-        guard let state = store?.beginRestoring() else { return nil }
+    private func coderToRestore(
+        _ state: SavedState?,
+        _ result: inout SequenceResult
+    ) async -> RestorableStateCoder? {
+        guard let state else { return nil }
         let coder = RestorableStateCoder(version: state.version, values: state.values)
         var isWanted = false
         await call(.shouldRestoreApplicationState, &result) {
@@ -255,7 +261,7 @@ public final class Application {
 
     /// Ends the handler after the events that have already arrived.
     ///
-    /// The delegate receives `applicationWillTerminate`, and the process exits with status 0.
+    /// The state is saved, the delegate receives `applicationWillTerminate`, and the process exits with status 0.
     public func endWhenIdle() {
         terminate()
     }

@@ -97,7 +97,10 @@ public protocol ApplicationDelegate: AnyObject {
     /// saved.
     var restorationVersion: Int { get }
 
-    /// Returns whether the state is to be saved, now that the handler is in the background; true by default.
+    /// Returns whether the state is to be saved; true by default.
+    ///
+    /// This method is called when the handler is in the background, after each URL that is opened there, and before the end
+    /// of the process.
     ///
     /// The previously saved state is deleted in either case.
     func application(
@@ -124,15 +127,16 @@ public protocol ApplicationDelegate: AnyObject {
 
     /// Restores the state from the coder.
     ///
-    /// The saved state is deleted when the launch is done. The state is also deleted if the launch crashes, so that a
-    /// harmful state causes only one crash. The state is saved again the next time that the handler enters the
-    /// background. A thrown error is written to standard error.
+    /// The saved state is deleted when the launch is done. If the launch fails, the next launch is offered the state again.
+    /// If that launch fails too, the state is deleted. A launch fails if the process ends before
+    /// ``application(_:didFinishLaunchingWithOptions:)`` has returned. The state is saved again the next time that the
+    /// handler enters the background or ends. A thrown error is written to standard error.
     func application(
         _ application: Application,
         didDecodeRestorableStateWith coder: RestorableStateCoder
     ) async throws
 
-    /// Tells the delegate that the process ends when this method returns.
+    /// Tells the delegate that the process ends when this method returns. The state has been saved before.
     ///
     /// This method is not called if the process is killed or ends while it is suspended.
     func applicationWillTerminate(_ application: Application) async

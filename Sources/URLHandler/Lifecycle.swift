@@ -13,6 +13,8 @@ package enum LifecycleEvent: CaseIterable {
     case enterBackground
     case receiveMemoryWarning
     case notify
+    /// The handler is told to end, and still owns its name. ``terminate`` follows.
+    case prepareToTerminate
     case terminate
 }
 
@@ -77,7 +79,8 @@ enum Lifecycle {
                 .didFinishLaunching, .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState,
             ]
         // These events start no process: a handler reads the current values itself at its next launch.
-        case (.notRunning, .receiveMemoryWarning), (.notRunning, .notify), (.notRunning, .terminate):
+        case (.notRunning, .receiveMemoryWarning), (.notRunning, .notify), (.notRunning, .prepareToTerminate),
+            (.notRunning, .terminate):
             []
 
         case (.active, .activate), (.inactive, .activate):
@@ -99,8 +102,9 @@ enum Lifecycle {
             [
                 .willEnterForeground, .becomeInactive, .didReceiveNotification, .open, .becomeActive, .didBecomeActive,
             ]
+        // The handler is in the background again without an event that says so, and may be ended without notice.
         case (.background, .openInBackground), (.suspended, .openInBackground):
-            [.didReceiveNotification, .open]
+            [.didReceiveNotification, .open, .shouldSaveApplicationState, .willEncodeRestorableState]
         case (.background, .enterBackground), (.suspended, .enterBackground):
             []
 
@@ -108,6 +112,9 @@ enum Lifecycle {
             [.didReceiveMemoryWarning]
         case (_, .notify):
             [.didReceiveNotification]
+        // A handler that ends at the end of the session continues at the next one ("App Termination").
+        case (_, .prepareToTerminate):
+            [.shouldSaveApplicationState, .willEncodeRestorableState]
         case (_, .terminate):
             [.willTerminate, .becomeNotRunning]
         }

@@ -31,7 +31,7 @@ public import URLHandler
     ///   - identifier: the handler's bundle identifier.
     ///   - delegate: the delegate under test; the driver keeps a strong reference to it.
     ///   - previous: the previous process of the handler. The launch of this handler restores the state that the
-    ///     previous process saved. A process that ended while its launch restored a state leaves no state.
+    ///     previous process saved. A process whose launch has not ended leaves the state that it was offered.
     public init(
         _ identifier: BusName = "com.example.test",
         delegate: any ApplicationDelegate,
@@ -104,9 +104,13 @@ public import URLHandler
         application.backgroundTasks.expire()
     }
 
-    /// Ends a running handler.
+    /// Saves the state of a running handler and ends the handler.
     @discardableResult
-    public func terminate() async -> EventResult { await handle(.terminate) }
+    public func terminate() async -> EventResult {
+        let saving = await handle(.prepareToTerminate)
+        let end = await handle(.terminate)
+        return EventResult(outcome: end.outcome, state: end.state, trace: saving.trace + end.trace)
+    }
 
     private func handle(_ event: LifecycleEvent, _ notifications: [String: Value] = [:]) async -> EventResult {
         let trace = await application.handle(event, notifications: notifications)
@@ -139,9 +143,8 @@ private final class MemoryStore: RestorableStateStore {
         self.saved = saved
     }
 
-    func beginRestoring() -> SavedState? {
+    func beginLaunch() -> SavedState? {
         guard let bytes = saved else { return nil }
-        saved = nil
         do throws(DamagedArchive) {
             return try SavedState(bytes: bytes)
         } catch {
@@ -149,7 +152,9 @@ private final class MemoryStore: RestorableStateStore {
         }
     }
 
-    func finishRestoring() {}
+    func finishLaunch() {
+        saved = nil
+    }
 
     func save(_ state: SavedState?) {
         saved = state?.bytes

@@ -6,8 +6,8 @@ internal import Glibc
 package struct SavedStateLocation: Sendable, Hashable {
     /// The path of the file.
     package let path: String
-    /// The path of the file while a launch restores the state. The file keeps this name if the launch crashes.
-    package var restoringPath: String { "\(path).restoring" }
+    /// The paths of the file after no failed launch, after one, and after two. A launch counts as failed until it is over.
+    package var paths: [String] { [path, "\(path).1", "\(path).2"] }
 
     /// The file at a path.
     package init(path: String) {
@@ -24,9 +24,9 @@ package struct SavedStateLocation: Sendable, Hashable {
         self.init(path: "\(directory)/openurl/\(id).state")
     }
 
-    /// Removes the file under both of its names. A missing file is not an error.
+    /// Removes the file under all of its names. A missing file is not an error.
     package func remove() throws(FileError) {
-        for path in [path, restoringPath] where unlink(path) != 0 && errno != ENOENT {
+        for path in paths where unlink(path) != 0 && errno != ENOENT {
             throw FileError(code: errno)
         }
     }

@@ -24,7 +24,7 @@ import URLHandlerTesting
         #expect(await driver.notify("clock", "12:00").steps == ["didReceiveNotification"])
         #expect(delegate.notifications == ["clock 12:00"])
         let end = await driver.terminate()
-        #expect(end.steps == ["willTerminate"])
+        #expect(end.steps == saving + ["willTerminate"])
         #expect(end.state == .notRunning)
     }
 
@@ -38,7 +38,11 @@ import URLHandlerTesting
             inBackground: true,
             notifications: ["clock": "12:00"]
         )
-        #expect(result.steps == ["didReceiveNotification", "open"])
+        #expect(
+            result.steps == [
+                "didReceiveNotification", "open", "shouldSaveApplicationState", "willEncodeRestorableState",
+            ]
+        )
         #expect(result.state == .background)
         #expect(try result.outcome.get() == [:])
         #expect(delegate.urls == ["app:x"])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import URLHandler
 
-/// The table of sequences, row by row, for 5 states and 7 events.
+/// The table of sequences, row by row, for 5 states and 8 events.
 struct LifecycleTests {
     private static let launch: [LifecycleStep] = [
         .willFinishLaunching, .shouldRestoreApplicationState, .didDecodeRestorableState, .didFinishLaunching,
@@ -13,9 +13,8 @@ struct LifecycleTests {
     private static let openURL: [LifecycleStep] = [.didReceiveNotification, .open]
     private static let activation: [LifecycleStep] = [.becomeActive, .didBecomeActive]
 
-    private static let atRest: [LifecycleStep] = [
-        .didEnterBackground, .shouldSaveApplicationState, .willEncodeRestorableState,
-    ]
+    private static let saving: [LifecycleStep] = [.shouldSaveApplicationState, .willEncodeRestorableState]
+    private static let atRest = [.didEnterBackground] + saving
 
     private static let foreground: [LifecycleEvent: [LifecycleStep]] = [
         .activate: [],
@@ -24,15 +23,17 @@ struct LifecycleTests {
         .enterBackground: [.willResignActive, .becomeBackground] + atRest,
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
+        .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
     private static let background: [LifecycleEvent: [LifecycleStep]] = [
         .activate: [.willEnterForeground] + activation,
         .open: [.willEnterForeground, .becomeInactive] + openURL + activation,
-        .openInBackground: openURL,
+        .openInBackground: openURL + saving,
         .enterBackground: [],
         .receiveMemoryWarning: [.didReceiveMemoryWarning],
         .notify: [.didReceiveNotification],
+        .prepareToTerminate: saving,
         .terminate: [.willTerminate, .becomeNotRunning],
     ]
     static let table: [HandlerState: [LifecycleEvent: [LifecycleStep]]] = [
@@ -43,6 +44,7 @@ struct LifecycleTests {
             .enterBackground: intoBackground + atRest,
             .receiveMemoryWarning: [],
             .notify: [],
+            .prepareToTerminate: [],
             .terminate: [],
         ],
         .inactive: foreground,

@@ -20,7 +20,9 @@ import UserFiles
     }
 
     deinit {
-        for name in ["/a/b/app.state", "/a/b/app.state.restoring", "/a/b/app.state.new"] { unlink(directory + name) }
+        for name in ["/a/b/app.state", "/a/b/app.state.1", "/a/b/app.state.2", "/a/b/app.state.new"] {
+            unlink(directory + name)
+        }
         for name in ["/a/b", "/a", ""] { rmdir(directory + name) }
     }
 
@@ -54,11 +56,11 @@ import UserFiles
         stat(path, &status)
         #expect(status.st_mode & 0o777 == 0o600)
         let next = file()
-        #expect(next.beginRestoring() == state)
-        #expect(!exists() && exists(".restoring"))
-        next.finishRestoring()
-        #expect(!exists() && !exists(".restoring"))
-        #expect(file().beginRestoring() == nil)
+        #expect(next.beginLaunch() == state)
+        #expect(!exists() && exists(".1"))
+        next.finishLaunch()
+        #expect(!exists() && !exists(".1"))
+        #expect(file().beginLaunch() == nil)
         #expect(warnings == [])
     }
 
@@ -66,7 +68,7 @@ import UserFiles
         file().save(state)
         let later = SavedState(version: 2, values: [:])
         file().save(later)
-        #expect(file().beginRestoring() == later)
+        #expect(file().beginLaunch() == later)
     }
 
     @Test func savingNothingRemovesTheFile() {
@@ -77,22 +79,52 @@ import UserFiles
         #expect(warnings == [])
     }
 
-    @Test func stateThatCrashesTheLaunchIsNotUsedAgain() {
+    @Test func stateIsOfferedAgainAfterOneFailedLaunchAndDeletedAfterTwo() {
         file().save(state)
-        #expect(file().beginRestoring() == state)
-        #expect(file().beginRestoring() == nil)
-        #expect(warnings == ["its state is not restored, because the last launch crashed while it restored"])
-        #expect(!exists(".restoring"))
-        #expect(file().beginRestoring() == nil)
+        #expect(file().beginLaunch() == state)
+        #expect(file().beginLaunch() == state)
+        #expect(warnings == [])
+        #expect(file().beginLaunch() == nil)
+        #expect(warnings == ["its state was deleted, because two launches with it have failed"])
+        #expect(!exists() && !exists(".1") && !exists(".2"))
+        #expect(file().beginLaunch() == nil)
         #expect(warnings.count == 1)
+    }
+
+    @Test func successfulLaunchEndsTheCountOfFailures() {
+        file().save(state)
+        #expect(file().beginLaunch() == state)
+        let second = file()
+        #expect(second.beginLaunch() == state)
+        second.finishLaunch()
+        #expect(!exists() && !exists(".1") && !exists(".2"))
+        second.save(state)
+        for _ in 1...2 { #expect(file().beginLaunch() == state) }
+        #expect(warnings == [])
+    }
+
+    /// A process that could not remove the older state has saved a newer one.
+    @Test func newestStateIsUsed() {
+        let newer = SavedState(version: 1, values: ["row": .integer(4)])
+        for older in 1...2 {
+            file().save(state)
+            for _ in 1...older { #expect(file().beginLaunch() == state) }
+            file().save(newer)
+            #expect(exists() && exists(".\(older)"))
+            #expect(file().beginLaunch() == newer)
+            #expect(file().beginLaunch() == newer)
+            #expect(file().beginLaunch() == nil)
+            #expect(!exists() && !exists(".1") && !exists(".2"))
+        }
+        #expect(warnings.count == 2)
     }
 
     @Test(arguments: [[], Array("something else".utf8), Array("openurl-state 2\n".utf8)])
     func invalidFileIsDeletedWithAWarning(bytes: [UInt8]) {
         write(bytes)
-        #expect(file().beginRestoring() == nil)
+        #expect(file().beginLaunch() == nil)
         #expect(warnings == ["its state is damaged and was deleted: \(path)"])
-        #expect(!exists() && !exists(".restoring"))
+        #expect(!exists() && !exists(".1"))
     }
 
     @Test func unwritablePathIsAWarning() {
@@ -127,7 +159,7 @@ import UserFiles
             ]
         )
         // The state has been used, so both files are gone.
-        #expect(!exists() && !exists(".restoring"))
+        #expect(!exists() && !exists(".1"))
     }
 
     @Test func launchForAURLRestoresTheStateBeforeTheURL() async throws {
@@ -140,10 +172,45 @@ import UserFiles
     @Test func stateIsSuspectUntilTheLaunchIsDone() async {
         file().save(SavedState(version: 1, values: ["filter": .string("today")]))
         let delegate = StatefulDelegate()
-        delegate.atLaunch = { [self] in #expect(exists(".restoring")) }
+        delegate.atLaunch = { [self] in #expect(exists(".1")) }
         await application(delegate).handle(.activate)
         #expect(delegate.names.last == "did")
-        #expect(!exists(".restoring"))
+        #expect(!exists(".1"))
+    }
+
+    @Test func launchIsCountedBeforeItsFirstMethod() async {
+        file().save(SavedState(version: 1, values: ["filter": .string("today")]))
+        let delegate = StatefulDelegate()
+        delegate.atStart = { [self] in #expect(!exists() && exists(".1")) }
+        await application(delegate).handle(.activate)
+        #expect(delegate.filter == "today")
+    }
+
+    @Test func endSavesTheStateOfAHandlerThatIsActive() async {
+        let delegate = StatefulDelegate()
+        delegate.filter = "today"
+        let application = application(delegate)
+        await application.handle(.prepareToTerminate)
+        #expect(delegate.names == [] && !exists())
+        await application.handle(.activate)
+        await application.handle(.prepareToTerminate)
+        #expect(delegate.names == ["will", "did", "shouldSave", "encode"])
+        #expect(exists())
+        await application.handle(.terminate)
+        #expect(delegate.names.count == 4)
+    }
+
+    @Test func urlInTheBackgroundSavesTheState() async throws {
+        let delegate = StatefulDelegate()
+        delegate.filter = "today"
+        let application = application(delegate)
+        await application.handle(.enterBackground)
+        unlink(path)
+        var context = OpenContext()
+        context.inBackground = true
+        _ = try await application.open(try GenericURL("app:x"), context)
+        #expect(delegate.names.suffix(3) == ["open today", "shouldSave", "encode"])
+        #expect(exists())
     }
 
     @Test func stateOfAnotherVersionIsRestoredOnlyIfTheDelegateAgrees() async {
@@ -158,7 +225,7 @@ import UserFiles
         let newer = Newer()
         await application(newer).handle(.activate)
         #expect(newer.names == [])
-        #expect(!exists() && !exists(".restoring"))
+        #expect(!exists() && !exists(".1"))
 
         file().save(SavedState(version: 2, values: state.values))
         await application(newer).handle(.activate)
@@ -201,6 +268,7 @@ private final class StatefulDelegate: ApplicationDelegate {
     var filter: String?
     var isWanted = true
     var fails = false
+    var atStart: () -> Void = {}
     var atLaunch: () -> Void = {}
     private(set) var names: [String] = []
 
@@ -208,6 +276,7 @@ private final class StatefulDelegate: ApplicationDelegate {
 
     func application(_ application: Application, willFinishLaunchingWithOptions options: LaunchOptions) -> Bool {
         names.append("will")
+        atStart()
         return true
     }
 

@@ -215,26 +215,29 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test func stateThatCrashesTheLaunchIsNotUsedAgain() async throws {
+    @Test func stateIsDeletedAfterTwoLaunchesThatAreKilled() async throws {
         let first = try await HandlerProcess("state=poison")
         defer { first.stop() }
         try await first.enterBackground()
         kill(first.pid, SIGKILL)
         #expect(try await first.status() == 128 + SIGKILL)
 
-        let second = try await HandlerProcess(on: first.bus, ["hang=didDecodeRestorableState"])
-        let opening = Task { try await second.open("app:x") }
-        while try second.log().last != "didDecodeRestorableState" { await Task.yield() }
-        kill(second.pid, SIGKILL)
-        #expect(try await second.status() == 128 + SIGKILL)
-        await #expect(throws: CallError.self) { try await opening.value }
+        for launch in 1...2 {
+            let next = try await HandlerProcess(on: first.bus, ["hang=didDecodeRestorableState"])
+            let opening = Task { try await next.open("app:x") }
+            while try next.log().count(where: { $0 == "didDecodeRestorableState" }) < launch { await Task.yield() }
+            kill(next.pid, SIGKILL)
+            #expect(try await next.status() == 128 + SIGKILL)
+            await #expect(throws: CallError.self) { try await opening.value }
+            #expect(try next.complaints() == [])
+        }
 
-        let third = try await HandlerProcess(on: first.bus, [])
-        #expect(try await third.open("app:y").isHandled)
-        #expect(try third.log().filter { $0.hasPrefix("restored") } == ["restored poison"])
+        let last = try await HandlerProcess(on: first.bus, [])
+        #expect(try await last.open("app:y").isHandled)
+        #expect(try last.log().filter { $0.hasPrefix("restored") } == ["restored poison", "restored poison"])
         #expect(
-            try third.complaints() == [
-                "com.example.app: its state is not restored, because the last launch crashed while it restored"
+            try last.complaints() == [
+                "com.example.app: its state was deleted, because two launches with it have failed"
             ]
         )
     }

@@ -16,7 +16,7 @@ import UserFiles
         let directory = try TemporaryDirectory()
         let file = SavedStateLocation(path: "\(directory.path)/a.state")
         try file.remove()
-        for path in [file.path, file.restoringPath] { try replaceFile(path, with: [1], mode: 0o600) }
+        for path in file.paths { try replaceFile(path, with: [1], mode: 0o600) }
         #expect(try status(of: file.path, followingLinks: false).st_mode & 0o777 == 0o600)
         try file.remove()
         #expect(try names(inDirectory: directory.path) == [])

@@ -3,13 +3,13 @@ internal import UserFiles
 
 /// The storage of a handler's state between two processes of the handler.
 @MainActor package protocol RestorableStateStore: AnyObject {
-    /// Returns the saved state, once.
+    /// Returns the saved state at the start of a launch.
     ///
-    /// If the launch ends before ``finishRestoring()``, the state is suspected of having crashed it. The next launch
-    /// then runs without the state.
-    func beginRestoring() -> SavedState?
-    /// Deletes the state that ``beginRestoring()`` returned, when the launch is over.
-    func finishRestoring()
+    /// The launch counts as failed until ``finishLaunch()``. The state is offered to the next launch after one failed
+    /// launch, and is deleted after two failed launches in a row.
+    func beginLaunch() -> SavedState?
+    /// Deletes the state that ``beginLaunch()`` returned, when the launch is over.
+    func finishLaunch()
     /// Replaces the saved state; nil deletes it.
     func save(_ state: SavedState?)
 }
@@ -17,6 +17,9 @@ internal import UserFiles
 /// The storage of a handler's state in a `SavedStateLocation`.
 ///
 /// An error does not stop the handler: it is only written to standard error.
+///
+/// The number of launches that have failed with the state is a part of the file's name. One renaming therefore counts a
+/// launch, and a process that is killed at any moment loses neither the state nor the count.
 final class SavedStateFile: RestorableStateStore {
     private let file: SavedStateLocation
     private let warn: (String) -> Void
@@ -29,30 +32,39 @@ final class SavedStateFile: RestorableStateStore {
         self.warn = warn
     }
 
-    func beginRestoring() -> SavedState? {
-        // A file that is still here was not deleted by `finishRestoring()`: the launch that used it has crashed.
-        if unsafe unlink(file.restoringPath) == 0 {
-            warn("its state is not restored, because the last launch crashed while it restored")
-            return nil
-        }
-        guard unsafe rename(file.path, file.restoringPath) == 0 else {
-            if errno != ENOENT { warn("its state cannot be restored: \(FileError(code: errno))") }
-            return nil
-        }
+    func beginLaunch() -> SavedState? {
+        guard let path = countLaunch() else { return nil }
         do {
             // Only the handler writes the file, so the size needs no limit.
-            return try SavedState(bytes: contents(ofFile: file.restoringPath, limit: .max, followingLinks: true))
+            return try SavedState(bytes: contents(ofFile: path, limit: .max, followingLinks: true))
         } catch is DamagedArchive {
             warn("its state is damaged and was deleted: \(file.path)")
         } catch {
             warn("its state cannot be read and was deleted: \(file.path): \(error)")
         }
-        finishRestoring()
+        finishLaunch()
         return nil
     }
 
-    func finishRestoring() {
-        remove(file.restoringPath)
+    /// Counts the launch that begins as a failed launch.
+    ///
+    /// - Returns: the path of the state that the launch uses; nil if there is no state, or if two launches have failed.
+    private func countLaunch() -> String? {
+        // A file with a smaller count is the newer one: a later process saved it, and could not remove the older one.
+        for (path, next) in zip(file.paths, file.paths.dropFirst()) {
+            if unsafe rename(path, next) == 0 { return next }
+            guard errno == ENOENT else {
+                warn("its state cannot be restored: \(FileError(code: errno))")
+                return nil
+            }
+        }
+        guard let last = file.paths.last, unsafe unlink(last) == 0 else { return nil }
+        warn("its state was deleted, because two launches with it have failed")
+        return nil
+    }
+
+    func finishLaunch() {
+        for path in file.paths.dropFirst() { remove(path) }
     }
 
     func save(_ state: SavedState?) {

@@ -112,6 +112,9 @@ extension EventQueue {
         let loop = connection.loop
         loop.execute { loop.schedule(at: .now + Self.endTimeout) { exit(1) } }
         finish {
+            // The next process may start as soon as the name is free, and may restore the state. The router may remove the
+            // state then. Nothing is therefore saved after the name is free.
+            await application.handle(.prepareToTerminate)
             await EventQueue.refuseMore(as: application.identifier, connection)
             await application.handle(.terminate)
             // Closing the connection first writes the answers that were given.
