@@ -44,6 +44,8 @@ final class FakeHandlers: HandlerBus {
         var platformData: [String: [String: Value]] = [:]
         /// The states that handlers report if the router did not start them.
         var states: [BusName: HandlerState] = [:]
+        /// The error of every request to prepare for a stop.
+        var suspendError: CallError?
         /// The running method of each handler and its time. A handler without an entry does not answer.
         var progress: [BusName: (String, UInt64)] = [:]
         var watches: [BusName: NameOwnerHandler] = [:]
@@ -131,6 +133,11 @@ final class FakeHandlers: HandlerBus {
     /// Sets the method that a handler runs, and the method's time so far.
     func setProgress(of id: BusName, to phase: String, _ time: Duration) {
         content.withLock { $0.progress[id] = (phase, UInt64(time / .microseconds(1))) }
+    }
+
+    /// Makes every request to prepare for a stop fail.
+    func failSuspensions(with error: CallError) {
+        content.withLock { $0.suspendError = error }
     }
 
     /// Sets the state that a handler tells.
@@ -272,6 +279,7 @@ final class FakeHandlers: HandlerBus {
     ) async throws(CallError) -> Bool {
         record(.askedToSuspend(id))
         await waitUntilReleased(id)
+        if let error = content.withLock({ $0.suspendError }) { throw error }
         return true
     }
 

@@ -1,3 +1,4 @@
+import Glibc
 import OpenURLBus
 import SchemeRegistry
 import Testing
@@ -204,6 +205,33 @@ import Testing
         bus.answer("app:x", .failure(.timedOut))
         #expect(await request.value?.code == .timedOut)
         #expect(process.isRunning)
+    }
+
+    @Test func handlerOnABusWithoutDescriptorsIsNotSuspended() async throws {
+        let bus = try FakeHandlers([:])
+        var limits = RouterLimits()
+        limits.suspendDelay = .milliseconds(1)
+        limits.transitionTimeout = .milliseconds(50)
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) { $0.arguments = ["600"] }
+        let router = URLRouter([handler], on: bus, limits: limits)
+        bus.failSuspensions(with: .notSent(.descriptorNotPassed))
+        let request = Task { try await router.open("app:x") }
+        await bus.wait(for: .announced(Self.id, .inactive))
+        let pid = try #require(await router.status().first?.pid)
+        defer { kill(pid_t(pid), SIGKILL) }
+        bus.setProcess(of: Self.owner, to: pid)
+        bus.setOwner(of: Self.id, to: Self.owner)
+        await bus.wait(for: .opened("app:x", at: Self.owner))
+        bus.answer("app:x")
+        #expect(try await request.value.path == .launched)
+        await #expect(throws: OpenURLError.self) { try await router.suspend(BundleIdentifier("com.example.app")) }
+        await bus.wait(for: .askedToSuspend(Self.id))
+        // The next URL finds the same process, which was not ended.
+        let next = Task { try await router.open("app:y") }
+        await bus.wait(for: .opened("app:y", at: Self.owner))
+        bus.answer("app:y")
+        #expect(try await next.value.path == .background)
+        #expect(kill(pid_t(pid), 0) == 0)
     }
 
     // MARK: A busy handler

@@ -62,6 +62,11 @@ extension HandlerSession {
         } catch .remote(let error) {
             if error.isFromMissingMethod, machine.connection == owner { process.isSuspendable = false }
             handle(.suspendAnswered(owner: owner, isReady: false))
+        } catch .notSent(let error) {
+            // The bus passes no descriptors, for example over TCP.
+            host.log.warning("it cannot be suspended: \(error)", metadata: ["handler": "\(id)"])
+            if machine.connection == owner { process.isSuspendable = false }
+            handle(.suspendAnswered(owner: owner, isReady: false))
         } catch {
             // The process ends next, or the watchdog acts.
             host.log.debug("\(id) did not answer whether it can be stopped: \(error)")
