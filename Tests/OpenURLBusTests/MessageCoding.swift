@@ -23,6 +23,16 @@ func problem<Output: MessageBody>(_ options: [String: Value], as type: Output.Ty
     }
 }
 
+/// The types of integers, which can stand for each other.
+private let integers: Set<Signature> = ["y", "n", "q", "i", "u", "x", "t"]
+
+/// The samples whose type a key of the given type does not take.
+func samples(otherThan signature: Signature) -> [Value] {
+    samples.filter { sample in
+        sample.signature != signature && !(integers.contains(signature) && integers.contains(sample.signature))
+    }
+}
+
 /// Expects that a known key has exactly one type, and that every other type is an error that names both types.
 func expectType<Output: MessageBody>(
     _ signature: Signature,
@@ -30,7 +40,7 @@ func expectType<Output: MessageBody>(
     in options: [String: Value],
     as type: Output.Type
 ) throws {
-    for sample in samples where sample.signature != signature {
+    for sample in samples(otherThan: signature) {
         let found = try problem(options.merging([key: sample]) { $1 }, as: type)
         #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
     }

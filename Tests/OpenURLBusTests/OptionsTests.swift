@@ -29,6 +29,17 @@ import Testing
         )
     }
 
+    @Test(arguments: [.byte(50), .int16(50), .uint16(50), .int32(50), .int64(50), .uint64(50)] as [Value])
+    func integerMayHaveAnyTypeThatHoldsIt(number: Value) throws {
+        #expect(try recoded(["timeout": number], as: OpenOptions.self).timeout == .milliseconds(50))
+    }
+
+    @Test(arguments: [.int16(-1), .int32(-1), .int64(-1), .int64(1 << 32), .uint64(1 << 32)] as [Value])
+    func integerThatDoesNotFitIsAnError(number: Value) throws {
+        let found = try problem(["timeout": number], as: OpenOptions.self)
+        #expect(found == "'timeout' has to be of type 'u', not '\(number.signature)'")
+    }
+
     @Test(arguments: samples) func annotationMayHaveAnyType(_ annotation: Value) throws {
         var options = OpenOptions()
         options.annotation = annotation
@@ -120,7 +131,7 @@ import Testing
         for (key, signature) in [
             ("pid", "u"), ("uid", "u"), ("executable", "s"), ("unit", "s"), ("unique-name", "s"),
         ] as [(String, Signature)] {
-            for sample in samples where sample.signature != signature {
+            for sample in samples(otherThan: signature) {
                 let found = try problem(["source": .options([key: sample])], as: OpenContext.self)
                 #expect(found == "'\(key)' has to be of type '\(signature)', not '\(sample.signature)'")
             }

@@ -112,7 +112,8 @@ private enum Reference {
 
         Most methods of the D-Bus interfaces take or return dictionaries of the type `a{sv}`. The tables below list their keys.
         A key without a value is not written. A receiver ignores a key that it does not know. A receiver refuses a dictionary
-        if a required key is missing, or if a value has another type than the table says.
+        if a required key is missing, or if a value has another type than the table says. An integer may have any integer type
+        that holds it.
 
         A later version may use further words for `kind`, `transport` and the `state` of a handler. A receiver accepts these
         words.

@@ -51,7 +51,7 @@ extension Bool: FieldValue {
 
 extension UInt32: FieldValue {
     package init?(value: Value) {
-        guard case .uint32(let number) = value else { return nil }
+        guard let number: UInt32 = value.integer() else { return nil }
         self = number
     }
 
@@ -60,7 +60,7 @@ extension UInt32: FieldValue {
 
 extension UInt64: FieldValue {
     package init?(value: Value) {
-        guard case .uint64(let number) = value else { return nil }
+        guard let number: UInt64 = value.integer() else { return nil }
         self = number
     }
 
@@ -122,6 +122,21 @@ extension Dictionary: FieldValue where Key == String, Value: FieldValue {
 }
 
 extension Value {
+    /// An integer of any type, if the result can hold it; otherwise nil. The types of other languages are not as fine: Python
+    /// sends each small number as an `i`.
+    fileprivate func integer<Result: FixedWidthInteger>() -> Result? {
+        switch self {
+        case .byte(let number): Result(exactly: number)
+        case .int16(let number): Result(exactly: number)
+        case .uint16(let number): Result(exactly: number)
+        case .int32(let number): Result(exactly: number)
+        case .uint32(let number): Result(exactly: number)
+        case .int64(let number): Result(exactly: number)
+        case .uint64(let number): Result(exactly: number)
+        case .boolean, .double, .string, .objectPath, .signature, .unixFD, .array, .dictionary, .structure, .variant: nil
+        }
+    }
+
     /// The content of a variant; any other value itself.
     var unwrapped: Value {
         if case .variant(let content) = self { content } else { self }
