@@ -22,6 +22,10 @@ public enum RouterInterface {
         inputs: ["url", "options"],
         outputs: ["result"]
     )
+    /// Opens a URL without options. Returns the identifier of the handler or application that took the URL.
+    ///
+    /// The method is for callers that cannot pass dictionaries, such as `dbus-send` and `qdbus`.
+    public static let open = Method<String, String>(name, "Open", inputs: ["url"], outputs: ["handler"])
     /// Opens URLs in order. A failure does not stop the URLs that follow.
     public static let openURLs = Method<Arguments<[String], OpenOptions>, [OpenOutcome]>(
         name,

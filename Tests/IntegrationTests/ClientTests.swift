@@ -43,13 +43,26 @@ import Testing
         let script = """
             import dbus
             router = dbus.SessionBus().get_object("org.openurl.Router1", "/org/openurl/Router1")
-            result = router.OpenURL("any:python", {}, dbus_interface="org.openurl.Router1")
+            result = router.OpenURL("any:python", {"timeout": 9000}, dbus_interface="org.openurl.Router1")
             print(result["handler"], result["path"])
             """
         let python = try run(router, ["/usr/bin/python3", "-c", script])
         #expect(python.output == "com.example.any active\n")
         let opened = try router.log(of: "com.example.any").filter { $0.hasPrefix("open") }
         #expect(opened == ["open any:gdbus", "open any:python"])
+    }
+
+    @Test func programWithoutDictionariesCanOpenURLs() async throws {
+        let router = try await RouterProcess(["com.example.any": []])
+        defer { router.stop() }
+        let call = [
+            "dbus-send", "--session", "--print-reply=literal", "--reply-timeout=60000", "--dest=org.openurl.Router1",
+            "/org/openurl/Router1", "org.openurl.Router1.Open",
+        ]
+        let result = try run(router, call + ["string:any:x"])
+        #expect(result.output.hasSuffix(" com.example.any"), "\(result.output)")
+        let failure = try run(router, call + ["string:unclaimed:x"])
+        #expect(failure.output.hasPrefix("Error org.openurl.Error.NoHandler:"), "\(failure.output)")
     }
 
     @Test func introspectionDescribesEveryInterface() async throws {

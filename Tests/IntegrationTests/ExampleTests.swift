@@ -251,6 +251,6 @@ import Testing
         let shell = try #require(try readme("sh").first { $0.contains("gdbus") })
         let called = try run("/bin/sh", ["-ec", shell], environment)
         #expect(called.status == 0, "\(called)")
-        #expect(try list(router).split(separator: "\n").count == 3)
+        #expect(try list(router).split(separator: "\n").count == 4)
     }
 }

@@ -39,6 +39,9 @@ public struct RouterObject: Sendable {
                 .method(RouterInterface.openURL) { [router] call, input in
                     try await router.open(input.values.0, input.values.1, caller: call.sender)
                 },
+                .method(RouterInterface.open) { [router] call, url in
+                    try await router.open(url, OpenOptions(), caller: call.sender).handler
+                },
                 .method(RouterInterface.openURLs) { call, input in
                     guard input.values.0.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
                     return await open(input.values.0, input.values.1, call.sender)
