@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <unistd.h>
@@ -24,3 +25,6 @@ static inline int signal_this_process(int signal, int descriptor) {
     if (flags < 0 || fcntl(descriptor, F_SETOWN, getpid()) || fcntl(descriptor, SET_SIGNAL, signal)) return -1;
     return fcntl(descriptor, F_SETFL, flags | O_ASYNC);
 }
+
+// Swift does not let concurrent code use the variable stdout.
+static inline void buffer_standard_output_by_line(void) { setvbuf(stdout, NULL, _IOLBF, 0); }

@@ -41,6 +41,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var settleTime = Duration.seconds(1)
     /// The number of commands of one application that may be within ``settleTime`` at once.
     public var commandsPerApplication = 64
+    /// The time in which the bus frees the name of a process that has ended.
+    public var nameTimeout = Duration.seconds(1)
     /// The time limit of a handler's end after it released its name ("App Termination": five seconds).
     public var endTimeout = Duration.seconds(5)
 

@@ -61,8 +61,10 @@ extension URLRouter {
     /// Begins a background task of the handler that calls.
     ///
     /// - Returns: the number of the task, and the time that is left, in milliseconds.
-    func beginBackgroundTask(_ name: String, caller: BusName?) throws(OpenURLError) -> (UInt32, UInt32) {
-        try callingSession(caller).beginBackgroundTask(name)
+    func beginBackgroundTask(_ name: String, caller: BusName?) async throws(OpenURLError) -> (UInt32, UInt32) {
+        // A handler of an earlier router begins its open tasks again as soon as this router has the name.
+        await senders.waitForRelease()
+        return try callingSession(caller).beginBackgroundTask(name)
     }
 
     func endBackgroundTask(_ task: UInt32, caller: BusName?) throws(OpenURLError) {
@@ -86,13 +88,13 @@ extension URLRouter {
     func status() async -> [HandlerStatus] {
         // The user may have started handlers by hand since the router looked.
         await findRunning()
+        await sessions.askForStates()
         var statuses: [HandlerStatus] = []
         for handler in registry.handlers where handler.program != nil {
             guard let session = sessions[handler.id] else {
                 statuses.append(HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning)))
                 continue
             }
-            if case .running(let owner, .inactive) = session.machine.state { await session.askForState(owner) }
             statuses.append(session.status)
         }
         return statuses

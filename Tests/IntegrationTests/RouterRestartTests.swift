@@ -68,7 +68,7 @@ import Testing
         let pid = try #require(try await router.status(of: Self.script).pid)
         try await router.restart()
         let result = try await router.open("script:2")
-        #expect(result.path == .active)
+        #expect(result.path == .background)
         #expect(result.reply["source"] == .string(Self.script))
         #expect(try await router.status(of: Self.script).pid == pid)
         // The test is not the handler.

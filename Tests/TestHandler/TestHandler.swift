@@ -83,8 +83,10 @@ final class TestDelegate: ApplicationDelegate {
         guard behaviour["faults"] != nil, let file = fopen("\(log).fault", "r") else { return false }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 64)
-        let text = String(decoding: bytes.prefix(fread(&bytes, 1, bytes.count, file)), as: UTF8.self)
-        guard text == fault, unlink("\(log).fault") == 0 else { return false }
+        let count = fread(&bytes, 1, bytes.count, file)
+        guard String(decoding: bytes.prefix(count), as: UTF8.self) == fault, unlink("\(log).fault") == 0 else {
+            return false
+        }
         record("sick \(getpid()) \(fault)")
         return true
     }

@@ -42,14 +42,36 @@ import Testing
         #expect(await application.backgroundTimeRemaining == .seconds(180))
     }
 
-    @Test func taskThatTheRouterRefusesIsStillOpen() async {
-        router.number = nil
+    @Test func taskWithoutATimeLimitIsStillOpen() async {
+        router.grant = .unlimited
         let application = application(router)
         let task = await application.beginBackgroundTask(named: "upload")
         #expect(progress.openTasks == 1)
         application.endBackgroundTask(task)
         #expect(router.log == ["begin upload"])
         #expect(progress.openTasks == 0)
+    }
+
+    @Test func taskThatTheRouterRefusesExpiresAtOnce() async {
+        router.grant = .refused
+        let application = application(router)
+        var hasExpired = false
+        let task = await application.beginBackgroundTask(named: "late") { hasExpired = true }
+        #expect(hasExpired)
+        #expect(progress.openTasks == 0)
+        application.endBackgroundTask(task)
+        #expect(router.log == ["begin late"])
+    }
+
+    @Test func newRouterLearnsTheOpenTasks() async {
+        let application = application(router)
+        let first = await application.beginBackgroundTask(named: "first")
+        let second = await application.beginBackgroundTask(named: "second")
+        application.endBackgroundTask(first)
+        router.grant = .begun(3)
+        await application.backgroundTasks.renew()
+        application.endBackgroundTask(second)
+        #expect(router.log == ["begin first", "begin second", "end 7", "begin second", "end 3"])
     }
 
     @Test func expirationHandlersRunOnceAndInOrder() async {
@@ -93,21 +115,21 @@ import Testing
 private final class StandInTimekeeper: BackgroundTimekeeper {
     private struct Content {
         var log: [String] = []
-        var number: UInt32? = 7
+        var grant = BackgroundTaskGrant.begun(7)
     }
 
     private let content = Mutex(Content())
 
     var log: [String] { content.withLock { $0.log } }
-    var number: UInt32? {
-        get { content.withLock { $0.number } }
-        set { content.withLock { $0.number = newValue } }
+    var grant: BackgroundTaskGrant {
+        get { content.withLock { $0.grant } }
+        set { content.withLock { $0.grant = newValue } }
     }
 
-    func begin(_ name: String) async -> UInt32? {
+    func begin(_ name: String) async -> BackgroundTaskGrant {
         content.withLock { content in
             content.log.append("begin \(name)")
-            return content.number
+            return content.grant
         }
     }
 

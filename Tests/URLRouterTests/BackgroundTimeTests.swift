@@ -36,14 +36,11 @@ import Testing
     }
 
     @Test func newStayHasTheWholeTime() {
-        var time = BackgroundTime()
-        time.setRunning(true, at: start)
-        time.restart(at: start + .seconds(170))
-        #expect(time.isRunning)
-        #expect(left(time, after: 180) == .seconds(170))
-        time.setRunning(false, at: start + .seconds(180))
-        time.restart(at: start + .seconds(180))
-        #expect(!time.isRunning)
-        #expect(left(time, after: 900) == .seconds(180))
+        var process = HandlerProcess()
+        process.backgroundTime.setRunning(true, at: start)
+        process.isExpiring = true
+        process.beginStay()
+        #expect(left(process.backgroundTime, after: 900) == .seconds(180))
+        #expect(!process.isExpiring)
     }
 }

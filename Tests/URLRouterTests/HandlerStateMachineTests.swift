@@ -209,7 +209,7 @@ import Testing
             case .starting: return Outcome(state: .lostProcess(exit), effects: [.lookForOwner])
             case .suspending, .suspended, .waking, .ending(nil): return gone
             // The bus still has to say that the name has no owner.
-            case .running, .ending: return nothing
+            case .running, .ending: return ending(first, [.startEndWatchdog])
             case .notRunning, .lookingForOwner, .lostProcess: return nothing
             }
         case .launchTimedOut:
@@ -239,7 +239,9 @@ import Testing
             }
         case .endTimedOut:
             switch state {
-            case .ending: return held ? Outcome(state: state, effects: [.kill, .startEndWatchdog]) : gone
+            case .ending where held: return Outcome(state: state, effects: [.kill, .startEndWatchdog])
+            case .ending(nil): return gone
+            case .ending: return Outcome(state: state, effects: [.endDescendants, .startEndWatchdog])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
                 return nothing
             }
@@ -285,7 +287,7 @@ import Testing
             case .ending(nil): return gone
             case .ending:
                 let message =
-                    "the process of \(id) refuses URLs and keeps the name; the router does not kill a process that is not the "
+                    "another process keeps the name \(id) and takes no URLs; the router does not kill a process that is not the "
                     + "handler's own"
                 return failed(OpenURLError(.launchFailed, message))
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
@@ -329,7 +331,9 @@ import Testing
                 let error = OpenURLError(.launchFailed, "\(id) was ended before it was ready")
                 return killed(error)
             case .suspending, .suspended, .waking: return killedStopped
-            case .notRunning, .lookingForOwner, .lostProcess, .ending: return nothing
+            case .lookingForOwner, .lostProcess:
+                return failed(OpenURLError(.launchFailed, "\(id) was ended before it was ready"))
+            case .notRunning, .ending: return nothing
             }
         case .purged:
             switch state {

@@ -282,7 +282,7 @@ import Testing
             bus.answer(url, .failure(.named(HandlerInterface.ending)))
             let error = try #require(await request.value)
             #expect(error.code == .launchFailed)
-            #expect(error.message.contains("refuses URLs and keeps the name"))
+            #expect(error.message.contains("keeps the name com.example.app and takes no URLs"))
             #expect(await router.state(of: Self.id) == .notRunning)
         }
     }

@@ -18,7 +18,8 @@ extension Application {
     ///   - name: a description of the work, for a person who looks at the running tasks.
     ///   - expirationHandler: a function that stops the work and ends the task. The function is called on the main
     ///     actor when the time is nearly over, at most once, and not after the task has ended.
-    /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``.
+    /// - Returns: the identifier to pass to ``endBackgroundTask(_:)``. If the time is over already, the expiration handler
+    ///   has been called, and the task is not open.
     public func beginBackgroundTask(
         named name: String,
         expirationHandler: (@MainActor () -> Void)? = nil
@@ -44,9 +45,7 @@ extension Application {
 /// The source of a handler's background time, which is the router outside of tests.
 package protocol BackgroundTimekeeper: Sendable {
     /// Begins a task.
-    ///
-    /// - Returns: the timekeeper's number of the task, or nil if the router cannot be asked.
-    func begin(_ name: String) async -> UInt32?
+    func begin(_ name: String) async -> BackgroundTaskGrant
     /// Ends the task with this number.
     func end(_ number: UInt32)
     /// Returns the remaining background time.
@@ -55,9 +54,20 @@ package protocol BackgroundTimekeeper: Sendable {
     func remaining() async -> Duration?
 }
 
+/// The answer of a ``BackgroundTimekeeper`` to a task that begins.
+package enum BackgroundTaskGrant: Sendable, Hashable {
+    /// The task has begun, and has this number.
+    case begun(UInt32)
+    /// The handler's time is over, or too many tasks are open.
+    case refused
+    /// No router counts the time.
+    case unlimited
+}
+
 /// The background tasks that have begun and not ended.
 @MainActor package final class BackgroundTasks {
     private struct OpenTask {
+        let name: String
         var expirationHandler: (@MainActor () -> Void)?
         /// The router's number of the task, if the router has given one.
         var number: UInt32?
@@ -80,9 +90,28 @@ package protocol BackgroundTimekeeper: Sendable {
         let number = lastNumber
         // The task counts as open from here on, before the router has answered: the wait must not let the handler be
         // suspended.
-        tasks[number] = OpenTask(expirationHandler: expirationHandler)
-        if let timekeeper { tasks[number]?.number = await timekeeper.begin(name) }
+        tasks[number] = OpenTask(name: name, expirationHandler: expirationHandler)
+        await register(number)
         return BackgroundTaskIdentifier(number: number)
+    }
+
+    /// Begins the open tasks again with a new router, which knows nothing of them.
+    func renew() async {
+        for number in tasks.keys { tasks[number]?.number = nil }
+        for number in tasks.keys.sorted() { await register(number) }
+    }
+
+    private func register(_ number: Int) async {
+        guard let timekeeper, let name = tasks[number]?.name else { return }
+        switch await timekeeper.begin(name) {
+        case .begun(let given):
+            // The task may have ended meanwhile.
+            if tasks[number] == nil { timekeeper.end(given) } else { tasks[number]?.number = given }
+        case .refused:
+            tasks.removeValue(forKey: number)?.expirationHandler?()
+        case .unlimited:
+            break
+        }
     }
 
     func end(_ task: BackgroundTaskIdentifier) {

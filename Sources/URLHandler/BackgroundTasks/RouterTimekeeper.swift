@@ -10,13 +10,15 @@ struct RouterTimekeeper: BackgroundTimekeeper {
 
     let connection: Connection
 
-    func begin(_ name: String) async -> UInt32? {
+    func begin(_ name: String) async -> BackgroundTaskGrant {
         do throws(CallError) {
             let answer = try await connection.call(LifecycleInterface.beginBackgroundTask, on: Self.router, name)
-            return answer.values.0
+            return .begun(answer.values.0)
+        } catch .remote(let error) where OpenURLError(error)?.code == .limitsExceeded {
+            return .refused
         } catch {
             // There is no router, or the router does not regard this process as a handler that it could suspend.
-            return nil
+            return .unlimited
         }
     }
 

@@ -1,3 +1,4 @@
+internal import CLinux
 public import DBus
 internal import Glibc
 internal import OpenURLBus
@@ -18,6 +19,8 @@ extension Application {
     /// - There is no session bus, or the connection to the bus has ended.
     /// - Another process owns the bus name, at the start or after a suspension.
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
+        // Lines reach the output at once, as on a terminal. Otherwise the lines of a process that is killed are lost.
+        buffer_standard_output_by_line()
         let isStartedByRouter = unsafe getenv(HandlerInterface.launchVariable) != nil
         // Programs that the handler starts must not inherit the variable: they were not started by the router.
         unsafe unsetenv(HandlerInterface.launchVariable)
@@ -67,7 +70,9 @@ extension Application {
         }
 
         do {
-            try await routers.watch(on: connection)
+            try await routers.watch(on: connection) {
+                Task { await application.backgroundTasks.renew() }
+            }
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process has that name already")
             }

@@ -11,8 +11,13 @@ final class Routers: Sendable {
     private let names = Mutex<Set<BusName>>([])
 
     /// Adds the current owner of the router's name, and every later owner for as long as the connection lives.
-    func watch(on connection: Connection) async throws(CallError) {
-        _ = try await connection.watchName(RouterService.name) { _, new in self.add(new) }
+    ///
+    /// - Parameter appeared: a function that is called on the event loop when a new router has the name.
+    func watch(on connection: Connection, _ appeared: @escaping @Sendable () -> Void) async throws(CallError) {
+        _ = try await connection.watchName(RouterService.name) { _, new in
+            self.add(new)
+            if new != nil { appeared() }
+        }
         add(try await connection.owner(of: RouterService.name))
     }
 

@@ -45,13 +45,18 @@ final class Senders {
     /// - Parameter caller: the caller's unique name; nil on a connection without a bus.
     func sender(_ caller: BusName?) async -> Sender {
         let source = await source(of: caller)
-        if held != nil { await withCheckedContinuation { held?.append($0) } }
+        await waitForRelease()
         return Sender(source: source, session: source.pid.flatMap(sessions.session(ofProcess:)))
     }
 
     /// Makes the look-ups of callers wait for ``release()``.
     func hold() {
         held = []
+    }
+
+    /// Returns when the running handlers are known.
+    func waitForRelease() async {
+        if held != nil { await withCheckedContinuation { held?.append($0) } }
     }
 
     /// Ends the waiting of ``hold()``.

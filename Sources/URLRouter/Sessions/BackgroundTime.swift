@@ -16,12 +16,6 @@ struct BackgroundTime {
         start = runs ? now : nil
     }
 
-    /// Begins a new stay. The time continues to run if it runs.
-    mutating func restart(at now: SuspendingClock.Instant) {
-        used = .zero
-        if isRunning { start = now }
-    }
-
     /// The rest of a time limit; zero when the time is over.
     func left(of limit: Duration, at now: SuspendingClock.Instant) -> Duration {
         max(limit - used(at: now), .zero)

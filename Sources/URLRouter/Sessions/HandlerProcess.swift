@@ -15,6 +15,8 @@ struct HandlerProcess {
     var otherNames: [BusName] = []
     /// Whether the router has ended the process, or has asked it to end.
     var isEnded = false
+    /// Whether the user wants the process to end.
+    var isUnwanted = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
     /// Whether an earlier router started the process for the handler, and put the process on record.
@@ -35,8 +37,12 @@ struct HandlerProcess {
     var silentSince: SuspendingClock.Instant?
     /// Whether a memory warning is on its way.
     var isWarned = false
-    /// The time of the background tasks.
+    /// The time of the background tasks in this stay in the background.
     var backgroundTime = BackgroundTime()
+    /// Whether the handler has been asked in this stay to end its tasks.
+    var isExpiring = false
+    /// The end of the suspend delay of this stay.
+    var suspensionTime: SuspendingClock.Instant?
     /// The end of a pipe that the router holds while the process is stopped. The kernel continues the process when the
     /// router, and thus the end of the pipe, is gone.
     var lifeline: UnixFD?
@@ -46,6 +52,13 @@ struct HandlerProcess {
     var lastTask: UInt32 = 0
     /// The changes since the process was stopped: the latest value of each kind.
     var notifications: [String: Value] = [:]
+
+    /// Begins a new stay in the background, or ends the last one.
+    mutating func beginStay() {
+        backgroundTime = BackgroundTime()
+        isExpiring = false
+        suspensionTime = nil
+    }
 
     /// The process, while it runs.
     var running: ProcessHandle? {

@@ -10,7 +10,8 @@ extension HandlerSession {
     func enterBackground(_ owner: BusName) async {
         // A URL may have taken the handler back to the foreground before the handler was told of the background.
         guard machine.state == .running(owner: owner, .leaving) else { return }
-        process.leavingSince = .now
+        let start = SuspendingClock.now
+        process.leavingSince = start
         startWatchdog()
         do throws(CallError) {
             try await host.bus.enterBackground(id, at: owner, timeout: host.limits.eventTimeout)
@@ -21,6 +22,9 @@ extension HandlerSession {
         } catch {
             host.log.warning("\(id) did not go to the background in order: \(error)")
         }
+        // The handler may have been in the foreground again, and may be on its way to the background for the next time.
+        guard process.leavingSince == start else { return }
+        process.leavingSince = nil
         handle(.reachedBackground(owner: owner))
     }
 
@@ -28,8 +32,11 @@ extension HandlerSession {
 
     /// Starts the suspend delay, unless there is a reason not to suspend the handler.
     func scheduleSuspension() {
+        let delay = handler.manifest.suspendDelay ?? host.limits.suspendDelay
+        let end = process.suspensionTime ?? .now + delay
+        process.suspensionTime = end
         guard !stateTimer.isRunning, reasonNotToSuspend == nil else { return }
-        stateTimer.start(in: handler.manifest.suspendDelay ?? host.limits.suspendDelay) { self.handle(.timeOver) }
+        startTimer(stateTimer, in: max(SuspendingClock.now.duration(to: end), .zero), .timeOver)
     }
 
     /// The reason not to suspend the handler, to be read after its name; nil if there is none.
@@ -48,7 +55,7 @@ extension HandlerSession {
             lifeline = try Lifeline()
         } catch {
             host.log.error("it cannot be suspended: \(error)", metadata: ["handler": "\(id)"])
-            return handle(.suspendAnswered(owner: owner, isReady: false))
+            return suspendAnswered(false, by: owner)
         }
         process.lifeline = lifeline.routerEnd
         do throws(CallError) {
@@ -58,19 +65,25 @@ extension HandlerSession {
                 lifeline: lifeline.handlerEnd,
                 timeout: host.limits.eventTimeout
             )
-            handle(.suspendAnswered(owner: owner, isReady: isReady))
+            suspendAnswered(isReady, by: owner)
         } catch .remote(let error) {
             if error.isFromMissingMethod, machine.connection == owner { process.isSuspendable = false }
-            handle(.suspendAnswered(owner: owner, isReady: false))
+            suspendAnswered(false, by: owner)
         } catch .notSent(let error) {
             // The bus passes no descriptors, for example over TCP.
             host.log.warning("it cannot be suspended: \(error)", metadata: ["handler": "\(id)"])
             if machine.connection == owner { process.isSuspendable = false }
-            handle(.suspendAnswered(owner: owner, isReady: false))
+            suspendAnswered(false, by: owner)
         } catch {
             // The process ends next, or the watchdog acts.
             host.log.debug("\(id) did not answer whether it can be stopped: \(error)")
         }
+    }
+
+    private func suspendAnswered(_ isReady: Bool, by owner: BusName) {
+        // A handler that is not ready is asked again after the whole delay.
+        if !isReady { process.suspensionTime = nil }
+        handle(.suspendAnswered(owner: owner, isReady: isReady))
     }
 
     // MARK: Background tasks
@@ -81,6 +94,9 @@ extension HandlerSession {
     func beginBackgroundTask(_ name: String) throws(OpenURLError) -> (UInt32, UInt32) {
         guard process.tasks.count < host.limits.tasksPerHandler else {
             throw OpenURLError(.limitsExceeded, "\(process.tasks.count) background tasks of \(id) are open already")
+        }
+        guard backgroundTimeRemaining > 0 else {
+            throw OpenURLError(.limitsExceeded, "the background time of \(id) is over")
         }
         process.lastTask &+= 1
         process.tasks[process.lastTask] = name
@@ -122,7 +138,7 @@ extension HandlerSession {
         let ran = process.backgroundTime.isRunning
         let runs = isInBackground && !process.tasks.isEmpty
         if !isInBackground {
-            process.backgroundTime = BackgroundTime()
+            process.beginStay()
         } else if runs != ran {
             process.backgroundTime.setRunning(runs, at: .now)
         }
@@ -131,20 +147,26 @@ extension HandlerSession {
 
     /// Gives the handler its background time again, because a URL brings new work.
     func restartBackgroundTime() {
-        process.backgroundTime.restart(at: .now)
+        process.beginStay()
+        process.backgroundTime.setRunning(!process.tasks.isEmpty, at: .now)
         startExpiryTimer()
+        stateTimer.cancel()
+        scheduleSuspension()
     }
 
     private func startExpiryTimer() {
         guard process.backgroundTime.isRunning, let limit = backgroundTimeLimit else { return expiryTimer.cancel() }
         let left = process.backgroundTime.left(of: limit, at: .now)
+        if process.isExpiring { return startTimer(expiryTimer, in: left, .backgroundTimeIsOver) }
         expiryTimer.start(in: max(left - host.limits.expirationNotice, .zero)) { self.expireTasks() }
     }
 
+    /// Asks the handler, once in each stay, to end its tasks.
     private func expireTasks() {
         guard let owner = machine.connection else { return }
         host.log.notice("its background time is over", metadata: ["handler": "\(id)"])
-        expiryTimer.start(in: host.limits.expirationNotice) { self.handle(.backgroundTimeIsOver) }
+        process.isExpiring = true
+        startTimer(expiryTimer, in: host.limits.expirationNotice, .backgroundTimeIsOver)
         host.tasks.start { [self] in
             do throws(CallError) {
                 try await host.bus.expireBackgroundTasks(id, at: owner, timeout: host.limits.eventTimeout)

@@ -54,9 +54,12 @@ extension HandlerSession {
             switch answer {
             case .success(let answer): return try result(answer, request, owner)
             case .failure(let error):
-                guard error.meansUndelivered else { throw await failure(error, request, owner, hadAnswered) }
+                guard error.meansUndelivered || request.isUnbegun else {
+                    throw await failure(error, request, owner, hadAnswered)
+                }
                 // The process has not seen the request, so the next process gets the request.
                 request.wasHandedOver = false
+                request.isUnbegun = false
                 if self.owner == owner { handle(.refusesMore) }
                 requests.insert(request)
             }

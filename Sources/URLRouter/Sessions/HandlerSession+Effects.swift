@@ -36,9 +36,11 @@ extension HandlerSession {
                 request.causedWake = true
                 request.addPhase("processResumed")
             }
-        case .startTimer: stateTimer.start(in: machine.transitionTimeout) { self.handle(.timeOver) }
+        case .startTimer: startTimer(stateTimer, in: machine.transitionTimeout, .timeOver)
         case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
         case .terminate:
+            // A stranger that has the name is not the router's to end.
+            guard process.isVerified else { return }
             process.isEnded = true
             process.handle?.send(signal: SIGTERM)
         case .kill:
@@ -49,7 +51,12 @@ extension HandlerSession {
             verdict = error
         case .startEndWatchdog:
             cancelProcessTimers()
-            endTimer.start(in: host.limits.endTimeout) { self.handle(.endTimedOut) }
+            startTimer(
+                endTimer,
+                in: process.running == nil ? host.limits.nameTimeout : host.limits.endTimeout,
+                .endTimedOut
+            )
+        case .endDescendants: endDescendants()
         case .restartIfWaiting:
             cancelProcessTimers()
             expiryTimer.cancel()
@@ -64,6 +71,15 @@ extension HandlerSession {
         cancelProcessTimers()
         host.log.warning("\(error.message)", metadata: ["handler": "\(id)"])
         requests.fail(error)
+    }
+
+    /// Starts the timer of a time limit. A process that a debugger or a person holds gets the time again, unless the user wants
+    /// it to end.
+    func startTimer(_ timer: RestartableTimer, in time: Duration, _ event: HandlerStateMachine.Event) {
+        timer.start(in: time) {
+            if self.process.isHeld, !self.process.isUnwanted { return self.startTimer(timer, in: time, event) }
+            self.handle(event)
+        }
     }
 
     private func cancelProcessTimers() {

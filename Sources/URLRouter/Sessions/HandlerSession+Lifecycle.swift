@@ -25,10 +25,7 @@ extension HandlerSession {
         handle(.requested)
         let owner = try await turn(of: request)
         if machine.state == .running(owner: owner, .inactive) { try await launchInBackground(owner) }
-        let notifications = process.notifications
-        guard !notifications.isEmpty else { return }
-        process.notifications = [:]
-        await notify(notifications, owner)
+        await sendNotifications(owner)
     }
 
     /// Launches a process that was told nothing yet into the background, unless its first message came from another program:
@@ -88,6 +85,7 @@ extension HandlerSession {
         if machine.connection != nil, !process.isVerified {
             throw OpenURLError(.notAllowed, "the process that owns \(id) does not run the handler's program")
         }
+        process.isUnwanted = true
         handle(.terminated)
         let connection = machine.connection
         let isGone = await wait(for: openTimeout + host.limits.endTimeout) { state in
@@ -113,8 +111,17 @@ extension HandlerSession {
             process.notifications[kind] = value
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .ending:
             guard let owner else { return }
-            await notify([kind: value], owner)
+            // The later value replaces one that is kept.
+            process.notifications[kind] = value
+            await sendNotifications(owner)
         }
+    }
+
+    /// Sends the notifications that were kept. Without them a later value would arrive before an earlier one.
+    func sendNotifications(_ owner: BusName) async {
+        let notifications = process.notifications
+        process.notifications = [:]
+        if !notifications.isEmpty { await notify(notifications, owner) }
     }
 
     private func notify(_ notifications: [String: Value], _ owner: BusName) async {

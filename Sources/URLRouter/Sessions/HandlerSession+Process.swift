@@ -5,6 +5,7 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
+internal import SystemPackage
 
 /// The handler's process: found, started, identified, ended.
 extension HandlerSession {
@@ -70,21 +71,25 @@ extension HandlerSession {
             process.isEnded = false
             process.isRecorded = host.launcher.records?.contain(pid, of: handler.id) ?? false
             process.runsProgram = host.launcher.runsProgram(of: handler, pid: pid)
-            await askForState(owner)
+            // A handler that does not answer must not hold up the others.
+            host.tasks.start { await self.askForState(owner) }
         } catch {
-            // The process has ended in the meantime, which the bus tells by itself.
+            // The process has ended in the meantime, which the bus tells by itself, unless another process holds the connection.
             host.log.debug("\(id) cannot be watched: \(error)")
+            if error as? Errno == .noSuchProcess, self.owner == owner, process.running == nil {
+                handle(.exited(.unknown))
+            }
         }
     }
 
     /// Asks a handler that another program started for its state, which only the handler knows.
     func askForState(_ owner: BusName) async {
-        var state = HandlerState.active
+        // A handler in another language need not tell. A person who has started a handler by hand looks at it.
+        var state = process.isRecorded ? HandlerState.background : .active
         do throws(CallError) {
             let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
             state = HandlerState(rawValue: answer) ?? state
         } catch {
-            // A handler in another language need not have the property; it is where its user put it.
             host.log.debug("\(id) does not say its state: \(error)")
         }
         // A process that was started for its first message has not got the message yet.
@@ -111,7 +116,9 @@ extension HandlerSession {
 
     func startLaunchTimer() {
         process.launchDeadline = .now + machine.launchTimeout
-        launchTimer.start(in: machine.launchTimeout) { self.launchTimeIsOver() }
+        launchTimer.start(in: machine.launchTimeout) {
+            if self.process.isHeld { self.startLaunchTimer() } else { self.launchTimeIsOver() }
+        }
     }
 
     func finishLaunch(_ owner: BusName) {
@@ -124,7 +131,7 @@ extension HandlerSession {
 
     /// Kills the handler's own process. The router lets go of any other process.
     func killProcess() {
-        guard let handle = process.handle else { return }
+        guard let handle = process.running else { return }
         if process.isVerified {
             host.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(handle.pid)"])
             return handle.kill()
@@ -132,6 +139,16 @@ extension HandlerSession {
         handle.release()
         process.handle = nil
         self.handle(.released)
+    }
+
+    /// Ends the processes that the handler's process has left behind. One of them holds its connection to the bus, so the name
+    /// has an owner that takes no URLs.
+    func endDescendants() {
+        // The router starts each process in a session of its own. The session of any other process is a person's.
+        guard process.isStartedByRouter, let leader = process.handle?.pid else { return handle(.released) }
+        let ended = ProcessSession.end(leader)
+        host.log.notice("ended \(ended) processes that it left behind", metadata: ["handler": "\(id)"])
+        if ended == 0 { handle(.released) }
     }
 
     private func processEnded(_ exit: ProcessExit) {

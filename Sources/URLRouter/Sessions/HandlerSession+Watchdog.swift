@@ -22,6 +22,9 @@ extension HandlerSession {
     /// The time limit for the answer to one URL, if the sender sets none.
     var openTimeout: Duration { handler.manifest.openTimeout ?? host.limits.openTimeout }
 
+    /// The time that `open` may take now: a sender may give the handler more time than usual.
+    private var openLimit: Duration { min(max(openTimeout, requests.longestTimeout), host.limits.eventTimeout) }
+
     /// Starts the watchdog if it does not run. The handler has just got something to answer.
     func startWatchdog() {
         if !watchdog.isRunning { startWatchdog(in: machine.transitionTimeout) }
@@ -41,38 +44,44 @@ extension HandlerSession {
     }
 
     private func checkProgress(of owner: BusName) async {
-        let now = SuspendingClock.now
+        let asked = SuspendingClock.now
+        let progress: Result<(String, UInt64), CallError>
         do throws(CallError) {
-            let (phase, microseconds) = try await host.bus.progress(
-                of: id,
-                at: owner,
-                timeout: machine.transitionTimeout
-            )
-            if self.owner == owner { process.silentSince = nil }
-            await judge(phase, .microseconds(Int64(clamping: microseconds)), of: owner)
-        } catch .remote(let error) {
-            // The handler is in another language, and it answers.
-            host.log.debug("\(id) does not tell its progress: \(error)")
-            guard !hasURLs, let start = process.leavingSince else {
-                return continueWatch(of: owner, in: machine.transitionTimeout)
-            }
-            let left = machine.transitionTimeout - start.duration(to: .now)
-            if left > .zero { return continueWatch(of: owner, in: left) }
-            hangs(owner, "EnterBackground of \(id) did not return within \(machine.transitionTimeout)")
-        } catch .timedOut {
-            guard self.owner == owner else { return }
-            // A handler with one thread cannot answer while its `open` works.
-            let silence = (process.silentSince ?? now).duration(to: .now)
-            process.silentSince = process.silentSince ?? now
-            if silence < (hasURLs ? openTimeout : machine.transitionTimeout) {
-                continueWatch(of: owner, in: .zero)
-            } else {
-                hangs(owner, "\(id) has not answered for \(silence.inWholeSeconds)")
-            }
+            progress = .success(try await host.bus.progress(of: id, at: owner, timeout: machine.transitionTimeout))
         } catch {
-            // The connection has ended, or the process ends.
-            host.log.debug("\(id) does not tell its progress: \(error)")
+            progress = .failure(error)
         }
+        // The handler may have answered everything meanwhile.
+        guard self.owner == owner, isExpectedToAnswer else { return }
+        switch progress {
+        case .success(let (phase, microseconds)):
+            process.silentSince = nil
+            await judge(phase, .microseconds(Int64(clamping: microseconds)), of: owner)
+        case .failure(.timedOut):
+            // A handler with one thread cannot answer while its `open` works.
+            let start = process.silentSince ?? asked
+            process.silentSince = start
+            let silence = start.duration(to: .now)
+            guard silence >= (hasURLs ? openLimit : machine.transitionTimeout) else {
+                return continueWatch(of: owner, in: .zero)
+            }
+            hangs(owner, in: "", "\(id) has not answered for \(silence.components.seconds) seconds")
+        case .failure(let error):
+            // The handler is in another language, and it answers; or the process ends.
+            host.log.debug("\(id) does not tell its progress: \(error)")
+            process.silentSince = nil
+            judgeTransition(of: owner)
+        }
+    }
+
+    /// Decides about a handler that answers and does not tell its progress.
+    private func judgeTransition(of owner: BusName) {
+        guard case .running(_, .leaving) = machine.state, !hasURLs, let start = process.leavingSince else {
+            return continueWatch(of: owner, in: machine.transitionTimeout)
+        }
+        let left = machine.transitionTimeout - start.duration(to: .now)
+        if left > .zero { return continueWatch(of: owner, in: left) }
+        hangs(owner, in: "", "EnterBackground of \(id) did not return within \(machine.transitionTimeout)")
     }
 
     /// Decides about a delegate method that has been running for a time.
@@ -83,7 +92,7 @@ extension HandlerSession {
         } else if HandlerInterface.transitionPhases.contains(phase) {
             limit = machine.transitionTimeout
         } else if phase == HandlerInterface.openPhase {
-            limit = openTimeout
+            limit = openLimit
         } else {
             return continueWatch(of: owner, in: machine.transitionTimeout)
         }
@@ -92,12 +101,12 @@ extension HandlerSession {
         if HandlerInterface.launchPhases.contains(phase) { reason += " of the launch" }
         // The sender learns that the handler has acted on the URL.
         if phase == HandlerInterface.activationPhase, requests.isOpening { reason += " after open had returned" }
-        guard phase == HandlerInterface.openPhase else { return hangs(owner, reason) }
+        guard phase == HandlerInterface.openPhase else { return hangs(owner, in: phase, reason) }
         do throws(CallError) {
             try await host.bus.check(id, at: owner, timeout: machine.transitionTimeout)
             continueWatch(of: owner, in: machine.transitionTimeout)
         } catch .timedOut {
-            hangs(owner, "\(reason), and its main actor does not answer")
+            hangs(owner, in: phase, "\(reason), and its main actor does not answer")
         } catch {
             continueWatch(of: owner, in: machine.transitionTimeout)
         }
@@ -114,13 +123,19 @@ extension HandlerSession {
         startWatchdog(in: time)
     }
 
-    /// Ends a handler that hangs, unless its process is not the router's to kill, or a debugger or a person has stopped it.
-    private func hangs(_ owner: BusName, _ reason: String) {
-        guard self.owner == owner else { return }
-        if process.isVerified, !process.isHeld { return handle(.hangs(owner: owner, reason)) }
-        host.log.warning("\(reason); its process is left alone", metadata: ["handler": "\(id)"])
-        process.isSuspendable = false
-        handle(.reachedBackground(owner: owner))
+    /// Ends a handler that hangs, unless its process is not the router's to kill, or a debugger or a person holds the process.
+    ///
+    /// - Parameter phase: the method that hangs; empty if it is not known.
+    private func hangs(_ owner: BusName, in phase: String, _ reason: String) {
+        guard self.owner == owner, isExpectedToAnswer else { return }
+        process.silentSince = nil
+        guard process.isVerified, !process.isHeld else {
+            host.log.warning("\(reason); its process is left alone", metadata: ["handler": "\(id)"])
+            return handle(.reachedBackground(owner: owner))
+        }
+        // A handler runs one event after the other, so a new process may get the URLs behind the one that hangs.
+        requests.redeliver(sparingFirst: !HandlerInterface.backgroundPhases.contains(phase))
+        handle(.hangs(owner: owner, reason))
     }
 
     // MARK: A handler that is busy
@@ -142,9 +157,4 @@ extension HandlerSession {
             deliverWaiting()
         }
     }
-}
-
-extension Duration {
-    /// The time in words, such as `25 seconds`.
-    fileprivate var inWholeSeconds: String { "\(components.seconds) seconds" }
 }

@@ -88,6 +88,7 @@ final class HandlerSession {
     var state: HandlerState {
         switch machine.state {
         case .notRunning, .lookingForOwner, .lostProcess: .notRunning
+        case .ending where process.running == nil: .notRunning
         case .starting, .ending, .running(_, .inactive), .running(_, .leaving): .inactive
         case .running(_, .foreground): .active
         case .running(_, .background), .suspending: .background
@@ -135,6 +136,9 @@ final class HandlerSession {
             host.foreground.remove(id)
         }
         countBackgroundTime()
+        if let owner, !process.notifications.isEmpty, requests.isEmpty {
+            host.tasks.start { await self.sendNotifications(owner) }
+        }
         let reached = waiters.filter { $0.isReached(machine.state) }
         guard !reached.isEmpty else { return }
         waiters.removeAll { $0.isReached(machine.state) }

@@ -76,6 +76,27 @@ final class HandlerSessions {
         return session
     }
 
+    /// Asks all handlers for their state that have not told it, and returns when each has answered or its time is over.
+    func askForStates() async {
+        var left = 0
+        var waiter: CheckedContinuation<Void, Never>?
+        for session in sessions.values {
+            guard case .running(let owner, .inactive) = session.machine.state, !session.process.isChild else {
+                continue
+            }
+            left += 1
+            host.tasks.start {
+                await session.askForState(owner)
+                left -= 1
+                if left == 0 { waiter?.resume() }
+            }
+        }
+        await withCheckedContinuation { continuation in
+            // The answers may have come on the way to here, which can lead through the loop's jobs.
+            if left == 0 { continuation.resume() } else { waiter = continuation }
+        }
+    }
+
     // MARK: Which session
 
     /// The session of the handler that a process is, while the process runs.

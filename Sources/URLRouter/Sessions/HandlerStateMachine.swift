@@ -125,6 +125,8 @@ struct HandlerStateMachine {
         /// Fail the requests in hand with this error instead of that of a crash.
         case blame(OpenURLError)
         case startEndWatchdog
+        /// The process is gone, and its connection is not: end the processes that have inherited the connection.
+        case endDescendants
         /// The process is gone: start over if a request waits.
         case restartIfWaiting
     }
@@ -305,9 +307,9 @@ extension HandlerStateMachine {
             return [.lookForOwner]
         case .suspending, .suspended, .waking, .ending(owner: nil):
             return gone()
-        // The bus says next that the name has no owner.
-        case .running, .ending:
-            return []
+        // The bus says next that the name has no owner, unless another process holds the connection.
+        case .running(let owner, _), .ending(let owner?):
+            return end(owner)
         case .notRunning, .lookingForOwner, .lostProcess:
             return []
         }
@@ -330,16 +332,20 @@ extension HandlerStateMachine {
             return end(nil, .kill, .failWaiting(OpenURLError(.launchFailed, "\(id) was ended before it was ready")))
         case .suspending, .suspended, .waking:
             return killStopped()
-        case .notRunning, .lookingForOwner, .lostProcess, .ending:
+        case .lookingForOwner, .lostProcess:
+            state = .notRunning
+            return [.failWaiting(OpenURLError(.launchFailed, "\(id) was ended before it was ready"))]
+        case .notRunning, .ending:
             return []
         }
     }
 
     private mutating func endTimedOut(_ hasProcess: Bool) -> [Effect] {
         switch state {
-        case .ending:
+        case .ending(let owner):
             // An owner that the name has by then is the handler.
-            return hasProcess ? [.kill, .startEndWatchdog] : gone()
+            if hasProcess { return [.kill, .startEndWatchdog] }
+            return owner == nil ? gone() : [.endDescendants, .startEndWatchdog]
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .suspended, .waking:
             return []
         }
@@ -354,7 +360,7 @@ extension HandlerStateMachine {
             state = .notRunning
             let error = OpenURLError(
                 .launchFailed,
-                "the process of \(id) refuses URLs and keeps the name; the router does not kill a process that is not the "
+                "another process keeps the name \(id) and takes no URLs; the router does not kill a process that is not the "
                     + "handler's own"
             )
             return [.failWaiting(error)]

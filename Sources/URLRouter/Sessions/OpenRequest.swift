@@ -34,6 +34,8 @@ final class OpenRequest {
     var turn = Turn.waiting
     /// Whether a process has got the URL, so that the process may have acted on it.
     var wasHandedOver = false
+    /// Whether the process that had the request ended before it began the request.
+    var isUnbegun = false
     var timer: TimerID?
 
     enum Purpose {

@@ -12,6 +12,9 @@ struct RequestQueue {
     /// The number of requests that were granted while their task was suspended, and whose task has not continued yet.
     private var resuming = 0
 
+    /// Whether no request waits, is about to be delivered, or is in hand.
+    var isEmpty: Bool { waiting.isEmpty && resuming == 0 && inHand.isEmpty }
+
     /// Inserts a request at its place: at the end, unless the request has been in the queue before.
     mutating func insert(_ request: OpenRequest) {
         request.turn = .waiting
@@ -68,6 +71,17 @@ struct RequestQueue {
             cause = link.cause
         }
         return false
+    }
+
+    /// The longest time limit of the requests in hand.
+    var longestTimeout: Duration { inHand.values.map(\.timeout).max() ?? .zero }
+
+    /// Notes that the process will end without having begun the requests in hand, except the first of them.
+    ///
+    /// - Parameter sparingFirst: whether the process is busy with the first request.
+    func redeliver(sparingFirst: Bool) {
+        let numbers = inHand.keys.sorted()
+        for number in numbers.dropFirst(sparingFirst ? 1 : 0) { inHand[number]?.isUnbegun = true }
     }
 
     /// Whether the process has a URL in hand.
