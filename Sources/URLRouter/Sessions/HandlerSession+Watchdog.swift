@@ -58,7 +58,7 @@ extension HandlerSession {
             }
             let left = machine.transitionTimeout - start.duration(to: .now)
             if left > .zero { return continueWatch(of: owner, in: left) }
-            hangs(owner, "EnterBackground of \(id) did not return within \(machine.transitionTimeout)")
+            hangs(owner, "EnterBackground of \(id) did not return within \(machine.transitionTimeout.inWords)")
         } catch .timedOut {
             guard self.owner == owner else { return }
             // A handler with one thread cannot answer while its `open` works.
@@ -67,7 +67,7 @@ extension HandlerSession {
             if silence < (hasURLs ? openTimeout : machine.transitionTimeout) {
                 continueWatch(of: owner, in: .zero)
             } else {
-                hangs(owner, "\(id) has not answered for \(silence.inWholeSeconds)")
+                hangs(owner, "\(id) has not answered for \(silence.inWords)")
             }
         } catch {
             // The connection has ended, or the process ends.
@@ -88,7 +88,7 @@ extension HandlerSession {
             return continueWatch(of: owner, in: machine.transitionTimeout)
         }
         guard time >= limit || isLaunchOver(in: phase) else { return continueWatch(of: owner, in: limit - time) }
-        var reason = "\(phase) of \(id) did not return within \(limit)"
+        var reason = "\(phase) of \(id) did not return within \(limit.inWords)"
         if HandlerInterface.launchPhases.contains(phase) { reason += " of the launch" }
         // The sender learns that the handler has acted on the URL.
         if phase == HandlerInterface.activationPhase, requests.isOpening { reason += " after open had returned" }
@@ -142,9 +142,4 @@ extension HandlerSession {
             deliverWaiting()
         }
     }
-}
-
-extension Duration {
-    /// The time in words, such as `25 seconds`.
-    fileprivate var inWholeSeconds: String { "\(components.seconds) seconds" }
 }
