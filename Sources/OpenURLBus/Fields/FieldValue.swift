@@ -133,7 +133,8 @@ extension Value {
         case .uint32(let number): Result(exactly: number)
         case .int64(let number): Result(exactly: number)
         case .uint64(let number): Result(exactly: number)
-        case .boolean, .double, .string, .objectPath, .signature, .unixFD, .array, .dictionary, .structure, .variant: nil
+        case .boolean, .double, .string, .objectPath, .signature, .unixFD, .array, .dictionary, .structure, .variant:
+            nil
         }
     }
 
