@@ -78,7 +78,7 @@ let package = Package(
         .target(
             name: "RouterDaemon",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", logging,
+                "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", "UserFiles", logging,
             ]
         ),
         .executableTarget(name: "openurld", dependencies: ["RouterDaemon"]),

@@ -119,7 +119,8 @@ public enum LifecycleInterface {
     /// Ends a handler and removes its saved state. Returns when the process has ended.
     public static let terminate = Method<String, Empty>(name, "Terminate", inputs: ["id"])
     /// Forgets the crashes of a handler. A handler that crashes too often is not started for a while
-    /// (``HandlerStatus/quarantinedUntil``); after this call it may be started at once.
+    /// (``HandlerStatus/quarantinedUntil``); after this call it may be started at once, and its
+    /// queued URLs are tried.
     public static let reset = Method<String, Empty>(name, "Reset", inputs: ["id"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
     /// Background"). Returns the number of the task and the remaining time in milliseconds.

@@ -20,7 +20,7 @@ public enum DaemonProcess {
         // The handlers inherit this, as services of systemd do: a handler whose journal has ended gets EPIPE, and does not end.
         signal(SIGPIPE, SIG_IGN)
 
-        LoggingSystem.bootstrap(StreamLogHandler.standardError)
+        LoggingSystem.bootstrap { EscapingLogHandler(StreamLogHandler.standardError(label: $0)) }
         let log = Logger(label: "openurld")
         do {
             let loop = try EventLoop()

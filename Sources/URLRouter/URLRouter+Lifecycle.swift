@@ -33,9 +33,11 @@ extension URLRouter {
         }
     }
 
-    /// Forgets the crashes of a handler, so that the handler may be started at once.
+    /// Forgets the crashes of a handler, so that the handler may be started at once, and tries the URLs that wait for it.
     func reset(_ id: BundleIdentifier) throws(OpenURLError) {
-        sessions[try handler(id).id]?.forgetCrashes()
+        guard let session = sessions[try handler(id).id] else { return }
+        session.forgetCrashes()
+        deliveries?.tryWaiting(for: id.rawValue)
     }
 
     func notify(_ id: BundleIdentifier, _ kind: String, _ value: Value) async throws(OpenURLError) {

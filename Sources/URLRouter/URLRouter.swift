@@ -132,7 +132,7 @@ public actor URLRouter {
             tasks: RouterTasks(of: self),
             open: { [unowned self] delivery, id in await open(delivery, id) },
             quarantine: { [unowned self] in
-                guard let left = BusName($0).flatMap({ sessions[$0]?.crashes.quarantine(at: .now) }) else { return nil }
+                guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine }) else { return nil }
                 // Rounded up, so that the next attempt is not too early.
                 return left + .milliseconds(1)
             }

@@ -44,10 +44,19 @@ package func isBelow(_ path: String, _ directory: String) -> Bool {
 package func contents(ofFile path: String, limit: Int, followingLinks: Bool = false) throws(FileError) -> [UInt8] {
     let (descriptor, status) = try openFile(path, limit: limit, followingLinks: followingLinks)
     defer { close(descriptor) }
+    return try contents(of: descriptor, size: Int(status.st_size), limit: limit)
+}
+
+/// Reads an open file from its position to its end.
+///
+/// - Parameters:
+///   - size: the size of the file as far as it is known, in bytes.
+///   - limit: the largest size in bytes.
+func contents(of descriptor: Int32, size: Int, limit: Int) throws(FileError) -> [UInt8] {
     // One byte more than the size finds the end of the file. A file that grows is read up to the limit.
     var bytes: [UInt8] = []
     while true {
-        let chunk = try read(from: descriptor, atMost: max(Int(status.st_size) - bytes.count, 0) + 1)
+        let chunk = try read(from: descriptor, atMost: max(min(size, limit) - bytes.count, 0) + 1)
         if chunk.isEmpty { return bytes }
         if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
         guard bytes.count <= limit else { throw tooLarge(limit) }
@@ -105,6 +114,11 @@ package func names(inDirectory path: String) throws(FileError) -> [[UInt8]]? {
         if errno == ENOENT { return nil }
         throw FileError(code: errno)
     }
+    return try names(in: stream)
+}
+
+/// Reads the names of an open directory as ``names(inDirectory:)`` does, and closes the directory.
+func names(in stream: OpaquePointer) throws(FileError) -> [[UInt8]] {
     defer { closedir(stream) }
     var names: [[UInt8]] = []
     while true {

@@ -17,3 +17,26 @@ package func printable(_ text: String) -> String {
     }
     return result
 }
+
+/// Returns a text as one line of a log: every misleading character is escaped, and all others stay.
+package func printableLine(_ text: String) -> String {
+    guard text.unicodeScalars.contains(where: isMisleading) else { return text }
+    var result = ""
+    for scalar in text.unicodeScalars {
+        if isMisleading(scalar) {
+            result += scalar.escaped(asASCII: true)
+        } else {
+            result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
+}
+
+/// Returns whether a terminal or a reader could take a scalar for more than text: a control character, a control of
+/// bidirectional text, or a separator of lines or paragraphs.
+package func isMisleading(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+    default: isControl(scalar)
+    }
+}

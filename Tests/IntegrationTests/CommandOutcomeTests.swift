@@ -91,7 +91,7 @@ import Testing
         }
         let run = try await router.openurl("--timeout", "2s", "hanging:x")
         #expect(run.status == 6)
-        #expect(run.errors == "openurl: open of com.example.hanging did not return within 2.0 seconds\n")
+        #expect(run.errors == "openurl: open of com.example.hanging did not return within 2 seconds\n")
     }
 
     @Test func missingBusOrRouterIsReported() async throws {

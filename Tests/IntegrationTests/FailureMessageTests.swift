@@ -67,7 +67,7 @@ import Testing
         let error = try await router.failure("wrong:x")
         #expect(error.code == .timedOut)
         let reason =
-            "\(id) did not take its name on the bus within 1.0 seconds of its start, and took com.example.other"
+            "\(id) did not take its name on the bus within 1 second of its start, and took com.example.other"
         #expect(error.message.hasPrefix("\(reason); its process was killed"), "\(error.message)")
     }
 

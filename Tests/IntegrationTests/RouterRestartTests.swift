@@ -124,7 +124,7 @@ import Testing
         try await router.waitForLog("opens script:1")
         try await router.restart()
         // The write of a line must not fail: Python would raise BrokenPipeError.
-        #expect(try await router.open("script:2").path == .active)
+        #expect(try await router.open("script:2").path == .background)
         try await router.waitForLog("opens script:2")
         let file = router.bus.directory.appending(path: "XDG_STATE_HOME/openurl/output/\(Self.script).log")
         #expect(try String(contentsOf: file, encoding: .utf8) == "opens script:1\nopens script:2\n")

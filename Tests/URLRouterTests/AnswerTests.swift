@@ -75,7 +75,7 @@ import Testing
         (.named(.unknownInterface), noHandler),
         (.named("com.example.Error.Full", "the list is full"), OpenURLError(.declined, "the list is full")),
         (.named("com.example.Error.Full", ""), OpenURLError(.declined, "com.example.Error.Full")),
-        (.timedOut, OpenURLError(.timedOut, "open of com.example.app did not return within 20.0 seconds")),
+        (.timedOut, OpenURLError(.timedOut, "open of com.example.app did not return within 20 seconds")),
         (
             .unexpectedReply(.wrongType(expected: "ba{sv}a(stb)", found: "s")),
             OpenURLError(
@@ -93,7 +93,7 @@ import Testing
         ),
         (
             .cancelled,
-            OpenURLError(.timedOut, "com.example.app was not ready within 20.0 seconds; it did not get the URL")
+            OpenURLError(.timedOut, "com.example.app was not ready within 20 seconds; it did not get the URL")
         ),
         (.disconnected, OpenURLError(.handlerCrashed, "the session bus ended before com.example.app answered")),
     ])

@@ -128,7 +128,7 @@ import Testing
         bus.setService(Self.name, .success(":1.2"))
         var options = OpenOptions()
         options.timeout = .zero
-        let error = OpenURLError(.timedOut, "\(Self.id) was not ready within 0.0 seconds; it did not get the URL")
+        let error = OpenURLError(.timedOut, "\(Self.id) was not ready within 0 seconds; it did not get the URL")
         #expect(await open(options, on: router) == error)
         #expect(bus.count(of: .started(Self.name)) == 0)
         #expect(bus.opened == [])
@@ -208,7 +208,7 @@ import Testing
         // An application may not answer with the router's own errors.
         (.named("org.openurl.Error.NotAllowed", "of mine"), OpenURLError(.declined, "of mine")),
         (.named("com.example.Error.Full", ""), OpenURLError(.declined, "com.example.Error.Full")),
-        (.timedOut, OpenURLError(.timedOut, "\(id) did not answer within 20.0 seconds")),
+        (.timedOut, OpenURLError(.timedOut, "\(id) did not answer within 20 seconds")),
         (
             .notSent(.tooLarge(limit: 9)),
             OpenURLError(

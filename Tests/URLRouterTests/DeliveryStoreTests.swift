@@ -173,6 +173,38 @@ import Testing
         #expect(try await store.begin(id)?.delivery == delivery("app:1"))
     }
 
+    @Test func fileIsChangedOnceByProcessesThatOpenItTogether() async throws {
+        _ = try await store().accept(delivery("app:1"), at: 0)
+        let file = DeliveryFile(path: directory.queue)
+        for _ in 1...50 {
+            try Database(path: directory.queue, .existing).execute(
+                "ALTER TABLE deliveries DROP COLUMN caller; PRAGMA user_version = 1"
+            )
+            let failures = Lock<[String]>([])
+            DispatchQueue.concurrentPerform(iterations: 2) { _ in
+                do throws(SQLiteError) {
+                    #expect(try file.open() != nil)
+                } catch {
+                    failures.withLock { $0.append(error.message) }
+                }
+            }
+            try #require(failures.withLock { $0 } == [])
+        }
+    }
+
+    @Test func fullShareOfUnknownProgramsIsNotCalledThatOfOneProgram() {
+        let shares = QueueShares()
+        var limits = DeliveryStoreLimits()
+        limits.deliveries = 1
+        let unknown = shares.refusal(of: "", bytes: 1, limits)
+        #expect(
+            unknown
+                == "it holds 0 URLs of programs that are not known, and all of these get at most half of the room that is left"
+        )
+        let known = shares.refusal(of: "/bin/a", bytes: 1, limits)
+        #expect(known == "it holds 0 URLs of /bin/a, and one program gets at most half of the room that is left")
+    }
+
     @Test func callerGetsHalfOfTheBytesThatAreLeft() async throws {
         let store = try limited { $0.bytes = 4096 }
         let half = delivery("app:" + String(repeating: "x", count: 2100))

@@ -41,14 +41,14 @@ import Testing
 
     /// Opens the descriptor that a process would write to.
     private func open(_ output: HandlerOutput, id: String = "com.example.app") async throws(Errno) -> FileDescriptor {
-        let descriptor = try await loop.run { () throws(Errno) in try output.open(for: id).descriptor }
+        let descriptor = try await loop.run { () throws(Errno) in try output.open(for: id, file: id).descriptor }
         return FileDescriptor(rawValue: descriptor)
     }
 
     /// Closes the descriptor that a process would write to, as the end of the process does.
     private func end(_ descriptor: FileDescriptor, _ output: HandlerOutput) async throws {
         try descriptor.close()
-        await loop.run { [id] in output.processEnded(id) }
+        await loop.run { [id] in output.processEnded(id, isOwn: true) }
     }
 
     private func size() throws -> Int {
@@ -175,6 +175,17 @@ import Testing
         #expect(log.lines.filter { $0.hasPrefix("info") }.map { $0.suffix(1) } == ["1", "2"])
     }
 
+    @Test func limitHoldsAcrossTheEndsOfProcesses() async throws {
+        var limits = OutputFollower.Limits()
+        limits.lines = 3
+        limits.period = .seconds(3600)
+        let launcher = launcher(output(limits: limits))
+        // The end of a process is told after its lines are read.
+        for _ in 1...3 { #expect(try await launcher.run(handler("echo 1; echo 2")) == .exited(status: 0)) }
+        let leftOut = [1, 2].map { "warning com.example.app: it wrote too much: \($0) lines were left out" }
+        #expect(log.lines == ["1", "2", "1"].map { "info com.example.app: \($0)" } + leftOut)
+    }
+
     // MARK: The files
 
     @Test func fileIsEmptiedWhenItIsReadAndTooLarge() async throws {
@@ -230,7 +241,7 @@ import Testing
         try descriptor.writeAll("for the next router\n".utf8)
         await nextLog.wait(for: "for the next router")
         try await end(descriptor, output)
-        await loop.run { [id] in next.processEnded(id) }
+        await loop.run { [id] in next.processEnded(id, isOwn: false) }
         #expect(nextLog.lines == ["info com.example.app: for the next router"])
     }
 
@@ -243,6 +254,98 @@ import Testing
         await loop.run { output.followExisting() }
         #expect(try size() == 0)
         #expect(log.lines == [])
+    }
+
+    @Test func linkedDirectoryIsLeftAlone() async throws {
+        let documents = "\(directory.path)/documents"
+        for path in [documents, "\(directory.path)/openurl"] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+        try Data(repeating: 0x61, count: 5000).write(to: URL(filePath: "\(documents)/com.example.app.log"))
+        #expect(symlink(documents, folder) == 0)
+        var limits = OutputFollower.Limits()
+        limits.fileBytes = 100
+        let output = output(limits: limits)
+        await loop.run { output.followExisting() }
+        #expect(try await launcher(output).run(handler("echo lost")) == .exited(status: 0))
+        #expect(try size() == 5000)
+        let reason = "\(folder) is a link, not a directory"
+        #expect(
+            log.lines == [
+                "warning : the output of running handlers is not read: \(reason)",
+                "warning com.example.app: its output is lost: the file for it cannot be opened: \(reason)",
+            ]
+        )
+    }
+
+    @Test func fileOfAnotherKindIsNotEmptied() async throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let document = "\(directory.path)/document"
+        try Data(repeating: 0x61, count: 5000).write(to: URL(filePath: document))
+        try Data(repeating: 0x61, count: 5000).write(to: URL(filePath: "\(folder)/not an identifier.log"))
+        #expect(link(document, file) == 0 && symlink(document, "\(folder)/com.example.link.log") == 0)
+        var limits = OutputFollower.Limits()
+        limits.fileBytes = 100
+        let output = output(limits: limits)
+        await loop.run { output.followExisting() }
+        #expect(try size() == 5000)
+        for name in ["com.example.link", "not an identifier"] {
+            var status = stat()
+            #expect(stat("\(folder)/\(name).log", &status) == 0 && status.st_size == 5000)
+        }
+    }
+
+    @Test func fileIsFollowedAsLongAsAProcessMayWrite() async {
+        // A child process that another test starts has all descriptors for a moment.
+        await #expect(processExitsWith: .success) {
+            let log = RecordedLog()
+            let loop = try EventLoop()
+            let directory = try TemporaryDirectory()
+            let id = "com.example.app"
+            try Data().write(to: URL(filePath: "\(directory.path)/com.example.ended.log"))
+            func output() -> HandlerOutput {
+                HandlerOutput(in: directory.path, on: loop, log: log.logger, journal: "/nonexistent/stdout")
+            }
+            let (first, next) = (output(), output())
+            let descriptor = try await loop.run { () throws(Errno) in try first.open(for: id, file: id).descriptor }
+            let descendant = dup(descriptor)
+            await loop.run { next.followExisting() }
+            #expect(await loop.run { next.followed } == [id])
+            close(descriptor)
+            await loop.run { first.processEnded(id, isOwn: true) }
+            #expect(await loop.run { first.followed } == [id])
+            close(descendant)
+            await loop.run { first.processEnded(id, isOwn: false) }
+            #expect(await loop.run { first.followed } == [])
+            await loop.run { next.processEnded(id, isOwn: false) }
+            #expect(await loop.run { next.followed } == [])
+        }
+    }
+
+    @Test func fileIsFollowedToTheEndOfThePeriod() async throws {
+        let output = output()
+        #expect(try await launcher(output).run(handler("echo x")) == .exited(status: 0))
+        await log.wait(for: "x")
+        #expect(await loop.run { output.followed } == [id])
+    }
+
+    @Test func commandOfAnApplicationHasAFileOfItsOwn() async throws {
+        let launcher = launcher(output())
+        let exit = await withCheckedContinuation { continuation in
+            launcher.loop.execute { [id] in
+                do throws(Errno) {
+                    _ = try launcher.launch(id, ["/bin/sh", "-c", "echo command"], [:], directory: nil) {
+                        continuation.resume(returning: $0)
+                    }
+                } catch {
+                    continuation.resume(returning: .unknown)
+                }
+            }
+        }
+        #expect(exit == .exited(status: 0))
+        await log.wait(for: "command")
+        #expect(log.lines == ["info com.example.app.desktop: command"])
+        #expect(access(file, F_OK) != 0)
     }
 
     @Test func emptiedOrRemovedFileIsReadFromItsStart() async throws {
@@ -263,6 +366,7 @@ import Testing
     // MARK: The last line
 
     @Test(arguments: [
+        ("printf 'a\\342\\200\\256b'", "; it wrote: a\\u{202E}b"),
         ("echo one; echo two >&2", "; it wrote: two"), ("printf 'one\\n \\n\\n'", "; it wrote: one"), ("", ""),
         ("printf '\\n\\n'", ""), ("printf 'a\\033[2Jb\\tc'", "; it wrote: a\\u{1B}[2Jb\\tc"),
         ("printf '%0400d'", "; it wrote: " + String(repeating: "0", count: 300) + "…"),
@@ -273,7 +377,7 @@ import Testing
         let output = output()
         // The line of an earlier process is not the process's own.
         #expect(try await launcher(output).run(handler("echo earlier")) == .exited(status: 0))
-        let (descriptor, place) = try await loop.run { [id] () throws(Errno) in try output.open(for: id) }
+        let (descriptor, place) = try await loop.run { [id] () throws(Errno) in try output.open(for: id, file: id) }
         close(descriptor)
         #expect(place == .file(file, start: 8))
         #expect(try await launcher(output).run(handler(script)) == .exited(status: 0))

@@ -317,10 +317,10 @@ import Testing
             switch state {
             case .running(_, .background):
                 return Outcome(state: .suspending(owner: first), effects: [.askToSuspend(owner: first), .startTimer])
-            case .suspending: return blamed(nil, "\(id) did not get ready to be suspended within 4.0 seconds")
+            case .suspending: return blamed(nil, "\(id) did not get ready to be suspended within 4 seconds")
             case .waking:
                 let message =
-                    "\(id) did not take its name on the bus within 4.0 seconds of being woken; its process was killed"
+                    "\(id) did not take its name on the bus within 4 seconds of being woken; its process was killed"
                 return killed(OpenURLError(.timedOut, message))
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .ending: return nothing
             }

@@ -101,6 +101,30 @@ import Testing
         #expect(try records().removeEnded() == [])
     }
 
+    @Test func linkedDirectoryIsLeftAlone() throws {
+        try write("an old document")
+        let (processes, documents) = ("\(directory.path)/openurl/processes", "\(directory.path)/documents")
+        #expect(rename(processes, documents) == 0 && symlink(documents, processes) == 0)
+        #expect(try records().removeEnded() == [])
+        try records().removeEnded(id)
+        try records().add(getpid(), of: id)
+        #expect(try !records().contain(pid, of: id))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: documents) == ["com.example.app"])
+        #expect(try text() == "an old document")
+        let reason = "\(processes) is a link, not a directory"
+        #expect(log.lines.first == "warning : the records of processes are not used: \(reason)")
+    }
+
+    @Test func fileThatIsNoRecordStays() throws {
+        let documents = "\(directory.path)/openurl/processes"
+        try write("1 2 3 4")
+        try Data("1 2 3\n".utf8).write(to: URL(filePath: "\(documents)/notes and plans.txt"))
+        #expect(try records().removeEnded() == [])
+        try records().removeEnded(id)
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: documents)).count == 2)
+        #expect(Set(log.lines) == ["warning : ignored: \(file): is not the record of a process"])
+    }
+
     @Test func recordLivesAsLongAsItsProcess() async throws {
         let loop = try EventLoop()
         let output = HandlerOutput(in: nil, on: loop, log: log.logger)

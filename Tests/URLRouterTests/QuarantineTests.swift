@@ -30,12 +30,12 @@ import Testing
     }
 
     /// Returns a router whose handler has crashed too often.
-    private func quarantined() async throws -> URLRouter {
+    private func quarantined(deliveries: DeliveryStore? = nil) async throws -> URLRouter {
         var limits = RouterLimits()
         // The times of a busy machine.
         limits.crashPeriod = .seconds(600)
         limits.quarantine = .seconds(600)
-        let router = URLRouter([try handler()], on: bus, limits: limits)
+        let router = URLRouter([try handler()], on: bus, limits: limits, deliveries: deliveries)
         for _ in 1...3 { #expect(await message(router).contains("exited with status 1")) }
         #expect(await isQuarantined(router))
         return router
@@ -69,9 +69,30 @@ import Testing
         await #expect(throws: OpenURLError.self) { try await router.reset(BundleIdentifier("com.example.none")) }
     }
 
+    @Test func resetTriesTheURLsThatWaitForTheEndOfTheQuarantine() async throws {
+        let log = RecordedLog()
+        let store = DeliveryStore(path: directory.queue, on: directory.loop, log: log.logger)
+        let router = try await quarantined(deliveries: store)
+        await router.startDeliveries()
+        var options = OpenOptions()
+        options.isQueued = true
+        let id = try #require(try await router.open("app:queued", options, caller: nil).id)
+        await bus.wait(for: .announcedQueued(id, .delivering))
+        await bus.wait(for: .announcedQueued(id, .waiting))
+        // The router would try again by itself after a minute.
+        let time = try await ContinuousClock().measure {
+            try await router.reset(BundleIdentifier("com.example.app"))
+            await bus.wait(for: .announcedQueued(id, .delivering))
+        }
+        #expect(time < .seconds(50))
+        await router.stopDeliveries()
+    }
+
     @Test func replacedProgramEndsTheQuarantine() async throws {
         let router = try await quarantined()
         try use("/bin/true")
+        #expect(await router.status().first?.quarantinedUntil == nil)
+        #expect(try await router.explain("app:x", OpenOptions(), caller: nil).quarantinedUntil == nil)
         #expect(await message(router).contains("exited with status 0"))
     }
 

@@ -47,6 +47,39 @@ import Testing
         #expect(bus.watchedNames.isEmpty)
     }
 
+    /// Returns the error of a launch without the name, of a process that takes other names.
+    private func launchFailure(_ others: [BusName], slow: BusName? = nil) async throws -> OpenURLError? {
+        let bus = try FakeHandlers(Dictionary(uniqueKeysWithValues: others.map { ($0, ":1.5") }))
+        let log = RecordedLog()
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) {
+            $0.arguments = ["600"]
+            $0.launchTimeout = .seconds(5)
+        }
+        let router = URLRouter([handler], on: bus, log: log.logger)
+        let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
+        await log.wait(for: "started")
+        let pid = try #require(log.pid(of: "com.example.app"))
+        for name in others { bus.setProcess(of: name, to: pid) }
+        if let slow { bus.hold(slow) }
+        let error = await request.value
+        if let slow { bus.release(slow) }
+        return error
+    }
+
+    @Test func failedLaunchNamesThreeOtherNamesAtMost() async throws {
+        let error = try await launchFailure((1...5).map { BusName(stringLiteral: "com.example.other\($0)") })
+        let names = "com.example.other1 and com.example.other2 and com.example.other3 and 2 others; "
+        #expect(
+            error?.message.contains("within 5 seconds of its start, and took \(names)") == true,
+            "\(error?.message ?? "")"
+        )
+    }
+
+    @Test func failedLaunchNamesTheOtherNamesThatTheBusHasTold() async throws {
+        let error = try await launchFailure(["com.example.other1", "com.example.other2"], slow: "com.example.other2")
+        #expect(error?.message.contains("and took com.example.other1; ") == true, "\(error?.message ?? "")")
+    }
+
     @Test func sessionOfARegisteredHandlerStays() async throws {
         let bus = try FakeHandlers([Self.id: Self.owner])
         let handler = try Handler.test("com.example.app")
@@ -171,7 +204,7 @@ import Testing
         bus.setProgress(of: Self.id, to: "open", .seconds(20))
         await process.waitForEnd()
         bus.answer("app:x", .failure(.fromBus(.noReply)))
-        let message = "open of com.example.app did not return within 20.0 seconds, and its main actor does not answer"
+        let message = "open of com.example.app did not return within 20 seconds, and its main actor does not answer"
         #expect(await request.value == OpenURLError(.timedOut, "\(message); its process was killed"))
         bus.release(Self.id)
     }
@@ -246,7 +279,7 @@ import Testing
         bus.hold(Self.id)
         bus.answer("app:slow", .failure(.timedOut))
         #expect(
-            await slow.value == OpenURLError(.timedOut, "open of com.example.app did not return within 20.0 seconds")
+            await slow.value == OpenURLError(.timedOut, "open of com.example.app did not return within 20 seconds")
         )
         await bus.wait(for: .notified(Self.id, [:]))
 

@@ -50,7 +50,7 @@ extension ApplicationOpener {
             case .timedOut:
                 throw OpenURLError(
                     .timedOut,
-                    "\(request.id) did not take its name on the bus within \(limit) of its start"
+                    "\(request.id) did not take its name on the bus within \(limit.inWords) of its start"
                 )
             case .remote(let error) where error.name == .serviceUnknown:
                 throw OpenURLError(
@@ -84,7 +84,7 @@ extension ApplicationOpener {
         guard request.left > .zero else {
             throw OpenURLError(
                 .timedOut,
-                "\(request.id) was not ready within \(request.timeout); it did not get the URL"
+                "\(request.id) was not ready within \(request.timeout.inWords); it did not get the URL"
             )
         }
     }
@@ -112,7 +112,7 @@ extension ApplicationOpener {
         case .remote(let error):
             return OpenURLError(.declined, error.message.isEmpty ? error.name.rawValue : error.message)
         case .timedOut:
-            return OpenURLError(.timedOut, "\(id) did not answer within \(request.timeout)")
+            return OpenURLError(.timedOut, "\(id) did not answer within \(request.timeout.inWords)")
         case .unexpectedReply:
             // The call has returned, so the application has the URL. The reply has no meaning.
             return nil

@@ -13,6 +13,7 @@ struct Delivery: Sendable, Hashable {
     let context: OpenContext
 
     /// The program whose share of the queue the delivery uses: the identifier of a handler, or the path of another program.
-    /// The text is empty for all senders that have gone before they could be looked up.
+    /// The text is empty for all senders that are not known: those that had gone before they could be looked up, and those of
+    /// URLs that an earlier version stored.
     var caller: String { context.sourceApplication ?? context.source.executable ?? "" }
 }

@@ -38,41 +38,38 @@ struct DeliveryFile: Sendable {
         let database = try Database(path: path, .created)
         // Each change is one write to the disk, before the call returns. The timeout is for a router that is still ending.
         try database.execute("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-        let version = try database.pragma("user_version")
-        guard version <= Self.schemaVersion else { return nil }
-        if version == 1 {
-            try database.transaction { () throws(SQLiteError) in
-                try database.execute(
-                    """
-                    ALTER TABLE deliveries ADD COLUMN caller TEXT NOT NULL DEFAULT '';
-                    PRAGMA user_version = \(Self.schemaVersion)
-                    """
-                )
+        var isKnown = false
+        try database.transaction { () throws(SQLiteError) in
+            // Another process may be making or changing the tables at the same time.
+            let version = try database.pragma("user_version")
+            isKnown = version <= Self.schemaVersion
+            if version == 0 { try create(in: database) }
+            if version == 1 {
+                try database.execute("ALTER TABLE deliveries ADD COLUMN caller TEXT NOT NULL DEFAULT ''")
             }
+            if version < Self.schemaVersion { try database.execute("PRAGMA user_version = \(Self.schemaVersion)") }
         }
-        if version == 0 {
-            try database.transaction { () throws(SQLiteError) in
-                try database.execute(
-                    """
-                    CREATE TABLE deliveries (
-                        id INTEGER PRIMARY KEY AUTOINCREMENT,
-                        url TEXT NOT NULL,
-                        handler TEXT NOT NULL,
-                        request BLOB NOT NULL,
-                        accepted INTEGER NOT NULL,
-                        due INTEGER,
-                        attempts INTEGER NOT NULL,
-                        error TEXT,
-                        message TEXT,
-                        caller TEXT NOT NULL DEFAULT ''
-                    );
-                    INSERT INTO sqlite_sequence VALUES ('deliveries', \(Self.firstNumber));
-                    PRAGMA user_version = \(Self.schemaVersion)
-                    """
-                )
-            }
-        }
-        return database
+        return isKnown ? database : nil
+    }
+
+    private func create(in database: Database) throws(SQLiteError) {
+        try database.execute(
+            """
+            CREATE TABLE deliveries (
+                id INTEGER PRIMARY KEY AUTOINCREMENT,
+                url TEXT NOT NULL,
+                handler TEXT NOT NULL,
+                request BLOB NOT NULL,
+                accepted INTEGER NOT NULL,
+                due INTEGER,
+                attempts INTEGER NOT NULL,
+                error TEXT,
+                message TEXT,
+                caller TEXT NOT NULL DEFAULT ''
+            );
+            INSERT INTO sqlite_sequence VALUES ('deliveries', \(Self.firstNumber))
+            """
+        )
     }
 
     /// Renames a damaged file, so that a new file can take its place.

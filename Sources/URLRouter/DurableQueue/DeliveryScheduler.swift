@@ -238,7 +238,7 @@ final class DeliveryScheduler {
         // A handler that has taken too long may still have acted on the URL.
         let isLate = error.code == .timedOut && wasHandedOver
         let delay = quarantine ?? (isLate ? nil : RetryDelay.after(attempt, error.code))
-        let next = delay.map { "in \($0)" } ?? "never"
+        let next = delay.map { "in \($0.inWords)" } ?? "never"
         log.warning(
             "a queued URL was not delivered: \(error.message)",
             metadata: ["id": "\(id)", "attempt": "\(attempt)", "next": "\(next)"]
@@ -278,6 +278,12 @@ final class DeliveryScheduler {
         }
         guard let handler else { throw .noSuchDelivery(text) }
         waiting.add(id, for: handler)
+        deliverDue()
+    }
+
+    /// Tries the waiting deliveries of a handler now.
+    func tryWaiting(for handler: String) {
+        waiting.makeDue(handler)
         deliverDue()
     }
 

@@ -40,7 +40,6 @@ struct QueueShares {
     func refusal(of caller: String, bytes: Int, _ limits: DeliveryStoreLimits) -> String? {
         var (all, own) = (all, callers[caller, default: Amount()])
         let more = Amount(deliveries: 1, bytes: bytes)
-        let name = caller.isEmpty ? "programs that have gone" : caller
         let held = own.deliveries
         all += more
         own += more
@@ -48,6 +47,10 @@ struct QueueShares {
         let room = limits.bytes - all.bytes
         if places < 0 || room < 0 { return "it is full" }
         guard own.deliveries > places || own.bytes > room else { return nil }
-        return "it holds \(held) URLs of \(name), and one program gets at most half of the room that is left"
+        if caller.isEmpty {
+            return
+                "it holds \(held) URLs of programs that are not known, and all of these get at most half of the room that is left"
+        }
+        return "it holds \(held) URLs of \(caller), and one program gets at most half of the room that is left"
     }
 }

@@ -41,6 +41,14 @@ struct WaitingDeliveries {
         waiting[handler, default: []].insert(Entry(time: time, id: id))
     }
 
+    /// Ends the waiting of all deliveries of a handler.
+    mutating func makeDue(_ handler: String) {
+        let now = ContinuousClock.now
+        let entries = (waiting[handler]?.unordered ?? []).filter { times[$0.id] == $0.time }
+        for entry in entries { times[entry.id] = min(entry.time, now) }
+        waiting[handler] = entries.isEmpty ? nil : Heap(entries.map { Entry(time: min($0.time, now), id: $0.id) })
+    }
+
     /// Removes a delivery, if it waits.
     mutating func remove(_ id: Int64) {
         times[id] = nil

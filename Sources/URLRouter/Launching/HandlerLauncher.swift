@@ -1,3 +1,4 @@
+internal import Desktop
 internal import Glibc
 internal import OpenURLBus
 internal import Reactor
@@ -32,6 +33,7 @@ struct HandlerLauncher: Sendable {
         do throws(Errno) {
             let process = try start(
                 id.rawValue,
+                file: id.rawValue,
                 try path(of: program, environment),
                 [program.description] + handler.manifest.arguments,
                 environment,
@@ -64,6 +66,8 @@ struct HandlerLauncher: Sendable {
         let environment = environment.merging(additional) { $1 }
         return try start(
             id,
+            // The last line of a handler must not be that of a command.
+            file: id + DesktopFileID.suffix,
             program.contains("/") ? program : try path(ofProgramNamed: program, environment),
             arguments,
             environment,
@@ -74,24 +78,31 @@ struct HandlerLauncher: Sendable {
 
     private func start(
         _ id: String,
+        file: String,
         _ path: String,
         _ arguments: [String],
         _ environment: [String: String],
         directory: String,
         onExit: @escaping (ProcessExit) -> Void
     ) throws(Errno) -> StartedProcess {
-        let (descriptor, place) = try output.open(for: id)
+        let (descriptor, place) = try output.open(for: id, file: file)
         defer { close(descriptor) }
-        let process = try ProcessHandle.spawn(
-            path,
-            arguments: arguments,
-            environment: environment.map { "\($0)=\($1)" },
-            directory: directory,
-            output: descriptor,
-            on: loop
-        ) { [output] exit in
-            output.processEnded(id)
-            onExit(exit)
+        let process: ProcessHandle
+        do throws(Errno) {
+            process = try ProcessHandle.spawn(
+                path,
+                arguments: arguments,
+                environment: environment.map { "\($0)=\($1)" },
+                directory: directory,
+                output: descriptor,
+                on: loop
+            ) { [output] exit in
+                output.processEnded(file, isOwn: true)
+                onExit(exit)
+            }
+        } catch {
+            output.processEnded(file, isOwn: true)
+            throw error
         }
         if let scopes {
             let pid = process.pid
@@ -187,7 +198,7 @@ struct HandlerLauncher: Sendable {
         guard let pid = CInt(exactly: pid) else { throw .noSuchProcess }
         return try ProcessHandle(pid: pid, on: loop) { exit in
             records?.removeEnded(id)
-            output.processEnded(id.rawValue)
+            output.processEnded(id.rawValue, isOwn: false)
             onExit(exit)
         }
     }

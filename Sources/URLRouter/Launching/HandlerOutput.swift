@@ -1,4 +1,3 @@
-internal import CLinux
 internal import Glibc
 internal import Logging
 internal import Reactor
@@ -30,11 +29,13 @@ struct HandlerOutput: Sendable {
 
     /// Opens a stream for the output of a process. Call it on the loop's thread.
     ///
-    /// - Parameter id: the identifier of the lines.
+    /// - Parameters:
+    ///   - id: the identifier of the lines in the journal.
+    ///   - file: the name of the file without its suffix: the identifier of the handler or the application.
     /// - Returns: a descriptor, which the caller closes once the process has it, and the place of the output.
-    func open(for id: String) throws(Errno) -> (descriptor: CInt, output: ProcessOutput) {
+    func open(for id: String, file: String) throws(Errno) -> (descriptor: CInt, output: ProcessOutput) {
         if let stream = connectToJournal(as: id) { return (stream, .journal(identifier: id)) }
-        if let opened = openFile(for: id) { return opened }
+        if let opened = openFile(for: file) { return opened }
         let null = Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
         guard null >= 0 else { throw Errno(rawValue: errno) }
         return (null, .nowhere)
@@ -45,9 +46,16 @@ struct HandlerOutput: Sendable {
         files?.assumeIsolated { $0.followExisting() }
     }
 
-    /// Notes that a process with this identifier has ended. Call it on the loop's thread.
-    func processEnded(_ id: String) {
-        files?.assumeIsolated { $0.processEnded(id) }
+    /// The names of the files that are followed, in order. Call it on the loop's thread.
+    var followed: [String] { files?.assumeIsolated { $0.followed } ?? [] }
+
+    /// Notes that a process has ended. Call it on the loop's thread.
+    ///
+    /// - Parameters:
+    ///   - file: the name of the process's file, as for ``open(for:file:)``.
+    ///   - isOwn: whether the output was opened for the process. Otherwise an earlier router or another program started it.
+    func processEnded(_ file: String, isOwn: Bool) {
+        files?.assumeIsolated { $0.processEnded(file, isOwn: isOwn) }
     }
 
     private func openFile(for id: String) -> (descriptor: CInt, output: ProcessOutput)? {

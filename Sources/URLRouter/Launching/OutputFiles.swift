@@ -1,14 +1,19 @@
+internal import Desktop
 internal import Glibc
 internal import Logging
 internal import Reactor
+internal import SchemeRegistry
 internal import SystemPackage
 internal import UserFiles
 
-/// The files that hold the output of started processes: one file for each identifier.
+/// The files that hold the output of started processes: one file for each handler, and one for the commands of each
+/// application.
 ///
 /// A process writes to its file and not to the router, so it can write while no router runs. The router copies the lines to
-/// its log. All processes of an identifier share a file, those of an application's commands too, so the number of files is
-/// the number of identifiers.
+/// its log. The files stay, as they are the user's. A file is followed as long as a process may write to it: the router knows
+/// that of its own processes, and each process holds a lock on its file for the others.
+///
+/// A directory that is a link, or that other users may write to, is not used.
 actor OutputFiles {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -28,17 +33,31 @@ actor OutputFiles {
         self.limits = limits
     }
 
+    /// The identifiers whose files are followed, in order.
+    var followed: [String] { followers.keys.sorted() }
+
     /// Follows the files of earlier routers from now on: a process of theirs may still write.
     func followExisting() {
         do throws(FileError) {
-            let names = (try names(inDirectory: directory) ?? []).compactMap { String(validating: $0, as: UTF8.self) }
-            for name in names where name.hasSuffix(Self.suffix) {
+            let directory = try PrivateDirectory(directory)
+            for name in try directory.names() where name.hasSuffix(Self.suffix) {
                 let id = String(name.dropLast(Self.suffix.count))
-                var status = stat()
-                if lstat(path(of: id), &status) == 0 { follow(id, from: Int64(status.st_size)) }
+                if isIdentifier(id), let size = size(of: name, in: directory) { follow(id, from: size, isOwn: false) }
             }
         } catch {
-            log.warning("the output of running handlers is not read: \(printable(directory)): \(error)")
+            if error.isAbsence { return }
+            log.warning("the output of running handlers is not read: \(printable(directory)) \(error)")
+        }
+    }
+
+    private func size(of name: String, in directory: borrowing PrivateDirectory) -> Int64? {
+        do throws(FileError) {
+            let (descriptor, status) = try directory.open(name, O_RDONLY)
+            close(descriptor)
+            return Int64(status.st_size)
+        } catch {
+            log.debug("the output of a handler is not read: \(printable(name)) \(error)")
+            return nil
         }
     }
 
@@ -46,39 +65,48 @@ actor OutputFiles {
     ///
     /// - Returns: a descriptor that only appends, which the caller closes, and the place of the process's output.
     func open(_ id: String) throws(FileError) -> (descriptor: CInt, output: ProcessOutput) {
-        do throws(DirectoryError) {
-            try makePrivateDirectories(directory)
-        } catch {
-            throw error.error
-        }
-        let path = path(of: id)
-        let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-        let descriptor = Glibc.open(path, flags, 0o600)
-        guard descriptor >= 0 else { throw FileError(code: errno) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == getuid() else {
-            close(descriptor)
-            throw FileError("is not a file of this user")
-        }
+        let name = id + Self.suffix
+        let (descriptor, status) = try open().open(name, O_WRONLY | O_APPEND | O_CREAT)
         // Only the opening must not wait, for a reader of a FIFO.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
+        OutputFollower.lock(descriptor)
         let start = Int64(status.st_size)
-        follow(id, from: start)
-        return (descriptor, .file(path, start: start))
+        follow(id, from: start, isOwn: true)
+        return (descriptor, .file("\(directory)/\(name)", start: start))
+    }
+
+    private func open() throws(FileError) -> PrivateDirectory {
+        do throws(FileError) {
+            return try PrivateDirectory(directory, isMade: true)
+        } catch {
+            throw FileError("cannot be opened: \(printable(directory)) \(error)")
+        }
     }
 
     /// Copies the rest of the output after the end of a process. The last line need not have an end.
-    func processEnded(_ id: String) {
-        followers[id]?.readLastLine()
+    ///
+    /// - Parameter isOwn: whether the file was opened for the process.
+    func processEnded(_ id: String, isOwn: Bool) {
+        followers[id]?.processEnded(isOwn: isOwn)
     }
 
-    private func path(of id: String) -> String { "\(directory)/\(id)\(Self.suffix)" }
-
-    private func follow(_ id: String, from offset: Int64) {
+    /// - Parameter isOwn: whether the file is opened for a process.
+    private func follow(_ id: String, from offset: Int64, isOwn: Bool) {
         if watch == nil { startWatch() }
-        guard followers[id] == nil else { return }
-        let follower = OutputFollower(path(of: id), of: id, from: offset, on: loop, log: log, limits: limits)
+        let follower =
+            followers[id]
+            ?? OutputFollower(
+                directory,
+                id + Self.suffix,
+                of: id,
+                from: offset,
+                on: loop,
+                log: log,
+                limits: limits,
+                onEnd: { [weak self] in self?.assumeIsolated { $0.followers[id] = nil } }
+            )
         followers[id] = follower
+        if isOwn { follower.processStarts() }
         // A process may have written since the size was read, and the file may be too large already.
         follower.read()
     }
@@ -96,5 +124,16 @@ actor OutputFiles {
 
     private func readAll() {
         for follower in followers.values { follower.read() }
+    }
+}
+
+/// Whether a text is the identifier of a handler or an application, so that a file may be called after it.
+private func isIdentifier(_ text: String) -> Bool {
+    if DesktopFileID(rawValue: text) != nil { return true }
+    do throws(BundleIdentifier.ParseError) {
+        _ = try BundleIdentifier(text)
+        return true
+    } catch {
+        return false
     }
 }

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import Logging
 internal import Reactor
+internal import UserFiles
 
 /// Copies the lines of one output file to the log, and keeps the file small.
 ///
@@ -20,70 +21,113 @@ final class OutputFollower {
         var fileBytes: Int64 = 1 << 20
     }
 
-    private let path: String
+    private let directory: String
+    private let name: String
     private let id: String
     private let loop: EventLoop
     private let log: Logger
     private let limits: Limits
+    private let onEnd: () -> Void
     /// The number of bytes of the file that have been read.
     private var offset: Int64
     /// The line that is not complete yet.
     private var line: [UInt8] = []
-    private var periodEnd = ContinuousClock.now
     private var lines = 0
     private var linesLeftOut = 0
     private var bytesLeftOut: Int64 = 0
-    /// Tells the lines and bytes that were left out, at the end of the period.
-    private var reportTimer: TimerID?
+    /// Ends the period; nil between two periods.
+    private var periodTimer: TimerID?
     /// Continues to read, after the loop's other work.
     private var readTimer: TimerID?
+    /// The number of running processes for which this router opened the file.
+    private var processes = 0
     /// Whether a process has ended since the end of the file was reached.
     private var hasEndedProcess = false
 
     /// Creates a follower that reads nothing yet.
     ///
-    /// - Parameter offset: the number of bytes at the start of the file that are not copied.
-    init(_ path: String, of id: String, from offset: Int64, on loop: EventLoop, log: Logger, limits: Limits) {
-        self.path = path
+    /// - Parameters:
+    ///   - offset: the number of bytes at the start of the file that are not copied.
+    ///   - onEnd: called when the file is read and no process writes to it any longer. The lines of a period count together,
+    ///     so the call does not come before the end of the period.
+    init(
+        _ directory: String,
+        _ name: String,
+        of id: String,
+        from offset: Int64,
+        on loop: EventLoop,
+        log: Logger,
+        limits: Limits,
+        onEnd: @escaping () -> Void
+    ) {
+        self.directory = directory
+        self.name = name
         self.id = id
         self.offset = offset
         self.loop = loop
         self.log = log
         self.limits = limits
+        self.onEnd = onEnd
+    }
+
+    /// Makes an open file locked as long as a process has the descriptor, so that ``hasWriter(_:)`` notices the process.
+    static func lock(_ descriptor: CInt) {
+        // Without a lock, a later router does not follow the file.
+        _ = flock(descriptor, LOCK_SH | LOCK_NB)
+    }
+
+    private static func hasWriter(_ descriptor: CInt) -> Bool {
+        // The router's own lock ends when the router closes the file.
+        flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+    }
+
+    /// Notes that the file was opened for a process.
+    func processStarts() {
+        processes += 1
+    }
+
+    /// Reads to the end of the file and takes that for the end of a line, because a process that wrote to the file has ended.
+    ///
+    /// - Parameter isOwn: whether the file was opened for the process.
+    func processEnded(isOwn: Bool) {
+        if isOwn { processes = max(processes - 1, 0) }
+        hasEndedProcess = true
+        read()
     }
 
     /// Reads to the end of the file, in pieces, so that the loop's other work gets its turn.
     func read() {
         guard readTimer == nil else { return }
-        if readPiece() {
-            readTimer = loop.schedule(at: .now) {
-                self.readTimer = nil
-                self.read()
+        let isDone: Bool
+        do throws(FileError) {
+            let file = try PrivateDirectory(directory).open(name, O_RDWR)
+            defer { close(file.descriptor) }
+            if readPiece(file.descriptor, size: Int64(file.status.st_size)) {
+                readTimer = loop.schedule(at: .now) {
+                    self.readTimer = nil
+                    self.read()
+                }
+                return
             }
-        } else if hasEndedProcess {
+            isDone = processes == 0 && periodTimer == nil && !Self.hasWriter(file.descriptor)
+        } catch {
+            // The file was removed, or is another.
+            isDone = processes == 0 && periodTimer == nil
+        }
+        if hasEndedProcess {
             hasEndedProcess = false
             endLine()
-            endPeriod()
+            report()
         }
-    }
-
-    /// Reads to the end of the file and takes that for the end of a line, because a process that wrote to the file has ended.
-    func readLastLine() {
-        hasEndedProcess = true
-        read()
+        // The last line may have begun a period.
+        if isDone, periodTimer == nil { onEnd() }
     }
 
     /// - Returns: whether more is to be read.
-    private func readPiece() -> Bool {
-        var status = stat()
-        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
-        let size = Int64(status.st_size)
+    private func readPiece(_ descriptor: CInt, size: Int64) -> Bool {
         // Another program has emptied or replaced the file.
         if size < offset { offset = 0 }
         guard size > offset || size > limits.fileBytes else { return false }
-        let descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
         if size > 2 * limits.fileBytes {
             if size > offset { leaveOut(size - offset) }
             offset = size
@@ -99,6 +143,7 @@ final class OutputFollower {
         guard offset >= size else { return true }
         // A process may write between the two calls, and its line is then lost. Every write goes to the end of the file, so
         // later lines come to the start of the empty file.
+        var status = stat()
         if fstat(descriptor, &status) == 0, Int64(status.st_size) <= offset, offset > limits.fileBytes,
             ftruncate(descriptor, 0) == 0
         {
@@ -139,7 +184,6 @@ final class OutputFollower {
             log.info("\(String(decoding: line, as: UTF8.self))", metadata: ["handler": "\(id)"], source: "output")
         } else {
             linesLeftOut += 1
-            reportAtTheEndOfThePeriod()
         }
     }
 
@@ -147,31 +191,28 @@ final class OutputFollower {
         line.removeAll(keepingCapacity: true)
         beginPeriod()
         bytesLeftOut += bytes
-        reportAtTheEndOfThePeriod()
     }
 
     private func beginPeriod() {
-        guard periodEnd <= .now else { return }
-        endPeriod()
-        periodEnd = .now + limits.period
-    }
-
-    private func reportAtTheEndOfThePeriod() {
-        reportTimer = reportTimer ?? loop.schedule(at: periodEnd) { self.endPeriod() }
+        periodTimer = periodTimer ?? loop.schedule(at: .now + limits.period) { self.endPeriod() }
     }
 
     private func endPeriod() {
-        if let reportTimer { loop.cancelTimer(reportTimer) }
-        reportTimer = nil
+        periodTimer = nil
+        report()
+        lines = 0
+        read()
+    }
+
+    /// Tells the lines and bytes that were left out since the last report.
+    private func report() {
         if linesLeftOut > 0 {
             log.warning("it wrote too much: \(linesLeftOut) lines were left out", metadata: ["handler": "\(id)"])
         }
         if bytesLeftOut > 0 {
             log.warning("it wrote too much: \(bytesLeftOut) bytes were left out", metadata: ["handler": "\(id)"])
         }
-        lines = 0
         linesLeftOut = 0
         bytesLeftOut = 0
-        periodEnd = .now
     }
 }

@@ -20,7 +20,7 @@ enum ProcessOutput: Hashable, Sendable {
     }
 }
 
-/// The last line of a file that is not blank, cut to 300 bytes, with control characters escaped; nil without such a line.
+/// The last line of a file that is not blank, cut to 300 bytes, with misleading characters escaped; nil without such a line.
 private func lastLine(ofFile path: String, from start: Int64) -> String? {
     do throws(FileError) {
         let (descriptor, status) = try openFile(path, limit: .max, followingLinks: false)
@@ -44,7 +44,7 @@ private func escaped(_ line: Substring.UnicodeScalarView) -> String {
     var text = ""
     for scalar in line {
         guard text.utf8.count < 300 else { return text + "…" }
-        text += isControl(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
+        text += isMisleading(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
     }
     return text
 }

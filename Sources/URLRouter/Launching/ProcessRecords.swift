@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Logging
 internal import SchemeRegistry
 internal import UserFiles
@@ -10,7 +9,8 @@ internal import UserFiles
 /// is in memory, or else in the directory of the user's state. The identifier of the system's start belongs to each record,
 /// because that directory outlives the system's processes.
 ///
-/// A missing or damaged record costs a handler its identity after the router's next start, and nothing else.
+/// A missing or damaged record costs a handler its identity after the router's next start, and nothing else. A directory that
+/// is a link, or that other users may write to, is not used.
 struct ProcessRecords: Sendable {
     private let directory: String
     private let bootID: String
@@ -41,67 +41,96 @@ struct ProcessRecords: Sendable {
         // A process that has ended already needs no record.
         guard let process = UInt32(exactly: pid).flatMap(ProcessIdentity.init(pid:)) else { return }
         let text = "\(process.pid) \(process.startTime) \(bootID)\n"
-        do throws(FileWriteError) {
-            // A link in the place of the record would lead the writer elsewhere.
-            try removeFile(path(of: id.rawValue))
-            try replaceFile(path(of: id.rawValue), with: Array(text.utf8), mode: 0o600, isDurable: false)
+        do throws(FileError) {
+            try PrivateDirectory(directory, isMade: true).replace(id.rawValue, with: Array(text.utf8))
         } catch {
-            log.warning("the process is not put on record: \(error)", metadata: ["handler": "\(id)"])
+            log.warning(
+                "the process is not put on record: \(printable("\(directory)/\(id)")): \(error)",
+                metadata: ["handler": "\(id)"]
+            )
         }
     }
 
     /// Whether a router has started a process for a handler, and the process still runs.
     func contain(_ pid: UInt32, of id: BundleIdentifier) -> Bool {
-        guard let recorded = process(of: id.rawValue) else { return false }
-        return recorded == ProcessIdentity(pid: pid)
+        reading { (directory) throws(FileError) in
+            record(of: id, in: directory)?.running?.pid == pid
+        } ?? false
     }
 
     /// Removes the record of a handler if its process has ended.
     func removeEnded(_ id: BundleIdentifier) {
-        removeEnded(id.rawValue)
+        _ = reading { (directory) throws(FileError) in try isRunning(id, removingFrom: directory) }
     }
 
-    /// Removes all records whose process has ended, and all files that are not records.
+    /// Removes all records whose process has ended. Every other file stays.
     ///
     /// - Returns: the identifiers of the handlers whose recorded process runs.
     func removeEnded() -> [String] {
+        reading { (directory) throws(FileError) in
+            var running: [String] = []
+            for name in try directory.names() {
+                if let id = bundleIdentifier(name), try isRunning(id, removingFrom: directory) { running.append(name) }
+            }
+            return running
+        } ?? []
+    }
+
+    /// - Returns: nil if the records cannot be read.
+    private func reading<Result>(_ body: (borrowing PrivateDirectory) throws(FileError) -> Result) -> Result? {
         do throws(FileError) {
-            let names = try names(inDirectory: directory) ?? []
-            return names.compactMap { String(validating: $0, as: UTF8.self) }.filter { !removeEnded($0) }
+            return try body(PrivateDirectory(directory))
         } catch {
-            log.warning("the records of processes cannot be read: \(printable(directory)): \(error)")
-            return []
+            if !error.isAbsence {
+                log.warning("the records of processes are not used: \(printable(directory)) \(error)")
+            }
+            return nil
         }
     }
 
-    /// - Returns: false if the recorded process runs.
-    @discardableResult private func removeEnded(_ name: String) -> Bool {
-        if let recorded = process(of: name), recorded == ProcessIdentity(pid: recorded.pid) { return false }
-        do throws(FileWriteError) {
-            try removeFile(path(of: name))
-        } catch {
-            log.debug("a record of a process stays: \(error)")
-        }
-        return true
+    /// Whether the recorded process of a handler runs. The record is removed if its process has ended.
+    private func isRunning(
+        _ id: BundleIdentifier,
+        removingFrom directory: borrowing PrivateDirectory
+    ) throws(FileError) -> Bool {
+        guard let record = record(of: id, in: directory) else { return false }
+        if record.running != nil { return true }
+        try directory.remove(id.rawValue)
+        return false
     }
 
-    private func path(of name: String) -> String { "\(directory)/\(name)" }
-
-    private func process(of name: String) -> ProcessIdentity? {
-        let path = path(of: name)
+    /// Reads the record of a handler; nil without a record. A file that is not a record is left alone.
+    private func record(of id: BundleIdentifier, in directory: borrowing PrivateDirectory) -> Record? {
         do throws(FileError) {
-            let status = try status(of: path, followingLinks: false)
-            guard status.st_mode & S_IFMT == S_IFREG else { throw FileError("is \(fileTypeName(status)), not a file") }
-            guard status.st_uid == getuid() else { throw FileError("belongs to another user") }
-            let text = String(decoding: try contents(ofFile: path, limit: Self.limit), as: UTF8.self)
+            let text = String(decoding: try directory.contents(of: id.rawValue, limit: Self.limit), as: UTF8.self)
             let fields = text.split(whereSeparator: \.isWhitespace)
             guard fields.count == 3, let pid = UInt32(fields[0]), let startTime = UInt64(fields[1]) else {
                 throw FileError("is not the record of a process")
             }
-            return fields[2] == bootID ? ProcessIdentity(pid: pid, startTime: startTime) : nil
+            let process = ProcessIdentity(pid: pid, startTime: startTime)
+            return Record(process: process, isOfThisStart: fields[2] == bootID)
         } catch {
-            if !error.isAbsence { log.warning("ignored: \(printable(path)): \(error)") }
+            if !error.isAbsence { log.warning("ignored: \(printable("\(self.directory)/\(id)")): \(error)") }
             return nil
         }
+    }
+
+    private struct Record {
+        let process: ProcessIdentity
+        /// Whether the process was started since the start of the system.
+        let isOfThisStart: Bool
+
+        /// The recorded process, if it runs.
+        var running: ProcessIdentity? {
+            isOfThisStart && ProcessIdentity(pid: process.pid) == process ? process : nil
+        }
+    }
+}
+
+private func bundleIdentifier(_ text: String) -> BundleIdentifier? {
+    do throws(BundleIdentifier.ParseError) {
+        return try BundleIdentifier(text)
+    } catch {
+        return nil
     }
 }

@@ -114,7 +114,7 @@ extension HandlerSession {
         let reason =
             process.isBusy
             ? "is still busy with an earlier URL; it did not get this one"
-            : "was not ready within \(request.timeout); it did not get the URL"
+            : "was not ready within \(request.timeout.inWords); it did not get the URL"
         return OpenURLError(.timedOut, "\(id) \(reason)")
     }
 
@@ -185,7 +185,7 @@ extension HandlerSession {
             return OpenURLError(.timedOut, "\(id) is still busy with an earlier URL; it may open this one later")
         }
         let method = if case .open = request.purpose { "open" } else { "the activation" }
-        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(request.timeout)")
+        return OpenURLError(.timedOut, "\(method) of \(id) did not return within \(request.timeout.inWords)")
     }
 
     /// - Parameter hadAnswered: whether the process had answered before this request. The process may be gone by now.

@@ -51,11 +51,8 @@ extension HandlerSession {
             verdict = error
         case .startEndWatchdog:
             cancelProcessTimers()
-            startTimer(
-                endTimer,
-                in: process.running == nil ? host.limits.nameTimeout : host.limits.endTimeout,
-                .endTimedOut
-            )
+            let hasExited = process.handle?.exit != nil
+            startTimer(endTimer, in: hasExited ? host.limits.nameTimeout : host.limits.endTimeout, .endTimedOut)
         case .endDescendants: endDescendants()
         case .restartIfWaiting:
             cancelProcessTimers()

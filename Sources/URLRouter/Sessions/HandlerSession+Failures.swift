@@ -13,14 +13,22 @@ extension HandlerSession {
         case .processEnded(let exit):
             return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(process.output.hint)")
         case .nameNotTaken:
-            let others = process.otherNames.map(\.rawValue).joined(separator: " and ")
-            let instead = others.isEmpty ? "" : ", and took \(others)"
+            let time = machine.launchTimeout.inWords
             return OpenURLError(
                 .timedOut,
-                "\(id) did not take its name on the bus within \(machine.launchTimeout) of its start\(instead); "
+                "\(id) did not take its name on the bus within \(time) of its start\(otherNames); "
                     + "its process was killed\(process.output.hint)"
             )
         }
+    }
+
+    /// The names that the process took instead, in words; at most three of them.
+    private var otherNames: String {
+        guard !process.otherNames.isEmpty else { return "" }
+        var words = process.otherNames.prefix(3).map(\.rawValue)
+        let rest = process.otherNames.count - words.count
+        if rest > 0 { words.append(rest == 1 ? "1 other" : "\(rest) others") }
+        return ", and took \(words.joined(separator: " and "))"
     }
 
     /// The time limit of the launch is over. If the handler's name has no owner, the bus is asked, for at most a second, which
@@ -29,26 +37,30 @@ extension HandlerSession {
         guard machine.state == .starting, let running = process.running else { return handle(.launchTimedOut) }
         launchTimer.start(in: .seconds(1)) { self.handle(.launchTimedOut) }
         host.tasks.start { [self] in
-            let names = await names(ofSession: running.pid)
-            guard machine.state == .starting, process.handle === running, launchTimer.isRunning else { return }
-            process.otherNames = names
+            await findOtherNames(running)
+            guard isWaitingForNames(running) else { return }
             launchTimer.cancel()
             handle(.launchTimedOut)
         }
     }
 
-    /// The names that the processes of a process session own: the process that the router started, and its descendants.
-    private func names(ofSession session: pid_t) async -> [BusName] {
-        var found: [BusName] = []
+    /// Whether the second is not over in which the bus is asked for the names of a process.
+    private func isWaitingForNames(_ running: ProcessHandle) -> Bool {
+        machine.state == .starting && process.handle === running && launchTimer.isRunning
+    }
+
+    /// Finds the names that the processes of a process session own: the process that the router started, and its descendants.
+    /// If the time is over before, the names found so far stay.
+    private func findOtherNames(_ running: ProcessHandle) async {
         do throws(CallError) {
             for name in try await host.bus.names().sorted(by: { $0.rawValue < $1.rawValue }) where !name.isUnique {
-                guard launchTimer.isRunning else { break }
-                if try await isOwned(name, bySession: session) { found.append(name) }
+                guard isWaitingForNames(running) else { return }
+                let isOwned = try await isOwned(name, bySession: running.pid)
+                if isOwned, isWaitingForNames(running) { process.otherNames.append(name) }
             }
         } catch {
             host.log.debug("the bus does not tell the names that \(id) took: \(error)")
         }
-        return found
     }
 
     private func isOwned(_ name: BusName, bySession session: pid_t) async throws(CallError) -> Bool {

@@ -13,7 +13,7 @@ extension HandlerSession {
         if isReady, exit == .exited(status: 0) || exit == .unknown { return }
         crashes.add(.now, host.limits)
         if let time = crashes.quarantine(at: .now) {
-            host.log.error("it crashes too often; not started for \(time)", metadata: ["handler": "\(id)"])
+            host.log.error("it crashes too often; not started for \(time.inWords)", metadata: ["handler": "\(id)"])
         }
     }
 
@@ -21,17 +21,23 @@ extension HandlerSession {
     func checkQuarantine() throws(OpenURLError) {
         let program = host.launcher.programVersion(of: handler)
         if !crashes.concerns(program) { crashes = CrashHistory(of: program) }
-        guard let left = crashes.quarantine(at: .now), let end = quarantinedUntil else { return }
+        guard let left = quarantine, let end = quarantinedUntil else { return }
         throw OpenURLError(
             .launchFailed,
-            "\(id) ended \(host.limits.crashes) times within \(host.limits.crashPeriod); it is not started before "
+            "\(id) ended \(host.limits.crashes) times within \(host.limits.crashPeriod.inWords); it is not started before "
                 + "\(clock(time_t(end))), in \(left.components.seconds + 1) s; 'openurl activate --reset \(id)' starts it now"
         )
     }
 
+    /// The time for which the handler is not started; nil if it may be started, also because its program was replaced.
+    var quarantine: Duration? {
+        guard let left = crashes.quarantine(at: .now) else { return nil }
+        return crashes.concerns(host.launcher.programVersion(of: handler)) ? left : nil
+    }
+
     /// The time before which the handler is not started, in seconds since 1970, rounded up; nil if it may be started.
     var quarantinedUntil: UInt64? {
-        guard let left = crashes.quarantine(at: .now) else { return nil }
+        guard let left = quarantine else { return nil }
         let end = currentTime() + Int64(left / .nanoseconds(1))
         return UInt64(clamping: (end + 999_999_999) / 1_000_000_000)
     }

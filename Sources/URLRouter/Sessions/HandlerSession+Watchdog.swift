@@ -65,7 +65,7 @@ extension HandlerSession {
             guard silence >= (hasURLs ? openLimit : machine.transitionTimeout) else {
                 return continueWatch(of: owner, in: .zero)
             }
-            hangs(owner, in: "", "\(id) has not answered for \(silence.components.seconds) seconds")
+            hangs(owner, in: "", "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
         case .failure(let error):
             // The handler is in another language, and it answers; or the process ends.
             host.log.debug("\(id) does not tell its progress: \(error)")
@@ -81,7 +81,7 @@ extension HandlerSession {
         }
         let left = machine.transitionTimeout - start.duration(to: .now)
         if left > .zero { return continueWatch(of: owner, in: left) }
-        hangs(owner, in: "", "EnterBackground of \(id) did not return within \(machine.transitionTimeout)")
+        hangs(owner, in: "", "EnterBackground of \(id) did not return within \(machine.transitionTimeout.inWords)")
     }
 
     /// Decides about a delegate method that has been running for a time.
@@ -97,7 +97,7 @@ extension HandlerSession {
             return continueWatch(of: owner, in: machine.transitionTimeout)
         }
         guard time >= limit || isLaunchOver(in: phase) else { return continueWatch(of: owner, in: limit - time) }
-        var reason = "\(phase) of \(id) did not return within \(limit)"
+        var reason = "\(phase) of \(id) did not return within \(limit.inWords)"
         if HandlerInterface.launchPhases.contains(phase) { reason += " of the launch" }
         // The sender learns that the handler has acted on the URL.
         if phase == HandlerInterface.activationPhase, requests.isOpening { reason += " after open had returned" }

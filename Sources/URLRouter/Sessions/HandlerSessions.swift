@@ -134,7 +134,8 @@ final class HandlerSessions {
         host.log.notice(
             "ended to relieve memory: \(next.reason(among: suspended))",
             metadata: [
-                "handler": "\(next.id)", "bytes": "\(next.bytes)", "suspended": "\(next.since.duration(to: .now))",
+                "handler": "\(next.id)", "bytes": "\(next.bytes)",
+                "suspended": "\(next.since.duration(to: .now).inWords)",
                 "others": "\(suspended.count - 1)",
             ]
         )

@@ -467,11 +467,11 @@ extension HandlerStateMachine {
             state = .suspending(owner: owner)
             return [.askToSuspend(owner: owner), .startTimer]
         case .suspending:
-            return kill(nil, "\(id) did not get ready to be suspended within \(transitionTimeout)")
+            return kill(nil, "\(id) did not get ready to be suspended within \(transitionTimeout.inWords)")
         case .waking:
             let error = OpenURLError(
                 .timedOut,
-                "\(id) did not take its name on the bus within \(transitionTimeout) of being woken; its process was killed"
+                "\(id) did not take its name on the bus within \(transitionTimeout.inWords) of being woken; its process was killed"
             )
             return end(nil, .kill, .failWaiting(error))
         case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):

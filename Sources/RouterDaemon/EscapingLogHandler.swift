@@ -1,0 +1,37 @@
+internal import Logging
+internal import UserFiles
+
+/// Writes each entry of the log as one line of text that cannot mislead a terminal or a reader.
+///
+/// Entries quote handlers: their output, their error messages, their URLs. A line end or a control character in such a text
+/// would otherwise forge an entry, or command the terminal.
+struct EscapingLogHandler: LogHandler {
+    private var inner: any LogHandler
+
+    /// Escapes the entries for another handler.
+    init(_ inner: any LogHandler) {
+        self.inner = inner
+    }
+
+    var logLevel: Logger.Level {
+        get { inner.logLevel }
+        set { inner.logLevel = newValue }
+    }
+
+    var metadata: Logger.Metadata {
+        get { inner.metadata }
+        set { inner.metadata = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { inner[metadataKey: key] }
+        set { inner[metadataKey: key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var event = event
+        event.message = "\(printableLine(event.message.description))"
+        event.metadata = event.metadata?.mapValues { "\(printableLine($0.description))" }
+        inner.log(event: event)
+    }
+}

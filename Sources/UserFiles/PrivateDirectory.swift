@@ -1,0 +1,114 @@
+package import Glibc
+
+/// An open directory that belongs to the user, and to which no other user may write.
+///
+/// Names are looked up in the open directory, so a link never leads a caller to a file elsewhere: neither a link in the place
+/// of the directory nor a link in the directory. The directories above may be links, as a home directory often is.
+package struct PrivateDirectory: ~Copyable {
+    private let descriptor: Int32
+
+    /// Opens a directory.
+    ///
+    /// - Parameters:
+    ///   - path: an absolute path.
+    ///   - isMade: whether a missing directory is made, as ``makePrivateDirectories(_:)`` makes it.
+    /// - Throws: the reason, worded to follow the path.
+    package init(_ path: String, isMade: Bool = false) throws(FileError) {
+        if isMade { try Self.make(path) }
+        // The call of open(2) reports a link in the place of the directory as if there were no directory.
+        let found = try UserFiles.status(of: path, followingLinks: false)
+        guard found.st_mode & S_IFMT == S_IFDIR else { throw FileError("is \(fileTypeName(found)), not a directory") }
+        let opened = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard opened >= 0 else { throw FileError(code: errno) }
+        do throws(FileError) {
+            try Self.check(opened)
+        } catch {
+            close(opened)
+            throw error
+        }
+        descriptor = opened
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    private static func make(_ path: String) throws(FileError) {
+        do throws(DirectoryError) {
+            try makePrivateDirectories(path)
+        } catch {
+            throw error.error
+        }
+    }
+
+    private static func check(_ descriptor: Int32) throws(FileError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
+        guard status.st_uid == getuid() else { throw FileError("belongs to another user") }
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else { throw FileError("is open to changes by other users") }
+    }
+
+    /// Returns the names in the directory that are UTF-8, in byte order, without the names that start with a dot.
+    package func names() throws(FileError) -> [String] {
+        // The position in the list of names belongs to the new descriptor.
+        guard let stream = fdopendir(openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) else {
+            throw FileError(code: errno)
+        }
+        return try UserFiles.names(in: stream).compactMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// Opens a regular file of the user as open(2) does, without waiting. A new file is for the user alone.
+    ///
+    /// A file under several names is an error, because the other name may be in another directory.
+    ///
+    /// - Returns: the descriptor, which the caller closes, and the status of the open file.
+    package func open(_ name: String, _ flags: Int32) throws(FileError) -> (descriptor: Int32, status: stat) {
+        let file = openat(descriptor, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0o600)
+        var status = stat()
+        guard file >= 0 else {
+            let error = FileError(code: errno)
+            guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT != S_IFREG
+            else {
+                throw error
+            }
+            throw FileError("is \(fileTypeName(status)), not a file")
+        }
+        do throws(FileError) {
+            guard fstat(file, &status) == 0 else { throw FileError(code: errno) }
+            guard status.st_mode & S_IFMT == S_IFREG else { throw FileError("is \(fileTypeName(status)), not a file") }
+            guard status.st_uid == getuid() else { throw FileError("belongs to another user") }
+            guard status.st_nlink <= 1 else { throw FileError("has several names") }
+        } catch {
+            close(file)
+            throw error
+        }
+        return (file, status)
+    }
+
+    /// Reads a file of limited size, in bytes, as ``open(_:_:)`` opens it.
+    package func contents(of name: String, limit: Int) throws(FileError) -> [UInt8] {
+        let (file, status) = try open(name, O_RDONLY)
+        defer { close(file) }
+        return try UserFiles.contents(of: file, size: Int(status.st_size), limit: limit)
+    }
+
+    /// Writes a file in one step, and replaces a file or a link of this name. The contents need not be on the disk when the
+    /// function returns.
+    package func replace(_ name: String, with bytes: [UInt8]) throws(FileError) {
+        let temporary = ".\(name)"
+        try remove(temporary)
+        let (file, _) = try open(temporary, O_WRONLY | O_CREAT | O_EXCL)
+        defer { close(file) }
+        try write(bytes[...], to: file)
+        guard renameat(descriptor, temporary, descriptor, name) == 0 else {
+            let error = FileError(code: errno)
+            try remove(temporary)
+            throw error
+        }
+    }
+
+    /// Removes a file or a link. A missing file is not an error.
+    package func remove(_ name: String) throws(FileError) {
+        guard unlinkat(descriptor, name, 0) == 0 || errno == ENOENT else { throw FileError(code: errno) }
+    }
+}

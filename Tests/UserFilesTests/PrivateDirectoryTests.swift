@@ -1,0 +1,86 @@
+import FoundationEssentials
+import Glibc
+import Testing
+import UserFiles
+
+@Suite struct PrivateDirectoryTests {
+    private let root: TemporaryDirectory
+
+    init() throws {
+        root = try TemporaryDirectory()
+    }
+
+    private var path: String { "\(root.path)/a/b" }
+
+    private func bytes(_ path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(filePath: path))) }
+
+    @Test func fileIsReplacedReadAndRemoved() throws {
+        let directory = try PrivateDirectory(path, isMade: true)
+        #expect(try status(of: path, followingLinks: false).st_mode & 0o777 == 0o700)
+        try directory.replace("name", with: Array("old".utf8))
+        try directory.replace("name", with: Array("new".utf8))
+        #expect(try directory.contents(of: "name", limit: 3) == Array("new".utf8))
+        #expect(try status(of: "\(path)/name", followingLinks: false).st_mode & 0o777 == 0o600)
+        let names = try directory.names()
+        #expect(names == ["name"])
+        try directory.remove("name")
+        try directory.remove("name")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
+    }
+
+    @Test func missingDirectoryIsAnAbsence() {
+        let error = #expect(throws: FileError.self) { _ = try PrivateDirectory(path) }
+        #expect(error?.isAbsence == true)
+    }
+
+    @Test func linkInThePlaceOfTheDirectoryIsRefused() throws {
+        try #require(mkdir("\(root.path)/target", 0o700) == 0 && symlink("target", "\(root.path)/link") == 0)
+        for isMade in [false, true] {
+            #expect(throws: FileError("is a link, not a directory")) {
+                _ = try PrivateDirectory("\(root.path)/link", isMade: isMade)
+            }
+        }
+    }
+
+    @Test(arguments: [0o720, 0o702, 0o777] as [mode_t])
+    func directoryThatOthersMayWriteToIsRefused(mode: mode_t) throws {
+        try makePrivateDirectories(path)
+        try #require(chmod(path, mode) == 0)
+        #expect(throws: FileError("is open to changes by other users")) { _ = try PrivateDirectory(path) }
+    }
+
+    @Test func linkToAFileIsNotFollowed() throws {
+        let directory = try PrivateDirectory(path, isMade: true)
+        let target = "\(root.path)/target"
+        try Data("text".utf8).write(to: URL(filePath: target))
+        try #require(symlink(target, "\(path)/link") == 0 && Glibc.link(target, "\(path)/name") == 0)
+        for flags in [O_RDONLY, O_RDWR, O_WRONLY | O_CREAT] {
+            let error = failure { () throws(FileError) in _ = try directory.open("link", flags) }
+            #expect(error == FileError("is a link, not a file"))
+            let other = failure { () throws(FileError) in _ = try directory.open("name", flags) }
+            #expect(other == FileError("has several names"))
+        }
+        try directory.replace("link", with: [])
+        try directory.replace("name", with: [])
+        #expect(try bytes(target) == Array("text".utf8))
+    }
+
+    @Test func directoryInThePlaceOfAFileStays() throws {
+        let directory = try PrivateDirectory(path, isMade: true)
+        try #require(mkdir("\(path)/name", 0o700) == 0)
+        #expect(failure { () throws(FileError) in try directory.replace("name", with: []) } != nil)
+        let error = failure { () throws(FileError) in _ = try directory.contents(of: "name", limit: 1) }
+        #expect(error == FileError("is a directory, not a file"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path) == ["name"])
+    }
+
+    /// A directory is not copyable, so a macro cannot capture it.
+    private func failure(_ body: () throws(FileError) -> Void) -> FileError? {
+        do throws(FileError) {
+            try body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
