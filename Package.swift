@@ -78,7 +78,8 @@ let package = Package(
         .target(
             name: "RouterDaemon",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", "UserFiles", logging,
+                "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", "UserFiles",
+                logging,
             ]
         ),
         .executableTarget(name: "openurld", dependencies: ["RouterDaemon"]),

@@ -43,6 +43,49 @@ import Testing
         """
     }
 
+    // MARK: A handler with one thread
+
+    /// The handler cannot answer a question while its `open` works. Neither that silence nor an earlier way to the background
+    /// counts against its next URL.
+    @Test func slowHandlerWithOneThreadIsNotKilled() async throws {
+        let body = #"""
+            time.sleep(2 if "slow" in url.split(":")[1] else 0); return True, {"pid": dbus.Int32(os.getpid())}, []
+            """#
+        let keys: [String: Any] = ["OUTransitionTimeout": 0.3, "OUOpenTimeout": 3]
+        let router = try await router(python(body), keys)
+        defer { router.stop() }
+        let pid = try await router.open("script:fast", Self.patient).reply["pid"]
+        try await router.lifecycle(LifecycleInterface.background, Self.id)
+        for number in 1...3 {
+            #expect(try await router.open("script:slow\(number)").reply["pid"] == pid)
+        }
+    }
+
+    @Test func childWithTheConnectionDoesNotKeepTheHandlerUnreachable() async throws {
+        let body = #"""
+            path = url.split(":")[1]
+                    if path == "fork":
+                        if os.fork(): os._exit(1)
+                        time.sleep(600)
+                    return True, {}, []
+            """#
+        let router = try await router(python(body))
+        defer { router.stop() }
+        for _ in 0..<2 {
+            _ = try await router.open("script:x", Self.patient)
+            let error = try await router.failure("script:fork", Self.patient)
+            #expect(error.code == .handlerCrashed, "\(error.message)")
+            #expect(error.message.contains("exited with status 1"), "\(error.message)")
+        }
+        #expect(try await router.open("script:x", Self.patient).path == .launched)
+    }
+
+    private static var patient: OpenOptions {
+        var options = OpenOptions()
+        options.timeout = .seconds(60)
+        return options
+    }
+
     // MARK: Launch
 
     @Test func failedLaunchQuotesTheLastLineOfTheOutput() async throws {

@@ -64,6 +64,29 @@ import Testing
         #expect(try await router.status(of: Self.first).state == .known(.notRunning))
     }
 
+    @Test func urlsBehindTheOneThatHangsGoToTheNextProcess() async throws {
+        let router = try await router(["faults"])
+        defer { router.stop() }
+        let fault = router.bus.directory.appending(path: "\(Self.first).log.fault")
+        try Data("didBecomeActive".utf8).write(to: fault)
+        let outcomes = try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 1...4 {
+                group.addTask { [patient] in
+                    do throws(CallError) {
+                        return try await router.open("first:\(number)", patient).handler
+                    } catch {
+                        guard case .remote(let error) = error, let error = OpenURLError(error) else { throw error }
+                        return error.code.rawValue
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes.sorted() == ["TimedOut"] + Array(repeating: Self.first, count: 3))
+        let opened = try router.log(of: Self.first).filter { $0.hasPrefix("open") }
+        #expect(opened.sorted() == (1...4).map { "open first:\($0)" })
+    }
+
     @Test func handlerThatHangsInWillEnterForegroundIsKilled() async throws {
         let router = try await router(["hang=willEnterForeground"])
         defer { router.stop() }
@@ -153,6 +176,24 @@ import Testing
         try await router.lifecycle(LifecycleInterface.background, Self.first)
         try await wait(for: "notRunning", in: router)
         #expect(try router.log(of: Self.first).suffix(2) == ["task began", "expired upload"])
+    }
+
+    @Test func chainedTasksHaveNoMoreTime() async throws {
+        let router = try await router(["task=upload", "chain"], ["OUBackgroundTime": 1.5])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.first)
+        try await wait(for: "notRunning", in: router)
+    }
+
+    @Test func nextRouterLearnsTheOpenTasks() async throws {
+        let router = try await router(["task=upload"], ["OUBackgroundTime": 2])
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        try await router.lifecycle(LifecycleInterface.background, Self.first)
+        try await router.restart()
+        try await wait(for: "notRunning", in: router)
+        #expect(try router.log(of: Self.first).last == "expired upload")
     }
 
     @Test func eachStayInTheBackgroundHasItsOwnTime() async throws {

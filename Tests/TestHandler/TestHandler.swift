@@ -25,6 +25,7 @@ import URLHandler
 /// - `forward=URL`: open another URL and answer with its outcome.
 /// - `stall=open`: wait without end and leave the main actor free.
 /// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
+/// - `chain`: when the background task expires, begin another one before its end.
 /// - `endTask`: end the background task at once.
 /// - `state=TEXT`: the state to save.
 /// - `crash-in=PATH`: crash in the phase whose name the file holds, while the file exists.
@@ -187,7 +188,10 @@ final class TestDelegate: ApplicationDelegate {
         pass("didEnterBackground")
         if takesFault("task") { _ = await application.beginBackgroundTask(named: "endless") }
         guard let name = behaviour["task"] else { return }
-        task = await application.beginBackgroundTask(named: name) { self.record("expired \(name)") }
+        task = await application.beginBackgroundTask(named: name) {
+            self.record("expired \(name)")
+            if self.behaviour["chain"] != nil { self.chain(application) }
+        }
         record("task began")
         if behaviour["endTask"] != nil { endTask(application) }
     }
@@ -199,6 +203,14 @@ final class TestDelegate: ApplicationDelegate {
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) {
         record("notification \(kind) \(value.string ?? "")")
         if kind == "endTask" { endTask(application) }
+    }
+
+    private func chain(_ application: Application) {
+        Task {
+            let next = await application.beginBackgroundTask(named: "next") { self.chain(application) }
+            endTask(application)
+            task = next
+        }
     }
 
     private func endTask(_ application: Application) {

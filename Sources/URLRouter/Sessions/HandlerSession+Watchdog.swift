@@ -22,8 +22,11 @@ extension HandlerSession {
     /// The time limit for the answer to one URL, if the sender sets none.
     var openTimeout: Duration { handler.manifest.openTimeout ?? host.limits.openTimeout }
 
-    /// The time that `open` may take now: a sender may give the handler more time than usual.
-    private var openLimit: Duration { min(max(openTimeout, requests.longestTimeout), host.limits.eventTimeout) }
+    /// The time that `open` may take now. A sender may give the handler more time than usual; the senders behind it may not.
+    private var openLimit: Duration {
+        guard !process.isBusy, let first = requests.firstInHand else { return openTimeout }
+        return min(max(openTimeout, first.timeout), host.limits.eventTimeout)
+    }
 
     /// Starts the watchdog if it does not run. The handler has just got something to answer.
     func startWatchdog() {
@@ -51,11 +54,12 @@ extension HandlerSession {
         } catch {
             progress = .failure(error)
         }
+        guard self.owner == owner else { return }
+        if case .failure(.timedOut) = progress {} else { process.silentSince = nil }
         // The handler may have answered everything meanwhile.
-        guard self.owner == owner, isExpectedToAnswer else { return }
+        guard isExpectedToAnswer else { return process.silentSince = nil }
         switch progress {
         case .success(let (phase, microseconds)):
-            process.silentSince = nil
             await judge(phase, .microseconds(Int64(clamping: microseconds)), of: owner)
         case .failure(.timedOut):
             // A handler with one thread cannot answer while its `open` works.
@@ -69,7 +73,6 @@ extension HandlerSession {
         case .failure(let error):
             // The handler is in another language, and it answers; or the process ends.
             host.log.debug("\(id) does not tell its progress: \(error)")
-            process.silentSince = nil
             judgeTransition(of: owner)
         }
     }
@@ -133,7 +136,8 @@ extension HandlerSession {
             host.log.warning("\(reason); its process is left alone", metadata: ["handler": "\(id)"])
             return handle(.reachedBackground(owner: owner))
         }
-        // A handler runs one event after the other, so a new process may get the URLs behind the one that hangs.
+        // A handler runs one event after the other, so a new process may get the URLs behind the one that hangs. The first may
+        // have begun, even if an earlier URL has used up its time.
         requests.redeliver(sparingFirst: !HandlerInterface.backgroundPhases.contains(phase))
         handle(.hangs(owner: owner, reason))
     }

@@ -78,7 +78,6 @@ final class HandlerSession {
         self.handler = handler
         machine.launchTimeout = handler.manifest.launchTimeout ?? host.limits.launchTimeout
         machine.transitionTimeout = handler.manifest.transitionTimeout ?? host.limits.transitionTimeout
-        machine.exitsOnSuspend = handler.manifest.exitsOnSuspend
     }
 
     /// The connection that gets the handler's URLs now.
@@ -116,6 +115,8 @@ final class HandlerSession {
         defer { isHandlingEvents = false }
         while let event = events.popFirst() {
             let before = machine.state
+            // A stranger that has the name is not the router's to end.
+            machine.exitsOnSuspend = handler.manifest.exitsOnSuspend && process.isVerified
             let effects = machine.on(event, hasProcess: process.running != nil)
             // The timer was for the state that is over.
             if machine.state != before { stateTimer.cancel() }

@@ -73,8 +73,8 @@ struct RequestQueue {
         return false
     }
 
-    /// The longest time limit of the requests in hand.
-    var longestTimeout: Duration { inHand.values.map(\.timeout).max() ?? .zero }
+    /// The request in hand that the process got first.
+    var firstInHand: OpenRequest? { inHand.values.min { $0.number < $1.number } }
 
     /// Notes that the process will end without having begun the requests in hand, except the first of them.
     ///
