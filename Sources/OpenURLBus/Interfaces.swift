@@ -168,7 +168,7 @@ public enum LifecycleInterface {
 
 /// `org.openurl.Handler1`: the interface that a handler exports, at the object path of its bundle identifier.
 ///
-/// A handler in another language can implement ``open`` alone. The router then neither takes the handler to the
+/// A handler in another language can implement ``open`` alone. The router then neither tells the handler of the
 /// background nor suspends the handler. Each method stands for a whole sequence, so a sequence takes one message in
 /// each direction.
 public enum HandlerInterface {
