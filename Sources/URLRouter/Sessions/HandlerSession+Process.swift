@@ -147,7 +147,7 @@ extension HandlerSession {
         // The router starts each process in a session of its own. The session of any other process is a person's.
         guard process.isStartedByRouter, let leader = process.handle?.pid else { return handle(.released) }
         let ended = ProcessSession.end(leader)
-        host.log.notice("ended \(ended) processes that it left behind", metadata: ["handler": "\(id)"])
+        host.log.notice("killed what it left behind", metadata: ["handler": "\(id)", "processes": "\(ended)"])
         if ended == 0 { handle(.released) }
     }
 
