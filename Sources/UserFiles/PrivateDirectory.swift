@@ -85,7 +85,7 @@ package struct PrivateDirectory: ~Copyable {
         return (file, status)
     }
 
-    /// Reads a file of limited size, in bytes, as ``open(_:_:)`` opens it.
+    /// Reads a file of limited size, in bytes, as `open(_:_:)` opens it.
     package func contents(of name: String, limit: Int) throws(FileError) -> [UInt8] {
         let (file, status) = try open(name, O_RDONLY)
         defer { close(file) }
