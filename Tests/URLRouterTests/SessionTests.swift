@@ -236,7 +236,8 @@ import Testing
             program: process.program
         )
         bus.answer("app:x", .failure(.timedOut))
-        #expect(await request.value?.code == .timedOut)
+        let error = try #require(await request.value)
+        #expect(error.message.hasPrefix("the process of com.example.app is stopped"), "\(error.message)")
         #expect(process.isRunning)
     }
 

@@ -181,6 +181,10 @@ extension HandlerSession {
     private func overdue(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
         let isBehindAnother = process.isBusy || requests.inHand.keys.contains { $0 < request.number }
         becomesBusy(owner)
+        if process.isHeld {
+            let reason = "the process of \(id) is stopped, or a debugger holds it"
+            return OpenURLError(.timedOut, "\(reason); it may open the URL when it continues")
+        }
         if isBehindAnother {
             return OpenURLError(.timedOut, "\(id) is still busy with an earlier URL; it may open this one later")
         }

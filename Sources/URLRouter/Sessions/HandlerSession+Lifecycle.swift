@@ -68,8 +68,10 @@ extension HandlerSession {
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         }
         if case .running(_, .background) = machine.state { handle(.timeOver) }
-        // The watchdog of the state is shorter.
-        _ = await wait(for: openTimeout) { if case .suspending = $0 { false } else { true } }
+        // The watchdog of the state is shorter, except for a process that a person or a debugger holds.
+        guard await wait(for: openTimeout, until: { if case .suspending = $0 { false } else { true } }) else {
+            throw OpenURLError(.timedOut, "\(id) does not answer whether it can be suspended")
+        }
         switch machine.state {
         case .running:
             let reason = reasonNotToSuspend ?? "it has something to do"
