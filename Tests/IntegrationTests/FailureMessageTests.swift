@@ -59,6 +59,14 @@ import Testing
         for number in 1...3 {
             #expect(try await router.open("script:slow\(number)").reply["pid"] == pid)
         }
+        // The way to the background waits behind the URL.
+        try await router.lifecycle(LifecycleInterface.background, Self.id)
+        var states = try await router.states().makeAsyncIterator()
+        async let slow = router.open("script:slow")
+        #expect(try await states.next(of: Self.id) == "active")
+        try await router.lifecycle(LifecycleInterface.background, Self.id)
+        #expect(try await slow.reply["pid"] == pid)
+        #expect(try await router.open("script:fast").reply["pid"] == pid)
     }
 
     @Test func childWithTheConnectionDoesNotKeepTheHandlerUnreachable() async throws {

@@ -35,6 +35,8 @@ struct HandlerProcess {
     var isBusy = false
     /// The time of the first question of the watchdog that the process has not answered; nil after an answer.
     var silentSince: SuspendingClock.Instant?
+    /// The time of the last answer to a request.
+    var answeredAt: SuspendingClock.Instant?
     /// Whether a memory warning is on its way.
     var isWarned = false
     /// The time of the background tasks in this stay in the background.

@@ -51,6 +51,7 @@ extension HandlerSession {
             let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
+            noteAnswer(answer, of: owner)
             switch answer {
             case .success(let answer): return try result(answer, request, owner)
             case .failure(let error):

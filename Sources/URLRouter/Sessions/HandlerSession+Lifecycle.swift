@@ -48,7 +48,7 @@ extension HandlerSession {
     func leaveForeground() async throws(OpenURLError) {
         handle(.losesForeground)
         let isThere = await wait(for: openTimeout) { state in
-            if case .running(_, let activity) = state { activity == .background } else { true }
+            if case .running(_, let activity) = state { activity != .leaving } else { true }
         }
         guard isThere else {
             throw OpenURLError(.timedOut, "\(id) is still busy; it goes to the background when it has finished")
@@ -57,6 +57,8 @@ extension HandlerSession {
         case .ending, .notRunning, .lookingForOwner, .starting, .lostProcess:
             if machine.exitsOnSuspend { return }
             throw verdict ?? OpenURLError(.handlerCrashed, "\(id) ended on its way to the background")
+        case .running(_, .foreground):
+            throw OpenURLError(.notAllowed, "\(id) is in the foreground again, because a URL has arrived")
         case .running, .suspending, .suspended, .waking: return
         }
     }

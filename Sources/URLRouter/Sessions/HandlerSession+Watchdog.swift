@@ -63,7 +63,7 @@ extension HandlerSession {
             await judge(phase, .microseconds(Int64(clamping: microseconds)), of: owner)
         case .failure(.timedOut):
             // A handler with one thread cannot answer while its `open` works.
-            let start = process.silentSince ?? asked
+            let start = process.silentSince ?? max(asked, process.answeredAt ?? asked)
             process.silentSince = start
             let silence = start.duration(to: .now)
             guard silence >= (hasURLs ? openLimit : machine.transitionTimeout) else {
@@ -140,6 +140,14 @@ extension HandlerSession {
         // have begun, even if an earlier URL has used up its time.
         requests.redeliver(sparingFirst: !HandlerInterface.backgroundPhases.contains(phase))
         handle(.hangs(owner: owner, reason))
+    }
+
+    /// A handler that has just answered is not silent, even if an earlier question is still open.
+    func noteAnswer(_ answer: Result<OpenAnswer, CallError>, of owner: BusName) {
+        if case .failure(.timedOut) = answer { return }
+        guard self.owner == owner else { return }
+        process.silentSince = nil
+        process.answeredAt = .now
     }
 
     // MARK: A handler that is busy
