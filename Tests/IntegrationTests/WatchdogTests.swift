@@ -87,6 +87,14 @@ import Testing
         #expect(opened.sorted() == (1...4).map { "open first:\($0)" })
     }
 
+    /// The launch into the background tells the delegate of the background after `open`, within the same event.
+    @Test func urlThatWasOpenedBeforeTheHangIsNotOpenedAgain() async throws {
+        let router = try await router(["hang=didEnterBackground"])
+        defer { router.stop() }
+        #expect(try await router.failure("first:x", inBackground).code == .timedOut)
+        #expect(try router.log(of: Self.first).filter { $0.hasPrefix("open") } == ["open first:x"])
+    }
+
     @Test func handlerThatHangsInWillEnterForegroundIsKilled() async throws {
         let router = try await router(["hang=willEnterForeground"])
         defer { router.stop() }

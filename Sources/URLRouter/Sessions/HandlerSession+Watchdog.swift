@@ -69,7 +69,7 @@ extension HandlerSession {
             guard silence >= (hasURLs ? openLimit : machine.transitionTimeout) else {
                 return continueWatch(of: owner, in: .zero)
             }
-            hangs(owner, in: "", "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
+            hangs(owner, "\(id) has not answered for \(Duration.seconds(silence.components.seconds).inWords)")
         case .failure(let error):
             // The handler is in another language, and it answers; or the process ends.
             host.log.debug("\(id) does not tell its progress: \(error)")
@@ -84,7 +84,7 @@ extension HandlerSession {
         }
         let left = machine.transitionTimeout - start.duration(to: .now)
         if left > .zero { return continueWatch(of: owner, in: left) }
-        hangs(owner, in: "", "EnterBackground of \(id) did not return within \(machine.transitionTimeout.inWords)")
+        hangs(owner, "EnterBackground of \(id) did not return within \(machine.transitionTimeout.inWords)")
     }
 
     /// Decides about a delegate method that has been running for a time.
@@ -104,12 +104,12 @@ extension HandlerSession {
         if HandlerInterface.launchPhases.contains(phase) { reason += " of the launch" }
         // The sender learns that the handler has acted on the URL.
         if phase == HandlerInterface.activationPhase, requests.isOpening { reason += " after open had returned" }
-        guard phase == HandlerInterface.openPhase else { return hangs(owner, in: phase, reason) }
+        guard phase == HandlerInterface.openPhase else { return hangs(owner, reason) }
         do throws(CallError) {
             try await host.bus.check(id, at: owner, timeout: machine.transitionTimeout)
             continueWatch(of: owner, in: machine.transitionTimeout)
         } catch .timedOut {
-            hangs(owner, in: phase, "\(reason), and its main actor does not answer")
+            hangs(owner, "\(reason), and its main actor does not answer")
         } catch {
             continueWatch(of: owner, in: machine.transitionTimeout)
         }
@@ -127,9 +127,7 @@ extension HandlerSession {
     }
 
     /// Ends a handler that hangs, unless its process is not the router's to kill, or a debugger or a person holds the process.
-    ///
-    /// - Parameter phase: the method that hangs; empty if it is not known.
-    private func hangs(_ owner: BusName, in phase: String, _ reason: String) {
+    private func hangs(_ owner: BusName, _ reason: String) {
         guard self.owner == owner, isExpectedToAnswer else { return }
         process.silentSince = nil
         guard process.isVerified, !process.isHeld else {
@@ -138,7 +136,7 @@ extension HandlerSession {
         }
         // A handler runs one event after the other, so a new process may get the URLs behind the one that hangs. The first may
         // have begun, even if an earlier URL has used up its time.
-        requests.redeliver(sparingFirst: !HandlerInterface.backgroundPhases.contains(phase))
+        requests.redeliverAllButFirst()
         handle(.hangs(owner: owner, reason))
     }
 

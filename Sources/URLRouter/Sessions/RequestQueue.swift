@@ -77,11 +77,8 @@ struct RequestQueue {
     var firstInHand: OpenRequest? { inHand.values.min { $0.number < $1.number } }
 
     /// Notes that the process will end without having begun the requests in hand, except the first of them.
-    ///
-    /// - Parameter sparingFirst: whether the process is busy with the first request.
-    func redeliver(sparingFirst: Bool) {
-        let numbers = inHand.keys.sorted()
-        for number in numbers.dropFirst(sparingFirst ? 1 : 0) { inHand[number]?.isUnbegun = true }
+    func redeliverAllButFirst() {
+        for number in inHand.keys.sorted().dropFirst() { inHand[number]?.isUnbegun = true }
     }
 
     /// Whether the process has a URL in hand.
