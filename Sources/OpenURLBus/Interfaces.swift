@@ -237,15 +237,11 @@ public enum HandlerInterface {
     /// The phase that follows ``openPhase`` when the URL brings the handler to the foreground.
     public static let activationPhase = "didBecomeActive"
 
-    /// The phases of the way to the background.
-    public static let backgroundPhases: Set<String> = [
-        "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
-    ]
-
     /// The phases that have five seconds each: the ways to the foreground and to the background, and short notices.
-    public static let transitionPhases = backgroundPhases.union([
+    public static let transitionPhases: Set<String> = [
+        "willResignActive", "didEnterBackground", "shouldSaveApplicationState", "willEncodeRestorableState",
         "willEnterForeground", "didBecomeActive", "didReceiveMemoryWarning", "didReceiveNotification",
-    ])
+    ]
 
     /// Returns the path of a handler's object.
     public static func object(of id: BusName) -> ObjectPath { ObjectPath(for: id) }

@@ -76,6 +76,19 @@ import Testing
         #expect(context.source.pid == Self.pid)
     }
 
+    /// The look-up of a sender waits for the running handlers.
+    @Test func everyRequestDuringTheAdoptionIsDelivered() async throws {
+        let (router, bus) = try await router()
+        for number in 0..<300 {
+            await router.prepareToAdopt()
+            let request = Task { try await router.open("target:\(number)", from: Self.sender) }
+            await router.adoptRunning()
+            await bus.wait(for: .opened("target:\(number)", at: ":1.1"))
+            bus.answer("target:\(number)")
+            _ = try await request.value
+        }
+    }
+
     @Test func contextHasTheOptionsOfTheSender() async throws {
         let (router, bus) = try await router()
         var options = OpenOptions()

@@ -56,7 +56,11 @@ final class Senders {
 
     /// Returns when the running handlers are known.
     func waitForRelease() async {
-        if held != nil { await withCheckedContinuation { held?.append($0) } }
+        guard held != nil else { return }
+        await withCheckedContinuation { continuation in
+            // The release may have come on the way to here, which can lead through the loop's jobs.
+            if held == nil { continuation.resume() } else { held?.append(continuation) }
+        }
     }
 
     /// Ends the waiting of ``hold()``.
