@@ -69,8 +69,9 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
     private struct OpenTask {
         let name: String
         var expirationHandler: (@MainActor () -> Void)?
-        /// The router's number of the task, if the router has given one.
-        var number: UInt32?
+        /// The numbers that routers have given the task. A router that has been replaced does not know its number any more,
+        /// and two registrations with one router may overlap.
+        var numbers: [UInt32] = []
     }
 
     let timekeeper: (any BackgroundTimekeeper)?
@@ -97,7 +98,6 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
 
     /// Begins the open tasks again with a new router, which knows nothing of them.
     func renew() async {
-        for number in tasks.keys { tasks[number]?.number = nil }
         for number in tasks.keys.sorted() { await register(number) }
     }
 
@@ -106,7 +106,7 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
         switch await timekeeper.begin(name) {
         case .begun(let given):
             // The task may have ended meanwhile.
-            if tasks[number] == nil { timekeeper.end(given) } else { tasks[number]?.number = given }
+            if tasks[number] == nil { timekeeper.end(given) } else { tasks[number]?.numbers.append(given) }
         case .refused:
             tasks.removeValue(forKey: number)?.expirationHandler?()
         case .unlimited:
@@ -115,8 +115,8 @@ package enum BackgroundTaskGrant: Sendable, Hashable {
     }
 
     func end(_ task: BackgroundTaskIdentifier) {
-        guard let ended = tasks.removeValue(forKey: task.number), let number = ended.number else { return }
-        timekeeper?.end(number)
+        guard let ended = tasks.removeValue(forKey: task.number) else { return }
+        for number in ended.numbers { timekeeper?.end(number) }
     }
 
     /// The number of tasks that have begun and not ended.

@@ -50,8 +50,9 @@ struct HandlerProcess {
     var lifeline: UnixFD?
     /// The names of the open background tasks, by their numbers.
     var tasks: [UInt32: String] = [:]
-    /// The number of the background task that was begun last.
-    var lastTask: UInt32 = 0
+    /// The number of the background task that was begun last. The first number is random, because the handler may still end
+    /// the tasks of an earlier router by their numbers.
+    var lastTask = UInt32.random(in: 0 ... .max)
     /// The changes since the process was stopped: the latest value of each kind.
     var notifications: [String: Value] = [:]
 
