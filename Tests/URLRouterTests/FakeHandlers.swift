@@ -58,6 +58,9 @@ final class FakeHandlers: HandlerBus {
         var reader: (wanted: Event, continuation: CheckedContinuation<Void, Never>)?
     }
 
+    /// A name for the questions for the state, for ``hold(_:)``.
+    static let state: BusName = "question.for.state"
+
     let loop: EventLoop
     private let content = Mutex(Content())
 
@@ -263,7 +266,8 @@ final class FakeHandlers: HandlerBus {
     }
 
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
-        content.withLock { $0.states[id] ?? .active }.rawValue
+        await waitUntilReleased(Self.state)
+        return content.withLock { $0.states[id] ?? .active }.rawValue
     }
 
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {

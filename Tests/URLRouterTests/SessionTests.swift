@@ -321,6 +321,24 @@ import Testing
         }
     }
 
+    /// A router that does not know yet that the handler is in the foreground would stop the handler after the URL.
+    @Test func urlInTheBackgroundWaitsForTheStateOfAnAdoptedHandler() async throws {
+        let bus = try FakeHandlers([Self.id: Self.owner], processes: [Self.owner: 1])
+        bus.hold(FakeHandlers.state)
+        let router = URLRouter([try .test("com.example.app")], on: bus)
+        await router.adoptRunning()
+        var options = OpenOptions()
+        options.inBackground = true
+        let request = Task { [options] in try await router.open("app:x", options, caller: ":1.99") }
+        await router.wait { $0.requestsWaitForState(Self.id) }
+        #expect(bus.count(of: .opened("app:x", at: Self.owner)) == 0)
+        bus.release(FakeHandlers.state)
+        await bus.wait(for: .opened("app:x", at: Self.owner))
+        bus.answer("app:x")
+        #expect(try await request.value.path == .active)
+        #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .foreground))
+    }
+
     @Test func memoryWarningsDoNotPileUp() async throws {
         let process = try RunningProcess()
         defer { process.end() }
@@ -352,6 +370,8 @@ import Testing
 
 extension URLRouter {
     fileprivate var hasNoSession: Bool { sessions.isEmpty }
+
+    fileprivate func requestsWaitForState(_ id: BusName) -> Bool { sessions[id]?.stateWaiters?.isEmpty == false }
 
     fileprivate func isEndWatched(_ id: BusName) -> Bool? { sessions[id]?.endTimer.isRunning }
 }

@@ -121,6 +121,7 @@ extension HandlerSession {
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
         guard var context = request.context else { return .failure(.cancelled) }
+        await waitForState()
         // The handler may have released its name since the request was granted. It then relies on getting nothing more.
         guard self.owner == owner else {
             return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is ending")))

@@ -72,7 +72,11 @@ extension HandlerSession {
             process.isRecorded = host.launcher.records?.contain(pid, of: handler.id) ?? false
             process.runsProgram = host.launcher.runsProgram(of: handler, pid: pid)
             // A handler that does not answer must not hold up the others.
-            host.tasks.start { await self.askForState(owner) }
+            stateWaiters = stateWaiters ?? []
+            host.tasks.start {
+                await self.askForState(owner)
+                self.resumeStateWaiters()
+            }
         } catch {
             // The process has ended in the meantime, which the bus tells by itself, unless another process holds the connection.
             host.log.debug("\(id) cannot be watched: \(error)")
@@ -94,6 +98,21 @@ extension HandlerSession {
         }
         // A process that was started for its first message has not got the message yet.
         if state != .notRunning { handle(.tellsState(owner: owner, state)) }
+    }
+
+    /// Waits until the handler has told its state, if the router is asking for it. Without the state, the router could take
+    /// a handler in the foreground for one in the background, and stop it.
+    func waitForState() async {
+        guard stateWaiters != nil else { return }
+        await withCheckedContinuation { continuation in
+            if stateWaiters == nil { continuation.resume() } else { stateWaiters?.append(continuation) }
+        }
+    }
+
+    private func resumeStateWaiters() {
+        let waiting = stateWaiters ?? []
+        stateWaiters = nil
+        for continuation in waiting { continuation.resume() }
     }
 
     // MARK: Launch

@@ -42,6 +42,8 @@ final class HandlerSession {
     var nameWatch: NameWatchID?
     /// The number of owner changes. A task that asked the bus for the owner learns from it that its answer may be stale.
     var ownerChanges = 0
+    /// The requests that wait until a process of another program has told its state; nil if the router does not ask.
+    var stateWaiters: [CheckedContinuation<Void, Never>]?
     private var lastNumber: UInt64 = 0
     /// The events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
