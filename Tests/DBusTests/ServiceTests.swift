@@ -73,6 +73,38 @@ import Testing
         }
     }
 
+    /// The code generator of Qt stops at the first dictionary without the name of its C++ type.
+    @Test func introspectionNamesTheTypesOfQt() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let interface: InterfaceName = "com.example.Types1"
+            typealias Options = [String: Value]
+            let merge = Method<Arguments<String, Options>, [Options]>(interface, "Merge", inputs: ["<key>", "a&\"b\""])
+            let table = Property<[String: [String]]>(interface, "Table")
+            let changed = Signal<[Int32: [[UInt8]]]>(interface, "Changed")
+            await pair.service.export(
+                [
+                    ExportedInterface(
+                        interface,
+                        [
+                            .method(merge) { _, _ in [] }, .property(table) { [:] }, .signal(changed),
+                        ]
+                    )
+                ],
+                at: "/types"
+            )
+            let xml = try await pair.client.call(Self.introspect, on: RemoteObject(Echo.name, "/types"), Empty())
+            for part in [
+                "<arg name=\"&lt;key&gt;\" type=\"s\" direction=\"in\"/>",
+                "<arg name=\"a&amp;&quot;b&quot;\" type=\"a{sv}\" direction=\"in\"/>",
+                "<annotation name=\"org.qtproject.QtDBus.QtTypeName.In1\" value=\"QVariantMap\"/>",
+                "<annotation name=\"org.qtproject.QtDBus.QtTypeName.Out0\" value=\"QList&lt;QVariantMap&gt;\"/>",
+                "<annotation name=\"org.qtproject.QtDBus.QtTypeName\" value=\"QMap&lt;QString,QStringList&gt;\"/>",
+                "QtTypeName.Out0\" value=\"QMap&lt;int,QList&lt;QByteArray&gt;&gt;\"/>",
+            ] { #expect(xml.contains(part), "\(part)\n\(xml)") }
+            #expect(!xml.contains("QtTypeName.In0\" value=\"QString"))
+        }
+    }
+
     @Test func gdbusReadsTheIntrospection() async throws {
         try await withPair { (pair: Pair) async throws in
             let output = try run(

@@ -6,7 +6,7 @@ enum Introspection {
 
         """
 
-    /// The interface that libdbus answers by itself.
+    /// The interface that every connection answers by itself.
     private static let peer = """
           <interface name="org.freedesktop.DBus.Peer">
             <method name="GetMachineId">
@@ -17,8 +17,7 @@ enum Introspection {
 
         """
 
-    // Names of members and signatures contain no character that has a meaning in XML, and the names of arguments come
-    // from the program's source. Nothing is therefore escaped.
+    // Names of members and signatures contain no character that has a meaning in XML.
     static func xml(_ interfaces: some Sequence<ExportedInterface>, children: [String]) -> String {
         var xml = header + "<node>\n"
         let sorted = interfaces.sorted { $0.name.rawValue < $1.name.rawValue }
@@ -32,15 +31,19 @@ enum Introspection {
         var xml = "  <interface name=\"\(interface.name)\">\n"
         for method in interface.methods.values.sorted(by: { $0.name.rawValue < $1.name.rawValue }) {
             let arguments = lines(method.inputs, direction: "in") + lines(method.outputs, direction: "out")
-            xml += element("method", method.name, arguments)
+            let types = QtType.annotations(method.inputs, "In") + QtType.annotations(method.outputs, "Out")
+            xml += element("method", method.name, arguments + types)
         }
         for signal in interface.signals {
-            xml += element("signal", signal.name, lines(signal.arguments, direction: nil))
+            let types = QtType.annotations(signal.arguments, "In") + QtType.annotations(signal.arguments, "Out")
+            xml += element("signal", signal.name, lines(signal.arguments, direction: nil) + types)
         }
         for property in interface.properties.values.sorted(by: { $0.name.rawValue < $1.name.rawValue }) {
             let access = property.write == nil ? "read" : "readwrite"
             xml += "    <property name=\"\(property.name)\" type=\"\(property.signature)\" access=\"\(access)\""
-            xml += property.change == .value ? "/>\n" : ">\n\(annotation(property.change))    </property>\n"
+            var annotations = QtType.annotation(property.signature, "")
+            if property.change != .value { annotations.append(annotation(property.change)) }
+            xml += annotations.isEmpty ? "/>\n" : ">\n\(annotations.joined())    </property>\n"
         }
         return xml + "  </interface>\n"
     }
@@ -60,6 +63,59 @@ enum Introspection {
 
     private static func lines(_ arguments: [Argument], direction: String?) -> [String] {
         let suffix = direction.map { " direction=\"\($0)\"" } ?? ""
-        return arguments.map { "      <arg name=\"\($0.name)\" type=\"\($0.type)\"\(suffix)/>\n" }
+        return arguments.map { "      <arg name=\"\(escaped($0.name))\" type=\"\($0.type)\"\(suffix)/>\n" }
     }
+}
+
+/// The C++ types of Qt that stand for D-Bus types, for the code generator of Qt.
+///
+/// The generator refuses a whole interface if one of its types is a dictionary or an array of arrays without the annotation
+/// `org.qtproject.QtDBus.QtTypeName` (Qt D-Bus manual, "Qt D-Bus XML compiler").
+private enum QtType {
+    static func annotations(_ arguments: [Argument], _ direction: String) -> [String] {
+        arguments.enumerated().flatMap { position, argument in
+            annotation(argument.type, ".\(direction)\(position)")
+        }
+    }
+
+    /// Returns the annotation for a type that needs one; nothing for any other type, and for a structure, which has no
+    /// type in Qt.
+    static func annotation(_ signature: Signature, _ suffix: String) -> [String] {
+        var rest = Substring(signature.rawValue)
+        let text = signature.rawValue
+        guard text.contains("{") || text.contains("aa"), let type = popType(&rest), rest.isEmpty else { return [] }
+        let name = "org.qtproject.QtDBus.QtTypeName"
+        return ["      <annotation name=\"\(name)\(suffix)\" value=\"\(escaped(type))\"/>\n"]
+    }
+
+    private static let basicTypes: [Character: String] = [
+        "y": "uchar", "b": "bool", "n": "short", "q": "ushort", "i": "int", "u": "uint", "x": "qlonglong",
+        "t": "qulonglong",
+        "d": "double", "s": "QString", "o": "QDBusObjectPath", "g": "QDBusSignature", "h": "QDBusUnixFileDescriptor",
+        "v": "QDBusVariant",
+    ]
+    /// The arrays that have a type of their own.
+    private static let arrays = ["a{sv}": "QVariantMap", "as": "QStringList", "ay": "QByteArray", "av": "QVariantList"]
+
+    /// Removes the first complete type of a signature, and returns its C++ type; nil for a structure.
+    private static func popType(_ signature: inout Substring) -> String? {
+        for (array, type) in arrays where signature.hasPrefix(array) {
+            signature.removeFirst(array.count)
+            return type
+        }
+        guard let code = signature.popFirst() else { return nil }
+        guard code == "a" else { return basicTypes[code] }
+        guard signature.first == "{" else { return popType(&signature).map { "QList<\($0)>" } }
+        signature.removeFirst()
+        guard let key = popType(&signature), let value = popType(&signature), signature.popFirst() == "}" else {
+            return nil
+        }
+        return "QMap<\(key),\(value)>"
+    }
+}
+
+/// Escapes a text for the value of an attribute (XML 1.0, section 2.4).
+private func escaped(_ text: String) -> String {
+    let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;"]
+    return text.reduce(into: "") { $0 += entities[$1] ?? String($1) }
 }
