@@ -222,4 +222,100 @@ import Testing
             #expect(throws: CallError.disconnected) { try connection.call(Echo.string, on: Echo.object, "") }
         }
     }
+
+    // MARK: Forged answers
+
+    /// Sends answers that nobody asked for to a connection, with the first serials of a connection.
+    private func forge(_ attacker: Connection, to victim: BusName) async throws {
+        try await attacker.run { attacker in
+            for serial: UInt32 in 1...40 {
+                let address = ReplyAddress(sender: victim, serial: serial, isExpected: true)
+                try attacker.send(.reply(to: address, "forged", limit: 4096))
+            }
+        }
+        // The bus has passed the answers on when it answers this call.
+        _ = try await attacker.names()
+    }
+
+    @Test func onlyTheOwnerOfTheCalledNameAnswers() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let held = RemoteObject("com.example.Held", "/held")
+            let ask = Method<Empty, String>("com.example.Held1", "Ask")
+            let calls = AsyncStream.makeStream(of: CheckedContinuation<String, Never>.self)
+            let interface = ExportedInterface(
+                "com.example.Held1",
+                [
+                    .method(ask) { _, _ in await withCheckedContinuation { calls.continuation.yield($0) } }
+                ]
+            )
+            await pair.service.export([interface], at: held.path)
+            #expect(try await pair.service.requestName("com.example.Held") == .owned)
+            let attacker = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            var arrived = calls.stream.makeAsyncIterator()
+            let victim = try #require(pair.client.uniqueName)
+
+            async let answer = pair.client.call(ask, on: held, Empty())
+            let call = try #require(await arrived.next())
+            try await forge(attacker, to: victim)
+            call.resume(returning: "true")
+            #expect(try await answer == "true")
+            await attacker.close()
+            attacker.loop.stop()
+        }
+    }
+
+    @Test func answersOfALaterOwnerCount() async throws {
+        try await withPair { (pair: Pair) async throws in
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "first") == "first")
+            let second = try await Connection.open(.address(pair.bus.address), on: EventLoop())
+            await second.export([Echo.exported()], at: Echo.path)
+            for round in 0..<20 {
+                let (old, new) = round % 2 == 0 ? (pair.service, second) : (second, pair.service)
+                try await old.releaseName(Echo.name)
+                #expect(try await new.requestName(Echo.name) == .owned)
+                #expect(try await pair.client.call(Echo.string, on: Echo.object, "\(round)") == "\(round)")
+            }
+            await second.close()
+            second.loop.stop()
+        }
+    }
+
+    @Test func ownerThatHasGivenTheNameBackStillAnswers() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let ask = Method<Empty, String>("com.example.Held1", "Ask")
+            let interface = ExportedInterface(
+                "com.example.Held1",
+                [
+                    .method(ask) { call, _ in
+                        try await call.connection.releaseName("com.example.Held")
+                        return "late"
+                    }
+                ]
+            )
+            await pair.service.export([interface], at: "/held")
+            #expect(try await pair.service.requestName("com.example.Held") == .owned)
+            #expect(try await pair.client.call(ask, on: RemoteObject("com.example.Held", "/held"), Empty()) == "late")
+            #expect(try await pair.service.requestName("com.example.Held") == .owned)
+            let short = try BlockingConnection(.address(pair.bus.address))
+            #expect(try short.call(ask, on: RemoteObject("com.example.Held", "/held"), Empty()) == "late")
+        }
+    }
+
+    @Test func manyCalledNamesLeaveNoRules() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let missing = Method<Empty, Empty>("com.example.Nobody1", "A")
+            for number in 0..<100 {
+                let name = try #require(BusName("com.example.Nobody\(number)"))
+                await #expect(throws: CallError.self) {
+                    try await pair.client.call(missing, on: RemoteObject(name, "/"), Empty())
+                }
+            }
+            #expect(await pair.client.followedNames <= 17)
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func run(_ body: @Sendable (isolated Connection) throws -> Void) rethrows { try body(self) }
+    fileprivate var followedNames: Int { calledNames.count }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import PrivateBus
+import Reactor
 import Testing
 
 @testable import DBus
@@ -91,6 +92,44 @@ import Testing
             #expect(await iterator.next() == false)
             process.waitUntilExit()
             try await pair.client.unwatchName(watch)
+        }
+    }
+
+    /// The filter that Flatpak puts between a sandbox and the bus ends a connection whose serials do not increase.
+    @Test func filteringProxyPassesTheMessages() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let directory = FileManager.default.temporaryDirectory.appending(path: "proxy \(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+
+            let socket = directory.appending(path: "bus").path
+            let ready = Foundation.Pipe()
+            let proxy = Process()
+            proxy.executableURL = URL(filePath: "/usr/bin/xdg-dbus-proxy")
+            proxy.arguments = [pair.bus.address, socket, "--filter", "--talk=\(Echo.name)", "--fd=1"]
+            proxy.standardOutput = ready
+            try proxy.run()
+            // The proxy writes a byte when it listens.
+            #expect(try ready.fileHandleForReading.read(upToCount: 1)?.count == 1)
+            let address = BusAddress.address("unix:path=\(socket)".replacing(" ", with: "%20"))
+
+            for _ in 0..<50 {
+                let short = try BlockingConnection(address)
+                #expect(try short.call(Echo.string, on: Echo.object, "a") == "a")
+                #expect(try short.call(Echo.string, on: Echo.object, "b") == "b")
+            }
+            let connection = try await Connection.open(address, on: EventLoop())
+            let proxied = RemoteObject(connection.uniqueName, "/")
+            for round in 0..<20 {
+                let texts = (0..<10).map { "\(round) \($0)" }
+                let calls = texts.map { text in Task { try await connection.call(Echo.string, on: Echo.object, text) } }
+                for (text, call) in zip(texts, calls) { #expect(try await call.value == text) }
+                try await pair.service.call(PeerInterface.ping, on: proxied, Empty())
+            }
+            await connection.close()
+            connection.loop.stop()
+            kill(proxy.processIdentifier, SIGKILL)
+            proxy.waitUntilExit()
+            try FileManager.default.removeItem(at: directory)
         }
     }
 }

@@ -13,6 +13,9 @@ public final class BlockingConnection {
     private var serials = Serials()
     /// The destinations of the unfinished calls, by the serials of the calls.
     private var calls: [UInt32: BusName?] = [:]
+    private var calledNames = CalledNames()
+    /// The names whose owners are asked for, by the serials of the questions.
+    private var ownerQuestions: [UInt32: BusName] = [:]
     private var answers: [UInt32: Message] = [:]
 
     /// Connects to a bus and blocks the thread meanwhile.
@@ -56,7 +59,8 @@ public final class BlockingConnection {
         self.raw = raw
         self.isOnBus = isOnBus
         let pointer = Unmanaged.passUnretained(self).toOpaque()
-        guard dbus_connection_add_filter(raw, takeAnswer, pointer, nil) != 0 else { throw .outOfMemory }
+        dbus_connection_set_route_peer_messages(raw, 1)
+        guard dbus_connection_add_filter(raw, takeMessage, pointer, nil) != 0 else { throw .outOfMemory }
     }
 
     deinit {
@@ -81,9 +85,9 @@ public final class BlockingConnection {
     /// Gives libdbus's connection to another owner.
     consuming func handOver() -> EstablishedConnection? {
         guard let raw else { return nil }
-        dbus_connection_remove_filter(raw, takeAnswer, Unmanaged.passUnretained(self).toOpaque())
+        dbus_connection_remove_filter(raw, takeMessage, Unmanaged.passUnretained(self).toOpaque())
         self.raw = nil
-        return EstablishedConnection(raw: raw, uniqueName: uniqueName)
+        return EstablishedConnection(raw: raw, uniqueName: uniqueName, serials: serials)
     }
 
     /// Calls a method and blocks the thread until the answer arrives.
@@ -107,7 +111,11 @@ public final class BlockingConnection {
         notice: (() -> Void)? = nil
     ) throws(CallError) -> Output {
         let start = ContinuousClock.now
+        let destination = object.destination
+        if let destination { try follow(destination) }
+        defer { if let destination { calledNames.endCall(of: destination) } }
         let serial = try send(method, on: object, input)
+        calls[serial] = .some(destination)
         defer {
             calls[serial] = nil
             answers[serial] = nil
@@ -120,6 +128,13 @@ public final class BlockingConnection {
             throw .timedOut
         }
         return try answer.result().get()
+    }
+
+    /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.
+    private func follow(_ name: BusName) throws(CallError) {
+        guard isOnBus, name.changesOwner, calledNames.beginCall(of: name) else { return }
+        _ = try send(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))
+        ownerQuestions[try send(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue)] = name
     }
 
     /// Sends a call.
@@ -148,10 +163,13 @@ public final class BlockingConnection {
         {
             throw .notSent(.descriptorNotPassed)
         }
+        return try send(message)
+    }
+
+    private func send(_ message: Message) throws(CallError) -> UInt32 {
         let serial = serials.next()
         dbus_message_set_serial(message.pointer, serial)
         guard dbus_connection_send(raw, message.pointer, nil) != 0 else { throw .notSent(.outOfMemory) }
-        calls[serial] = .some(object.destination)
         return serial
     }
 
@@ -175,24 +193,59 @@ public final class BlockingConnection {
         return true
     }
 
+    /// Handles a message that has arrived.
+    ///
+    /// - Returns: Whether the message needs no further handling by libdbus.
+    fileprivate func take(_ message: OpaquePointer) -> Bool {
+        switch dbus_message_get_type(message) {
+        case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR: return takeAnswer(message)
+        case DBUS_MESSAGE_TYPE_METHOD_CALL:
+            refuse(message)
+            return true
+        case DBUS_MESSAGE_TYPE_SIGNAL:
+            if let change = BusDriver.ownerChange(message) { calledNames.setOwner(of: change.name, change.new) }
+            return false
+        default: return false
+        }
+    }
+
     /// Stores a message that answers one of the calls.
     ///
     /// - Returns: Whether the message is such an answer.
-    fileprivate func take(_ message: OpaquePointer) -> Bool {
-        switch dbus_message_get_type(message) {
-        case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR:
-            let serial = dbus_message_get_reply_serial(message)
-            guard let destination = calls[serial], answers[serial] == nil,
-                Message.isAnswer(message, from: destination, onBus: isOnBus)
-            else { return false }
-            answers[serial] = Message(owning: dbus_message_ref(message))
+    private func takeAnswer(_ message: OpaquePointer) -> Bool {
+        let serial = dbus_message_get_reply_serial(message)
+        if let name = ownerQuestions[serial], calledNames.isAnswer(message, to: .bus) {
+            ownerQuestions[serial] = nil
+            // An error means that the name has no owner yet. The bus then reports the owner that it starts.
+            if case .success(let owner) = Message.result(message) as Result<String, CallError> {
+                calledNames.setOwner(of: name, BusName(owner))
+            }
             return true
-        default: return false
+        }
+        guard let destination = calls[serial], answers[serial] == nil,
+            !isOnBus || calledNames.isAnswer(message, to: destination)
+        else { return false }
+        answers[serial] = Message(owning: dbus_message_ref(message))
+        return true
+    }
+
+    /// Answers a call of another program, which can only be one of ``PeerInterface``.
+    private func refuse(_ call: OpaquePointer) {
+        let sender = dbus_message_get_sender(call).map { BusName(trusted: String(cString: $0)) }
+        let address = ReplyAddress(ofCall: call, from: sender)
+        guard address.isExpected else { return }
+        do {
+            let limit = ConnectionLimits().messageBytes
+            let error = RemoteError(.unknownObject, "this program has no objects")
+            let answer = try PeerInterface.answer(to: call, at: address, limit: limit)
+            _ = try send(try answer ?? .error(to: address, error, limit: limit))
+        } catch {
+            // There is no memory for an answer. The caller's own time limit ends the call.
         }
     }
 }
 
-private let takeAnswer: DBusHandleMessageFunction = { _, message, data in
+private let takeMessage: DBusHandleMessageFunction = { _, message, data in
     guard let message, let data else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
     let connection = Unmanaged<BlockingConnection>.fromOpaque(data).takeUnretainedValue()
     return connection.take(message) ? DBUS_HANDLER_RESULT_HANDLED : DBUS_HANDLER_RESULT_NOT_YET_HANDLED

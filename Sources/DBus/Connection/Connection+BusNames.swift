@@ -1,3 +1,5 @@
+internal import CDBus
+
 /// The methods of the bus that a connection uses.
 enum BusDriver {
     static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
@@ -20,6 +22,20 @@ enum BusDriver {
         "NameOwnerChanged",
         arguments: ["name", "old_owner", "new_owner"]
     )
+
+    /// Returns the change of a name's owner that a signal reports; nil for any other signal.
+    static func ownerChange(_ signal: OpaquePointer) -> (name: BusName, old: BusName?, new: BusName?)? {
+        guard dbus_message_is_signal(signal, interface.rawValue, nameOwnerChanged.name.rawValue) != 0,
+            dbus_message_has_sender(signal, BusName.bus.rawValue) != 0
+        else { return nil }
+        do throws(MessageDecodingError) {
+            let change: Arguments<String, String, String> = try Message.body(signal, limit: 4096)
+            return BusName(change.values.0).map { ($0, BusName(change.values.1), BusName(change.values.2)) }
+        } catch {
+            // Only the bus can have sent the signal, and the bus sends no other signal with this name.
+            return nil
+        }
+    }
 
     static func ownerRule(_ name: BusName) -> String {
         MatchRule(sender: .bus, arguments: [0: name.rawValue]).text(nameOwnerChanged.interface, nameOwnerChanged.name)
@@ -167,6 +183,7 @@ extension Connection {
     }
 
     func nameOwnerChanged(_ name: BusName, _ old: BusName?, _ new: BusName?) {
+        calledNames.setOwner(of: name, new)
         // A handler may end any watch, including its own, so each handler is looked up when its turn comes.
         for id in nameWatches.ids(of: name) { nameWatches.handler(id)?(old, new) }
     }

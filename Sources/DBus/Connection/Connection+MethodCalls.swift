@@ -7,6 +7,8 @@ struct PendingCall {
     let timer: TimerID?
     /// The message of the call while it waits in the queue; nil once it has been sent.
     var unsent: Message?
+    /// The serial of the call; nil while the call waits in the queue.
+    var serial: UInt32?
     /// Takes the answer, or the error. The code that removes the entry calls this closure, exactly once.
     let complete: (Result<LibraryPointer, CallError>) -> Void
 }
@@ -33,15 +35,15 @@ extension Connection {
     ) async throws(CallError) -> Output {
         let message = try methodCall(method, on: object, input)
         let destination = object.destination
-        let serial = nextSerial()
+        let number = nextCall()
         // A resumed task first goes to the executor that it prefers, and from there to its actor. If the preferred
         // executor is not the loop, the way to the actor leads through another thread, and tasks may overtake each
         // other.
         let result: Result<Output, CallError> = await withTaskExecutorPreference(loop) {
             await withTaskCancellationHandler {
-                await answer(to: message, destination, serial, timeout)
+                await answer(to: message, destination, number, timeout)
             } onCancel: {
-                loop.execute { self.assumeIsolated { $0.fail(serial, .cancelled) } }
+                loop.execute { self.assumeIsolated { $0.fail(number, .cancelled) } }
             }
         }
         return try result.get()
@@ -51,41 +53,113 @@ extension Connection {
     private func answer<Output: MessageBody>(
         to message: Message,
         _ destination: BusName?,
-        _ serial: UInt32,
+        _ number: UInt64,
         _ timeout: Duration?
     ) async -> Result<Output, CallError> {
         await withCheckedContinuation { continuation in
             // The closure runs as one step on the loop's thread, so neither an answer nor a cancellation can arrive
             // before the entry in `pendingCalls` exists.
             if Task.isCancelled { return continuation.resume(returning: .failure(.cancelled)) }
-            let isSent: Bool
-            do throws(CallError) {
-                isSent = try transmit(message, as: serial)
-            } catch {
-                return continuation.resume(returning: .failure(error))
-            }
-            if !isSent { queue.append(callWith: serial) }
-            let timer = timeout.map { timeout in
-                loop.schedule(at: .now + min(timeout, .longest)) {
-                    self.assumeIsolated { $0.fail(serial, .timedOut) }
-                }
-            }
-            pendingCalls[serial] = PendingCall(
-                destination: destination,
-                timer: timer,
-                unsent: isSent ? nil : message
-            ) { [limits] reply in
+            begin(message, destination, number, timeout) { [limits] reply in
                 continuation.resume(returning: reply.flatMap { Message.result($0.pointer, limit: limits.messageBytes) })
             }
         }
     }
 
+    /// Sends a call, or puts it into the queue.
+    ///
+    /// - Parameter complete: A closure that is called once, with the answer or the error.
+    private func begin(
+        _ message: Message,
+        _ destination: BusName?,
+        _ number: UInt64,
+        _ timeout: Duration?,
+        _ complete: @escaping (Result<LibraryPointer, CallError>) -> Void
+    ) {
+        let serial: UInt32?
+        if let destination { follow(destination) }
+        do throws(CallError) {
+            serial = try transmit(message)
+        } catch {
+            if let destination { calledNames.endCall(of: destination) }
+            return complete(.failure(error))
+        }
+        let timer = timeout.map { timeout in
+            loop.schedule(at: .now + min(timeout, .longest)) { self.assumeIsolated { $0.fail(number, .timedOut) } }
+        }
+        pendingCalls[number] = PendingCall(
+            destination: destination,
+            timer: timer,
+            unsent: message,
+            complete: complete
+        )
+        if let serial { markSent(number, as: serial) } else { queue.append(call: number) }
+    }
+
+    func markSent(_ number: UInt64, as serial: UInt32) {
+        pendingCalls[number]?.unsent = nil
+        pendingCalls[number]?.serial = serial
+        sentCalls[serial] = number
+    }
+
     /// Ends a call without an answer.
-    func fail(_ serial: UInt32, _ error: CallError) {
-        guard let call = pendingCalls.removeValue(forKey: serial) else { return }
-        if let timer = call.timer { loop.cancelTimer(timer) }
+    func fail(_ number: UInt64, _ error: CallError) {
+        guard let call = removeCall(number) else { return }
         if call.unsent != nil { queue.abandonCall { pendingCalls[$0] != nil } }
         call.complete(.failure(error))
+    }
+
+    private func removeCall(_ number: UInt64) -> PendingCall? {
+        guard let call = pendingCalls.removeValue(forKey: number) else { return nil }
+        if let serial = call.serial { sentCalls[serial] = nil }
+        if let timer = call.timer { loop.cancelTimer(timer) }
+        if let destination = call.destination { calledNames.endCall(of: destination) }
+        return call
+    }
+
+    /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.
+    private func follow(_ name: BusName) {
+        guard uniqueName != nil, name.changesOwner, calledNames.beginCall(of: name) else { return }
+        let rule = BusDriver.ownerRule(name)
+        request(BusDriver.addMatch, rule) { connection, added in
+            // Without the rule, the answers of a later owner would be ignored.
+            if case .failure(let error) = added { connection.failCalls(of: name, error) }
+        }
+        request(BusDriver.getNameOwner, name.rawValue) { connection, owner in
+            // An error means that the name has no owner yet. The bus then reports the owner that it starts.
+            if case .success(let owner) = owner { connection.calledNames.setOwner(of: name, BusName(owner)) }
+        }
+        if let idle = calledNames.popIdle() {
+            do throws(CallError) {
+                try send(BusDriver.removeMatch, on: BusDriver.object, BusDriver.ownerRule(idle))
+            } catch {
+                // The connection has ended, and the bus has removed its rules.
+            }
+        }
+    }
+
+    /// Calls a method of the bus before other calls, without suspending the caller.
+    private func request<Output: MessageBody>(
+        _ method: Method<String, Output>,
+        _ input: String,
+        _ complete: @escaping @Sendable (isolated Connection, Result<Output, CallError>) -> Void
+    ) {
+        do throws(CallError) {
+            let message = try methodCall(method, on: BusDriver.object, input)
+            begin(message, .bus, nextCall(), nil) { [limits] answer in
+                let result = answer.flatMap {
+                    Message.result($0.pointer, limit: limits.messageBytes) as Result<Output, CallError>
+                }
+                self.assumeIsolated { complete($0, result) }
+            }
+        } catch {
+            complete(self, .failure(error))
+        }
+    }
+
+    private func failCalls(of name: BusName, _ error: CallError) {
+        calledNames.remove(name)
+        for (number, call) in pendingCalls where call.destination == name { fail(number, error) }
     }
 
     /// Calls a method without asking for an answer.
@@ -143,12 +217,10 @@ extension Connection {
         let pointer = message.pointer
         switch dbus_message_get_type(pointer) {
         case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR:
-            let serial = dbus_message_get_reply_serial(pointer)
-            guard let call = pendingCalls[serial],
-                Message.isAnswer(pointer, from: call.destination, onBus: uniqueName != nil)
+            guard let number = sentCalls[dbus_message_get_reply_serial(pointer)], let sent = pendingCalls[number],
+                uniqueName == nil || calledNames.isAnswer(pointer, to: sent.destination),
+                let call = removeCall(number)
             else { return false }
-            pendingCalls[serial] = nil
-            if let timer = call.timer { loop.cancelTimer(timer) }
             call.complete(.success(message))
             return true
         case DBUS_MESSAGE_TYPE_METHOD_CALL:
@@ -165,17 +237,5 @@ extension Connection {
         default:
             return false
         }
-    }
-}
-
-extension Message {
-    /// Whether an answer comes from the called connection, or from the bus on its behalf.
-    ///
-    /// The check is necessary because a session bus delivers answers that were never requested. An answer from a
-    /// well-known name is not checked, because its owner is not known here.
-    static func isAnswer(_ pointer: OpaquePointer, from destination: BusName?, onBus: Bool) -> Bool {
-        guard onBus, let destination, destination.isUnique || destination == .bus else { return true }
-        let sender = dbus_message_get_sender(pointer).map { String(cString: $0) }
-        return sender == destination.rawValue || sender == BusName.bus.rawValue
     }
 }

@@ -8,6 +8,7 @@ public import Reactor
 struct EstablishedConnection: @unchecked Sendable {
     let raw: OpaquePointer
     let uniqueName: BusName?
+    let serials: Serials
 
     func close() {
         dbus_connection_close(raw)

@@ -4,11 +4,10 @@ internal import Reactor
 
 /// The messages that wait until the other end has taken earlier ones, in order.
 struct OutgoingQueue {
-    struct Entry {
-        let serial: UInt32
-        /// The message; nil for a call. The message of a call is in its ``PendingCall``, so a call that has been
-        /// cancelled is not sent.
-        let message: Message?
+    enum Entry {
+        case message(Message)
+        /// A call, by its number. Its message is in its ``PendingCall``, so a call that has been cancelled is not sent.
+        case call(UInt64)
     }
 
     private var entries: Deque<Entry> = []
@@ -26,27 +25,27 @@ struct OutgoingQueue {
         message.size + (dbus_message_contains_unix_fds(message.pointer) != 0 ? Self.descriptorBytes : 0)
     }
 
-    mutating func append(_ message: Message, as serial: UInt32) {
+    mutating func append(_ message: Message) {
         bytes += cost(message)
-        entries.append(Entry(serial: serial, message: message))
+        entries.append(.message(message))
     }
 
-    mutating func append(callWith serial: UInt32) {
-        entries.append(Entry(serial: serial, message: nil))
+    mutating func append(call number: UInt64) {
+        entries.append(.call(number))
     }
 
     mutating func popFirst() -> Entry? {
         guard let entry = entries.popFirst() else { return nil }
-        if let message = entry.message { bytes -= cost(message) }
+        if case .message(let message) = entry { bytes -= cost(message) }
         return entry
     }
 
     /// Records that no task waits any longer for a queued call. When more than half of the queue consists of such
     /// calls, they are removed.
-    mutating func abandonCall(_ isNeeded: (UInt32) -> Bool) {
+    mutating func abandonCall(_ isNeeded: (UInt64) -> Bool) {
         abandoned += 1
         guard abandoned > entries.count / 2 + 64 else { return }
-        entries.removeAll { $0.message == nil && !isNeeded($0.serial) }
+        entries.removeAll { if case .call(let number) = $0 { !isNeeded(number) } else { false } }
         abandoned = 0
     }
 }
@@ -55,9 +54,8 @@ struct OutgoingQueue {
 extension Connection {
     /// Sends a message to which no task awaits an answer.
     func send(_ message: Message) throws(CallError) {
-        let serial = nextSerial()
-        if try transmit(message, as: serial) { return }
-        queue.append(message, as: serial)
+        if try transmit(message) != nil { return }
+        queue.append(message)
         guard isReading else {
             disconnect(.unread)
             throw .disconnected
@@ -66,28 +64,30 @@ extension Connection {
 
     /// Hands a message to libdbus, unless the message has to wait for earlier ones.
     ///
-    /// - Returns: False if the message has to wait.
-    func transmit(_ message: Message, as serial: UInt32) throws(CallError) -> Bool {
+    /// - Returns: The serial of the message; nil if the message has to wait.
+    func transmit(_ message: Message) throws(CallError) -> UInt32? {
         guard state == .open, let raw, dbus_connection_get_is_connected(raw) != 0 else { throw .disconnected }
         if dbus_message_contains_unix_fds(message.pointer) != 0 {
             // libdbus silently drops a message with descriptors if the other end does not accept them. The caller would
             // then wait until the deadline.
             if dbus_connection_can_send_type(raw, TypeCode.unixFD) == 0 { throw .notSent(.descriptorNotPassed) }
-            if dbus_connection_get_outgoing_unix_fds(raw) >= Self.descriptorsOnTheWay { return false }
+            if dbus_connection_get_outgoing_unix_fds(raw) >= Self.descriptorsOnTheWay { return nil }
         }
-        guard queue.isEmpty, dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes else { return false }
-        try handOver(message, as: serial)
+        guard queue.isEmpty, dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes else { return nil }
+        let serial = try handOver(message)
         // An answer or the next call may arrive sooner than this thread could sleep and wake up.
         loop.expectInput()
         // libdbus immediately writes as much as it can. If it has written everything, no later event reports that there
         // is room.
         if waiters.contains(.room) { sendQueued() }
-        return true
+        return serial
     }
 
-    private func handOver(_ message: Message, as serial: UInt32) throws(CallError) {
+    private func handOver(_ message: Message) throws(CallError) -> UInt32 {
+        let serial = nextSerial()
         dbus_message_set_serial(message.pointer, serial)
         guard dbus_connection_send(raw, message.pointer, nil) != 0 else { throw .notSent(.outOfMemory) }
+        return serial
     }
 
     /// The number of descriptors in libdbus's queue above which messages with descriptors wait in the program.
@@ -126,11 +126,14 @@ extension Connection {
         if !isReading { return disconnect(.unread) }
         if !queue.isEmpty || waiters.contains(.room) {
             while mayHandOver, let next = queue.popFirst() {
-                guard let message = next.message ?? takeUnsentCall(next.serial) else { continue }
-                do throws(CallError) {
-                    try handOver(message, as: next.serial)
-                } catch {
-                    fail(next.serial, error)
+                switch next {
+                case .call(let number): sendQueuedCall(number)
+                case .message(let message):
+                    do throws(CallError) {
+                        _ = try handOver(message)
+                    } catch {
+                        // No task waits for the message, and the memory for it ran out.
+                    }
                 }
             }
             if queue.isEmpty, mayHandOver { waiters.resumeAll(.room) }
@@ -138,9 +141,13 @@ extension Connection {
         if state == .closing, !hasMessagesToSend { disconnect(.closed) }
     }
 
-    private func takeUnsentCall(_ serial: UInt32) -> Message? {
-        defer { pendingCalls[serial]?.unsent = nil }
-        return pendingCalls[serial]?.unsent
+    private func sendQueuedCall(_ number: UInt64) {
+        guard let message = pendingCalls[number]?.unsent else { return }
+        do throws(CallError) {
+            markSent(number, as: try handOver(message))
+        } catch {
+            fail(number, error)
+        }
     }
 
     /// Waits until the other end has taken most of the messages.

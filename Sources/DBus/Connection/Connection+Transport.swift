@@ -13,6 +13,8 @@ extension Connection {
         guard let raw else { return false }
         let pointer = Unmanaged.passRetained(self).toOpaque()
         dbus_connection_set_max_received_size(raw, limits.receivedBytes)
+        // An answer of libdbus itself would have a serial of its own, which does not increase with the others.
+        dbus_connection_set_route_peer_messages(raw, 1)
         guard dbus_connection_add_filter(raw, receiveMessage, pointer, nil) != 0 else {
             dbus_connection_close(raw)
             dbus_connection_unref(raw)

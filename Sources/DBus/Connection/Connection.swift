@@ -31,8 +31,13 @@ public actor Connection {
     var dispatchIsScheduled = false
     var isDispatching = false
 
-    private var serials = Serials()
-    var pendingCalls: [UInt32: PendingCall] = [:]
+    private var serials: Serials
+    private var lastCall: UInt64 = 0
+    /// The calls that wait for their answers, by number.
+    var pendingCalls: [UInt64: PendingCall] = [:]
+    /// The numbers of the calls that have been sent, by serial.
+    var sentCalls: [UInt32: UInt64] = [:]
+    var calledNames = CalledNames()
     var queue = OutgoingQueue()
 
     var objects = ObjectTree()
@@ -54,6 +59,7 @@ public actor Connection {
     init(_ established: EstablishedConnection, on loop: EventLoop, limits: ConnectionLimits) {
         raw = established.raw
         uniqueName = established.uniqueName
+        serials = established.serials
         self.loop = loop
         self.limits = limits
     }
@@ -97,6 +103,8 @@ public actor Connection {
     private func endCalls() {
         let calls = pendingCalls
         pendingCalls = [:]
+        sentCalls = [:]
+        calledNames = CalledNames()
         for call in calls.values {
             if let timer = call.timer { loop.cancelTimer(timer) }
             call.complete(.failure(.disconnected))
@@ -137,13 +145,18 @@ public actor Connection {
         waiters.resumeAll(.closed)
     }
 
-    /// Returns a serial for the next message. This module chooses the serials itself, so that the serial of a call is
-    /// known before the call is sent.
+    /// Returns a serial for a message that is sent now, so that the serials increase in the order of the messages.
     func nextSerial() -> UInt32 {
         while true {
             let serial = serials.next()
-            if pendingCalls[serial] == nil { return serial }
+            if sentCalls[serial] == nil { return serial }
         }
+    }
+
+    /// Returns a number for the next call, under which the call waits for its answer.
+    func nextCall() -> UInt64 {
+        lastCall += 1
+        return lastCall
     }
 }
 

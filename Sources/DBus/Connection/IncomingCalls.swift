@@ -106,11 +106,8 @@ extension Connection {
     func receiveCall(_ pointer: OpaquePointer) {
         guard let path = dbus_message_get_path(pointer), let member = dbus_message_get_member(pointer) else { return }
         let sender = sender(of: pointer)
-        let address = ReplyAddress(
-            sender: sender,
-            serial: dbus_message_get_serial(pointer),
-            isExpected: dbus_message_get_no_reply(pointer) == 0
-        )
+        let address = ReplyAddress(ofCall: pointer, from: sender)
+        if answerPeerCall(pointer, address) { return }
         let call = IncomingCall(connection: self, sender: sender, path: ObjectPath(trusted: String(cString: path)))
         let interface = dbus_message_get_interface(pointer).map { InterfaceName(trusted: String(cString: $0)) }
         let method: ExportedMethod
@@ -137,6 +134,21 @@ extension Connection {
         // suspended parts continue in the order in which they were resumed.
         let task = Task(executorPreference: loop) { await self.run(number, load, body, call, address) }
         incomingCalls.started(number, task)
+    }
+
+    /// Answers a call of ``PeerInterface``.
+    ///
+    /// - Returns: Whether the message is such a call.
+    private func answerPeerCall(_ pointer: OpaquePointer, _ address: ReplyAddress) -> Bool {
+        do {
+            guard let answer = try PeerInterface.answer(to: pointer, at: address, limit: limits.messageBytes) else {
+                return false
+            }
+            if address.isExpected { try send(answer) }
+        } catch {
+            // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
+        }
+        return true
     }
 
     private func run(

@@ -1,26 +1,20 @@
-internal import Glibc
-
-/// The serials of messages, which are drawn at random.
+/// The serials of the messages that a connection sends.
 ///
-/// A session bus delivers answers that were never requested, and every receiver of a message sees its serial. A random
-/// serial reveals nothing about the other serials, so an attacker cannot forge an answer by guessing the serial of a
-/// call.
+/// Each serial is greater than the one before. Filters between a program and its bus, such as xdg-dbus-proxy, end a
+/// connection whose serials do not increase, or whose serials lie in the range that the filter uses itself.
 struct Serials {
-    private var drawn: [UInt32] = []
+    private var last: UInt32 = 0
 
-    /// Returns a serial other than 0, which D-Bus does not allow.
-    mutating func next() -> UInt32 {
-        while true {
-            if drawn.isEmpty { draw() }
-            if let serial = drawn.popLast(), serial != 0 { return serial }
-        }
+    /// The greatest serial; xdg-dbus-proxy uses the serials above.
+    static let maximum = UInt32.max - 65_536
+
+    init(after last: UInt32 = 0) {
+        self.last = last
     }
 
-    /// Draws many serials at a time, because each request to the kernel costs a system call.
-    private mutating func draw() {
-        drawn.append(contentsOf: repeatElement(0, count: 64))
-        let status = drawn.withUnsafeMutableBytes { getentropy($0.baseAddress, $0.count) }
-        // The call fails only on kernels that are older than Swift.
-        if status != 0 { drawn = [.random(in: 1 ... .max)] }
+    /// Returns the next serial. After ``maximum`` comes 1, because D-Bus does not allow 0.
+    mutating func next() -> UInt32 {
+        last = last < Self.maximum ? last + 1 : 1
+        return last
     }
 }

@@ -122,9 +122,3 @@ enum StandardInterfaces {
         )
     }
 }
-
-/// The interface `org.freedesktop.DBus.Peer`, which every connection answers by itself.
-public enum PeerInterface {
-    /// Returns when the other end has received everything that was sent before.
-    public static let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
-}

@@ -127,6 +127,14 @@ struct ReplyAddress: Sendable {
     let isExpected: Bool
 }
 
+extension ReplyAddress {
+    init(ofCall pointer: OpaquePointer, from sender: BusName?) {
+        self.sender = sender
+        serial = dbus_message_get_serial(pointer)
+        isExpected = dbus_message_get_no_reply(pointer) == 0
+    }
+}
+
 /// An object of another program.
 public struct RemoteObject: Sendable, Hashable {
     /// The connection that exports the object; nil for the other end of a connection without a bus.

@@ -34,7 +34,8 @@ extension Connection {
     /// then closed.
     static func peer(_ raw: OpaquePointer, on loop: EventLoop, limits: ConnectionLimits) -> Connection? {
         dbus_connection_set_max_message_size(raw, limits.messageBytes)
-        let connection = Connection(EstablishedConnection(raw: raw, uniqueName: nil), on: loop, limits: limits)
+        let established = EstablishedConnection(raw: raw, uniqueName: nil, serials: Serials())
+        let connection = Connection(established, on: loop, limits: limits)
         return connection.assumeIsolated { $0.attach() } ? connection : nil
     }
 

@@ -157,21 +157,9 @@ extension Connection {
         )
         let object = ObjectPath(trusted: String(cString: path))
         let sender = sender(of: pointer)
-        if sender == .bus, kind.interface == BusDriver.interface, kind.member == BusDriver.nameOwnerChanged.name {
-            receiveNameOwnerChanged(pointer)
-        }
+        if let change = BusDriver.ownerChange(pointer) { nameOwnerChanged(change.name, change.old, change.new) }
         for entry in subscriptions[kind] where entry.matches(pointer, sender, object) {
             entry.deliver(pointer, sender, object)
-        }
-    }
-
-    private func receiveNameOwnerChanged(_ pointer: OpaquePointer) {
-        do throws(MessageDecodingError) {
-            let change: Arguments<String, String, String> = try Message.body(pointer, limit: limits.bodyBytes)
-            guard let name = BusName(change.values.0) else { return }
-            nameOwnerChanged(name, BusName(change.values.1), BusName(change.values.2))
-        } catch {
-            // Only the bus can have sent the message, and the bus sends no other signal with this name.
         }
     }
 

@@ -1,0 +1,86 @@
+internal import CDBus
+
+/// The owners of the well-known names that a connection calls.
+///
+/// A session bus delivers answers that were never requested, and serials are easy to guess. So an answer counts only if
+/// it comes from the connection that was called. For a well-known name, that is an owner that the name had between the
+/// call and the answer. The connection learns the owners from the bus: it subscribes to the changes of the name, and asks
+/// for the owner, before the first call. The bus handles all messages in order, so the owner is known before any answer.
+struct CalledNames {
+    private struct Entry {
+        var owner: BusName?
+        /// Earlier owners, which may still answer one of the unanswered calls; the latest is the last.
+        var formerOwners: [BusName] = []
+        var unansweredCalls = 0
+    }
+
+    private var entries: [BusName: Entry] = [:]
+
+    /// The number of names above which a name without unanswered calls is forgotten.
+    private static let limit = 16
+    /// The number of earlier owners that may answer. A name changes its owner once during a call, if at all.
+    private static let formerOwnersLimit = 4
+
+    var count: Int { entries.count }
+
+    /// Counts a call.
+    ///
+    /// - Returns: Whether the connection has to subscribe to the name first.
+    mutating func beginCall(of name: BusName) -> Bool {
+        let isNew = entries[name] == nil
+        entries[name, default: Entry()].unansweredCalls += 1
+        return isNew
+    }
+
+    /// Forgets a name.
+    mutating func remove(_ name: BusName) {
+        entries[name] = nil
+    }
+
+    /// Records the end of a call; has no effect for a name that the connection does not follow.
+    mutating func endCall(of name: BusName) {
+        guard var entry = entries[name] else { return }
+        entry.unansweredCalls -= 1
+        if entry.unansweredCalls == 0 { entry.formerOwners = [] }
+        entries[name] = entry
+    }
+
+    /// Records the owner of a name. Other names than those that are called do not count.
+    mutating func setOwner(of name: BusName, _ owner: BusName?) {
+        guard let former = entries[name]?.owner, former != owner else {
+            entries[name]?.owner = owner
+            return
+        }
+        entries[name]?.owner = owner
+        guard entries[name]?.unansweredCalls != 0 else { return }
+        entries[name]?.formerOwners.append(former)
+        if entries[name]?.formerOwners.count ?? 0 > Self.formerOwnersLimit { entries[name]?.formerOwners.removeFirst() }
+    }
+
+    /// Returns whether a message of the bus that answers a call comes from the called connection, or from the bus on
+    /// its behalf.
+    func isAnswer(_ message: OpaquePointer, to destination: BusName?) -> Bool {
+        guard let destination else { return true }
+        guard let sender = dbus_message_get_sender(message).map({ BusName(trusted: String(cString: $0)) }) else {
+            return false
+        }
+        if sender == .bus || sender == destination { return true }
+        guard let entry = entries[destination] else { return false }
+        return entry.owner == sender || entry.formerOwners.contains(sender)
+    }
+
+    /// Forgets a name without unanswered calls, if there are too many names.
+    ///
+    /// - Returns: The name, whose subscription the connection ends.
+    mutating func popIdle() -> BusName? {
+        guard entries.count > Self.limit, let idle = entries.first(where: { $0.value.unansweredCalls == 0 })?.key
+        else { return nil }
+        entries[idle] = nil
+        return idle
+    }
+}
+
+extension BusName {
+    /// Whether connections take this name and give it back, so that its owner changes.
+    var changesOwner: Bool { !isUnique && self != .bus }
+}

@@ -1,0 +1,26 @@
+internal import CDBus
+
+/// The interface `org.freedesktop.DBus.Peer`, which every connection answers by itself.
+public enum PeerInterface {
+    /// Returns when the other end has received everything that was sent before.
+    public static let ping = Method<Empty, Empty>(name, "Ping")
+
+    static let name: InterfaceName = "org.freedesktop.DBus.Peer"
+
+    /// Returns the answer to a call of this interface; nil for a call of another interface.
+    ///
+    /// libdbus could answer these calls too, but would use serials that do not increase with those of the connection.
+    static func answer(to call: OpaquePointer, at address: ReplyAddress, limit: Int) throws(MessageEncodingError)
+        -> Message?
+    {
+        if dbus_message_is_method_call(call, name.rawValue, "Ping") != 0 {
+            return try .reply(to: address, Empty(), limit: limit)
+        }
+        guard dbus_message_is_method_call(call, name.rawValue, "GetMachineId") != 0 else { return nil }
+        guard let machine = dbus_try_get_local_machine_id(nil) else {
+            return try .error(to: address, RemoteError(.failed, "this machine has no ID"), limit: limit)
+        }
+        defer { dbus_free(machine) }
+        return try .reply(to: address, String(cString: machine), limit: limit)
+    }
+}
