@@ -222,6 +222,12 @@ public enum HandlerInterface {
     /// process of a handler whose `open` has used up its time limit and whose main actor does not answer.
     public static let check = Method<Empty, Empty>(name, "Check")
 
+    /// Asks the handler to end, as `SIGTERM` does; returns before the handler has ended.
+    ///
+    /// The router sends `SIGTERM` to its own processes, and to processes that run the handler's program. It calls this method
+    /// where the process that has the name is another one, such as the proxy of a sandbox.
+    public static let terminate = Method<Empty, Empty>(name, "Terminate")
+
     /// The error of a handler that is ending and has not handled the URL. The router delivers the URL to the handler's
     /// next process.
     public static let ending: ErrorName = "org.openurl.Handler1.Error.Ending"

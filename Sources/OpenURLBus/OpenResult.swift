@@ -4,7 +4,7 @@ public import DBus
 public struct OpenResult: Sendable, Hashable {
     /// The way in which the router reached the handler.
     public enum Path: String, Sendable, Hashable, CaseIterable {
-        /// The handler was not running, and the router started it.
+        /// The handler was not running, and the router started it. The command of an application still runs.
         case launched
         /// The handler was suspended, and the router woke it.
         case woken
@@ -12,6 +12,9 @@ public struct OpenResult: Sendable, Hashable {
         case active
         /// The handler was running in the background.
         case background
+        /// The application's command has ended with status 0. It did all its work, or handed the URL to an instance that was
+        /// running already.
+        case completed
         /// The router stored the URL and delivers it later.
         case queued
         /// The URL had no handler, and one of the fallback URLs was opened.

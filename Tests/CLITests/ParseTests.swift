@@ -4,10 +4,10 @@ import Testing
 @Suite struct ParseTests {
     @Test func alignsOnATerminal() async throws {
         let run = try await onTerminal("parse", "mailto:a@b?")
-        #expect(run.lines.first == "url         mailto:a@b?")
-        #expect(run.lines.contains("opaquePart  a@b"))
-        #expect(run.lines.contains("query       \"\""))
-        #expect(run.lines.contains("fragment    –"))
+        #expect(run.lines.first == "url              mailto:a@b?")
+        #expect(run.lines.contains("opaquePart       a@b"))
+        #expect(run.lines.contains("query            \"\""))
+        #expect(run.lines.contains("fragment         –"))
         #expect(try await openurl("parse", "a:").lines.contains("opaquePart\t\"\""))
     }
 
@@ -39,6 +39,7 @@ import Testing
             run.output == """
                 url\ttodolist://www.acme.com?Quarterly%20Report#200806231300
                 scheme\ttodolist
+                networkLocation\twww.acme.com
                 user\t–
                 password\t–
                 host\twww.acme.com

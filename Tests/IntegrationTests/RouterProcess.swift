@@ -106,11 +106,14 @@ final class RouterProcess: Sendable {
 
     /// Starts a test handler by hand, as a person does in a shell, and returns when it owns its name. The process ends with
     /// the bus.
-    func startByHand(_ id: String, _ arguments: [String] = []) async throws -> Int32 {
+    ///
+    /// - Parameter address: The bus that the handler connects to, if it is not the router's.
+    func startByHand(_ id: String, _ arguments: [String] = [], bus address: String? = nil) async throws -> Int32 {
         let process = Process()
         process.executableURL = Self.products.appending(path: "testhandler")
         process.arguments = [id, Self.log(of: id, in: bus.directory).path] + arguments
         process.environment = bus.environment
+        if let address { process.environment?["DBUS_SESSION_BUS_ADDRESS"] = address }
         process.standardError = FileHandle.nullDevice
         try await Self.waitForOwner(of: #require(BusName(id)), on: connection) { try process.run() }
         return process.processIdentifier

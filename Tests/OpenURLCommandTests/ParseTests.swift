@@ -12,6 +12,7 @@ import Testing
             run.output == """
                 url\ttodolist://www.acme.com?Quarterly%20Report#200806231300
                 scheme\ttodolist
+                networkLocation\twww.acme.com
                 user\t–
                 password\t–
                 host\twww.acme.com
@@ -28,10 +29,10 @@ import Testing
 
     @Test func alignsOnATerminal() throws {
         let run = try openurl("parse", "mailto:a@b?", isTerminal: true)
-        #expect(run.lines.first == "url         mailto:a@b?")
-        #expect(run.lines.contains("opaquePart  a@b"))
-        #expect(run.lines.contains("query       \"\""))
-        #expect(run.lines.contains("fragment    –"))
+        #expect(run.lines.first == "url              mailto:a@b?")
+        #expect(run.lines.contains("opaquePart       a@b"))
+        #expect(run.lines.contains("query            \"\""))
+        #expect(run.lines.contains("fragment         –"))
         #expect(try openurl("parse", "a:").lines.contains("opaquePart\t\"\""))
     }
 
@@ -46,11 +47,16 @@ import Testing
         #expect(run.status == 0)
         #expect(
             run.lines == [
-                #"{"url":"http://u:p@h:80/a;p?#","scheme":"http","user":"u","password":"p","host":"h","port":80,"opaquePart":null,"path":"/a","parameters":"p","query":"","fragment":""}"#,
-                #"{"url":"//h:","scheme":null,"user":null,"password":null,"host":"h","port":null,"opaquePart":null,"path":"","parameters":null,"query":null,"fragment":null}"#,
-                #"{"url":"a:b","scheme":"a","user":null,"password":null,"host":null,"port":null,"opaquePart":"b","path":"","parameters":null,"query":null,"fragment":null}"#,
+                #"{"url":"http://u:p@h:80/a;p?#","scheme":"http","networkLocation":"u:p@h:80","user":"u","password":"p","host":"h","port":80,"opaquePart":null,"path":"/a","parameters":"p","query":"","fragment":""}"#,
+                #"{"url":"//h:","scheme":null,"networkLocation":"h:","user":null,"password":null,"host":"h","port":null,"opaquePart":null,"path":"","parameters":null,"query":null,"fragment":null}"#,
+                #"{"url":"a:b","scheme":"a","networkLocation":null,"user":null,"password":null,"host":null,"port":null,"opaquePart":"b","path":"","parameters":null,"query":null,"fragment":null}"#,
             ]
         )
+    }
+
+    @Test func emptyNetworkLocationIsThere() throws {
+        #expect(try openurl("parse", "--json", "file:///x").output.contains(#""networkLocation":"","user":null"#))
+        #expect(try openurl("parse", "--json", "file:/x").output.contains(#""networkLocation":null,"user":null"#))
     }
 
     @Test func continuesAfterABadInput() throws {

@@ -40,7 +40,7 @@ import Testing
         let (router, _) = try router()
         let result = try await router.open("good:$(touch%20x);'y'&z")
         #expect(result.handler == "good.desktop")
-        #expect(result.path == .launched)
+        #expect(result.path == .completed)
         #expect(result.reply == [:])
         #expect(result.trace.map(\.name) == ["processStarted", "open"])
         #expect(try desktop.lines(of: "told") == ["1", "good:$(touch%20x);'y'&z"])
@@ -129,7 +129,7 @@ import Testing
         try desktop.addEntry("gone", "Exec=\(program) %u")
         // A failed start does not count towards the limit of commands.
         let (router, _) = try router { $0.commandsPerApplication = 1 }
-        #expect(try await router.open("gone:x").path == .launched)
+        #expect(try await router.open("gone:x").path == .completed)
         #expect(unlink(program) == 0)
         let missing = await failure { () throws(OpenURLError) in try await router.open("gone:x") }
         let reason = "gone.desktop cannot be started: \(program): No such file or directory"
@@ -282,7 +282,7 @@ import Testing
             #expect(error == OpenURLError(.loopDetected, "2 handlers in a row have opened each other"))
         }
         // Another caller is not affected.
-        #expect(try await router.open("first:y", from: ":1.60").path == .launched)
+        #expect(try await router.open("first:y", from: ":1.60").path == .completed)
         kill(try leftProcess(), SIGKILL)
     }
 }

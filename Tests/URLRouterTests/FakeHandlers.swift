@@ -20,6 +20,7 @@ final class FakeHandlers: HandlerBus {
         case started(BusName)
         case sentToBackground(BusName)
         case askedToSuspend(BusName)
+        case askedToEnd(BusName)
         case askedForProgress(BusName)
         case checked(BusName)
         case warnedOfMemory(BusName)
@@ -263,6 +264,10 @@ final class FakeHandlers: HandlerBus {
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.checked(id))
         if content.withLock({ $0.held.contains(id) }) { throw .timedOut }
+    }
+
+    func terminate(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        record(.askedToEnd(id))
     }
 
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {

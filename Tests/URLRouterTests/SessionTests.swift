@@ -241,14 +241,21 @@ import Testing
         #expect(process.isRunning)
     }
 
-    @Test func handlerOnABusWithoutDescriptorsIsNotSuspended() async throws {
+    @Test(arguments: [
+        (CallError.notSent(.descriptorNotPassed), "the bus passes no descriptors"),
+        (
+            CallError.fromBus("org.freedesktop.DBus.Error.AccessDenied", "denied by policy"),
+            "the bus refuses the call: denied by policy"
+        ),
+    ])
+    func handlerThatTheBusDoesNotAskIsNotSuspended(refusal: CallError, reason: String) async throws {
         let bus = try FakeHandlers([:])
         var limits = RouterLimits()
         limits.suspendDelay = .milliseconds(1)
         limits.transitionTimeout = .milliseconds(50)
         let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) { $0.arguments = ["600"] }
         let router = URLRouter([handler], on: bus, limits: limits)
-        bus.failSuspensions(with: .notSent(.descriptorNotPassed))
+        bus.failSuspensions(with: refusal)
         let request = Task { try await router.open("app:x") }
         await bus.wait(for: .announced(Self.id, .inactive))
         let pid = try #require(await router.status().first?.pid)
@@ -258,7 +265,10 @@ import Testing
         await bus.wait(for: .opened("app:x", at: Self.owner))
         bus.answer("app:x")
         #expect(try await request.value.path == .launched)
-        await #expect(throws: OpenURLError.self) { try await router.suspend(BundleIdentifier("com.example.app")) }
+        let id = try BundleIdentifier("com.example.app")
+        await #expect(throws: OpenURLError(.notAllowed, "com.example.app is not suspended: \(reason)")) {
+            try await router.suspend(id)
+        }
         await bus.wait(for: .askedToSuspend(Self.id))
         // The next URL finds the same process, which was not ended.
         let next = Task { try await router.open("app:y") }

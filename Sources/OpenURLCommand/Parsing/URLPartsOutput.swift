@@ -5,6 +5,7 @@ extension GenericURL {
     private var parts: [(name: String, text: String?)] {
         [
             ("scheme", scheme),
+            ("networkLocation", networkLocation.map(String.init)),
             ("user", user.map(String.init)),
             ("password", password.map(String.init)),
             ("host", host.map(String.init)),

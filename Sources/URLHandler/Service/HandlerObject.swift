@@ -1,4 +1,5 @@
 internal import DBus
+internal import Glibc
 internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
@@ -36,6 +37,7 @@ struct HandlerObject: Sendable {
                         let phase = progress.phase
                         return Arguments(phase.name, phase.microseconds)
                     },
+                    .method(HandlerInterface.terminate) { call, _ in try terminate(call.sender) },
                     .method(HandlerInterface.check) { _, _ in
                         // The call bypasses the queue, which waits for the event that the router asks about.
                         await MainActor.run { Empty() }
@@ -84,6 +86,15 @@ struct HandlerObject: Sendable {
 
     private func handle(_ event: LifecycleEvent, _ notifications: [String: Value] = [:]) async throws -> Empty {
         _ = try await queue.run { await application.handle(event, notifications: notifications) }
+        return Empty()
+    }
+
+    /// Ends the handler, if the caller is a router.
+    private func terminate(_ caller: BusName?) throws -> Empty {
+        guard routers.contains(caller) else {
+            throw OpenURLError(.notAllowed, "\(application.identifier) is ended by the router alone")
+        }
+        kill(getpid(), SIGTERM)
         return Empty()
     }
 

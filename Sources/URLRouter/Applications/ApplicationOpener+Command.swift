@@ -33,8 +33,10 @@ extension ApplicationOpener {
         let exit = await withCheckedContinuation { command.wait($0) }
         loop.cancelTimer(timer)
         switch exit {
-        case nil, .exited(status: 0), .unknown:
+        case nil, .unknown:
             return request.result(.launched, [started, request.phase("open")])
+        case .exited(status: 0):
+            return request.result(.completed, [started, request.phase("open")])
         case .exited(let status) where status == 126 || status == 127:
             throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): its command was not found")
         case .exited(let status):

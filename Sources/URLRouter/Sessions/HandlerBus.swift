@@ -44,6 +44,8 @@ protocol HandlerBus: Sendable {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError)
+    /// Asks a handler to end.
+    func terminate(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
@@ -114,6 +116,11 @@ struct ConnectedHandlers: HandlerBus {
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
         _ = try await connection.call(HandlerInterface.check, on: object, Empty(), timeout: timeout)
+    }
+
+    func terminate(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        _ = try await connection.call(HandlerInterface.terminate, on: object, Empty(), timeout: timeout)
     }
 
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {

@@ -27,6 +27,8 @@ struct HandlerProcess {
     var suspendedSince: ContinuousClock.Instant?
     /// Whether the handler can be asked to release its name, as far as it has not said otherwise.
     var isSuspendable = true
+    /// The reason why the bus did not carry the last question whether the process can be suspended.
+    var suspensionProblem: String?
     /// The end of the launch's time limit, if the router started the process.
     var launchDeadline: SuspendingClock.Instant?
     /// The time at which the handler was told to go to the background.

@@ -45,7 +45,9 @@ extension HandlerSession {
         if let task = process.tasks.values.first { return "its background task '\(task)' is open" }
         // A person who started the handler by hand does not expect that it stops.
         if !process.isStartedByRouter { return "the router did not start it" }
-        if !process.isSuspendable { return "it does not implement \(HandlerInterface.name).Suspend" }
+        if !process.isSuspendable {
+            return process.suspensionProblem ?? "it does not implement \(HandlerInterface.name).Suspend"
+        }
         return nil
     }
 
@@ -58,6 +60,7 @@ extension HandlerSession {
             return suspendAnswered(false, by: owner)
         }
         process.lifeline = lifeline.routerEnd
+        process.suspensionProblem = nil
         do throws(CallError) {
             let isReady = try await host.bus.suspend(
                 id,
@@ -68,10 +71,12 @@ extension HandlerSession {
             suspendAnswered(isReady, by: owner)
         } catch .remote(let error) {
             if error.isFromMissingMethod, machine.connection == owner { process.isSuspendable = false }
+            if error.isFromBus { process.suspensionProblem = "the bus refuses the call: \(error.message)" }
             suspendAnswered(false, by: owner)
-        } catch .notSent(let error) {
+        } catch .notSent {
             // The bus passes no descriptors, for example over TCP.
-            host.log.warning("it cannot be suspended: \(error)", metadata: ["handler": "\(id)"])
+            process.suspensionProblem = "the bus passes no descriptors"
+            host.log.warning("it cannot be suspended: the bus passes no descriptors", metadata: ["handler": "\(id)"])
             if machine.connection == owner { process.isSuspendable = false }
             suspendAnswered(false, by: owner)
         } catch {

@@ -39,10 +39,12 @@ extension HandlerSession {
         case .startTimer: startTimer(stateTimer, in: machine.transitionTimeout, .timeOver)
         case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
         case .terminate:
-            // A stranger that has the name is not the router's to end.
-            guard process.isVerified else { return }
-            process.isEnded = true
-            process.handle?.send(signal: SIGTERM)
+            process.isEnded = process.isVerified
+            if process.isVerified {
+                process.handle?.send(signal: SIGTERM)
+            } else if let owner = machine.connection {
+                host.tasks.start { await self.askToEnd(owner) }
+            }
         case .kill:
             process.isEnded = true
             killProcess()

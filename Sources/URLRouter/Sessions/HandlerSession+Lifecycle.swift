@@ -76,7 +76,7 @@ extension HandlerSession {
         }
         switch machine.state {
         case .running:
-            let reason = reasonNotToSuspend ?? "it has something to do"
+            let reason = reasonNotToSuspend ?? process.suspensionProblem ?? "it has something to do"
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         case .suspended, .waking: return
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .ending:
@@ -86,12 +86,10 @@ extension HandlerSession {
 
     /// Ends the handler; returns when its process is gone.
     func terminate() async throws(OpenURLError) {
-        if machine.connection != nil, !process.isVerified {
-            throw OpenURLError(.notAllowed, "the process that owns \(id) does not run the handler's program")
-        }
+        let connection = machine.connection
+        let isVerified = process.isVerified
         process.isUnwanted = true
         handle(.terminated)
-        let connection = machine.connection
         let isGone = await wait(for: openTimeout + host.limits.endTimeout) { state in
             switch state {
             case .notRunning, .lookingForOwner, .starting, .lostProcess: true
@@ -100,6 +98,25 @@ extension HandlerSession {
             }
         }
         if !isGone { throw OpenURLError(.timedOut, "\(id) does not end") }
+        guard !isVerified, let connection else { return }
+        do throws(CallError) {
+            guard try await host.bus.owner(of: id) == connection else { return }
+        } catch {
+            host.log.debug("the bus does not say who owns \(id): \(error)")
+        }
+        throw OpenURLError(
+            .notAllowed,
+            "the process that owns \(id) does not run the handler's program, and does not end when it is asked to"
+        )
+    }
+
+    /// Asks a process to end that is not the router's to end. A process behind the proxy of a sandbox is such a process.
+    func askToEnd(_ owner: BusName) async {
+        do throws(CallError) {
+            try await host.bus.terminate(id, at: owner, timeout: host.limits.endTimeout)
+        } catch {
+            host.log.debug("\(id) does not end when it is asked to: \(error)")
+        }
     }
 
     // MARK: Notifications
