@@ -2,9 +2,12 @@ public import DBus
 
 /// The facts that a handler gets with a URL: the `context` of `Open`.
 public struct OpenContext: Sendable, Hashable {
-    /// The sender of a URL, as the bus and the kernel describe the sender.
+    /// The program that a URL comes from, as the bus and the kernel describe it.
+    ///
+    /// The router looks through the `openurl` command and the desktop's openers, such as `xdg-open` and `gio open`, to the
+    /// program that started them.
     public struct Source: Sendable, Hashable {
-        /// The identifier of the process at the time when the process connected to the bus.
+        /// The identifier of the process at the time when the URL arrived.
         public var pid: UInt32?
         /// The user that the process runs as.
         public var uid: UInt32?
@@ -12,8 +15,13 @@ public struct OpenContext: Sendable, Hashable {
         public var executable: String?
         /// The systemd unit that the process belongs to.
         public var unit: String?
-        /// The unique name of the sender's connection.
+        /// The unique name of the connection on which the URL arrived.
         public var uniqueName: String?
+        /// The paths of the programs that passed the URL on, beginning with the program that called the router.
+        public var via: [String] = []
+        /// Whether the program passes URLs on for another program that is not known: a portal, the proxy of a sandbox, or
+        /// an opener whose parent has ended.
+        public var isIntermediary = false
 
         /// Creates a source about which nothing is known.
         public init() {}
@@ -22,7 +30,7 @@ public struct OpenContext: Sendable, Hashable {
     /// The sender's bundle identifier, if the sender is a handler that the router knows. The router never uses an
     /// identifier that the sender gives.
     public var sourceApplication: String?
-    /// The sender.
+    /// The program that the URL comes from.
     public var source = Source()
     /// A value from the sender, which the handler gets unchanged.
     public var annotation: Value?
@@ -65,7 +73,7 @@ extension OpenContext: Record {
             "source",
             { $0.source },
             { $0.source = $1 },
-            "The sender, as the bus and the kernel describe the sender."
+            "The program that the URL comes from, as the bus and the kernel describe it."
         ),
         Field("annotation", { $0.annotation }, { $0.annotation = $1 }, "A value of any type from the sender."),
         Field(
@@ -122,7 +130,7 @@ extension OpenContext.Source: Record {
             "pid",
             { $0.pid },
             { $0.pid = $1 },
-            "The identifier of the process at the time when the process connected to the bus."
+            "The identifier of the process at the time when the URL arrived."
         ),
         Field("uid", { $0.uid }, { $0.uid = $1 }, "The user that the process runs as."),
         Field(
@@ -132,6 +140,25 @@ extension OpenContext.Source: Record {
             "The path of the program that the process runs."
         ),
         Field("unit", { $0.unit }, { $0.unit = $1 }, "The systemd unit that the process belongs to."),
-        Field("unique-name", { $0.uniqueName }, { $0.uniqueName = $1 }, "The unique name of the sender's connection.")
+        Field(
+            "unique-name",
+            { $0.uniqueName },
+            { $0.uniqueName = $1 },
+            "The unique name of the connection on which the URL arrived."
+        ),
+        Field(
+            "via",
+            { $0.via },
+            { $0.via = $1 },
+            omitting: [],
+            "The paths of the programs that passed the URL on, beginning with the program that called the router."
+        ),
+        Field(
+            "intermediary",
+            { $0.isIntermediary },
+            { $0.isIntermediary = $1 },
+            omitting: false,
+            "Whether the program passes URLs on for a program that is not known, as a portal and the proxy of a sandbox do."
+        )
     )
 }

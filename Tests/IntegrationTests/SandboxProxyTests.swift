@@ -10,7 +10,7 @@ import Testing
     private static let id = "com.example.boxed"
 
     @Test func handlerBehindAProxyOpensURLsAndEnds() async throws {
-        let router = try await RouterProcess([Self.id: []])
+        let router = try await RouterProcess([Self.id: [], "com.example.open": []])
         defer { router.stop() }
         let socket = router.bus.directory.appending(path: "proxy").path
         let ready = Pipe()
@@ -23,6 +23,12 @@ import Testing
         // The proxy writes a byte when it listens.
         #expect(try ready.fileHandleForReading.read(upToCount: 1)?.count == 1)
         _ = try await router.startByHand(Self.id, bus: "unix:path=\(socket)")
+
+        // The bus knows the proxy, and nobody knows the program behind the proxy.
+        let address = "DBUS_SESSION_BUS_ADDRESS=unix:path=\(socket)"
+        let sent = try await router.run(address, RouterProcess.command.path, "--json", "open:x")
+        #expect(sent.output.contains(#""source-executable":"/usr/bin/xdg-dbus-proxy""#), "\(sent.output)\(sent.errors)")
+        #expect(sent.output.contains(#""source-intermediary":true"#))
 
         #expect(try await router.open("boxed:1").path == .active)
         #expect(try await router.log(of: Self.id).contains("open boxed:1"))

@@ -24,6 +24,17 @@ import Testing
         #expect(direct.reply["source-pid"] == .uint32(UInt32(getpid())))
     }
 
+    @Test func commandPassesURLsOnForItsParent() async throws {
+        let router = try await RouterProcess(["com.example.any": []])
+        defer { router.stop() }
+        // The last command of the script keeps the shell from becoming the other one.
+        let run = try await router.run("sh", "-c", "\"$0\" --json any:x; :", RouterProcess.command.path)
+        let shell = URL(filePath: "/bin/sh").resolvingSymlinksInPath().path
+        let command = RouterProcess.command.resolvingSymlinksInPath().path
+        #expect(run.output.contains(#""source-executable":"\#(shell)""#), "\(run.output)")
+        #expect(run.output.contains(#""source-via":["\#(command)"]"#), "\(run.output)")
+    }
+
     @Test func onlyAllowedSourcesReachTheHandler() async throws {
         let router = try await RouterProcess([
             "com.example.friend": ["forward=guarded:friend"], "com.example.foe": ["forward=guarded:foe"],

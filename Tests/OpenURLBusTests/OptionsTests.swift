@@ -92,6 +92,8 @@ import Testing
         var context = OpenContext()
         context.sourceApplication = "com.example.sender"
         context.source.pid = 42
+        context.source.via = ["/bin/y"]
+        context.source.isIntermediary = true
         context.source.uid = 1000
         context.source.executable = "/bin/x"
         context.source.unit = "x.scope"
@@ -110,7 +112,7 @@ import Testing
                 "source-application": "com.example.sender",
                 "source": .options([
                     "pid": .uint32(42), "uid": .uint32(1000), "executable": "/bin/x", "unit": "x.scope",
-                    "unique-name": ":1.7",
+                    "unique-name": ":1.7", "via": .array(["/bin/y"], of: "s"), "intermediary": true,
                 ]),
                 "annotation": .array([], of: "(sv)"), "activation-token": "token", "desktop-startup-id": "startup",
                 "hops": .uint32(3), "accepted": .uint64(.max), "request-id": "12",
@@ -130,6 +132,7 @@ import Testing
         }
         for (key, signature) in [
             ("pid", "u"), ("uid", "u"), ("executable", "s"), ("unit", "s"), ("unique-name", "s"),
+            ("via", "as"), ("intermediary", "b"),
         ] as [(String, Signature)] {
             for sample in samples(otherThan: signature) {
                 let found = try problem(["source": .options([key: sample])], as: OpenContext.self)

@@ -128,6 +128,8 @@ final class TestDelegate: ApplicationDelegate {
         reply["annotation"] = annotation
         reply["source-application"] = sourceApplication.map(Value.string)
         reply["source-pid"] = application.source?.pid.map(Value.uint32)
+        reply["source-via"] = (application.source?.via).map { .array($0.map(Value.string), of: "s") }
+        reply["source-intermediary"] = (application.source?.isIntermediary).map(Value.boolean)
         reply["source-executable"] = application.source?.executable.map(Value.string)
         reply["environment"] = .array(environment(), of: "s")
         return .handled(reply: reply)

@@ -251,13 +251,14 @@ import Testing
         var senders = KnownSenders()
         for number in 0..<1024 {
             let name = BusName(trusted: ":1.\(number)")
-            senders.add(name, OpenContext.Source(name, nil))
+            senders.add(name, KnownSenders.Entry(source: OpenContext.Source(name, nil), pid: nil))
         }
-        senders.add(":1.0", OpenContext.Source())
+        let nothing = KnownSenders.Entry(source: OpenContext.Source(), pid: nil)
+        senders.add(":1.0", nothing)
         #expect(senders[":1.0"] != nil)
-        senders.add(":2.0", OpenContext.Source())
+        senders.add(":2.0", nothing)
         #expect(senders[":1.0"] == nil)
-        #expect(senders[":1.1"]?.uniqueName == ":1.1")
+        #expect(senders[":1.1"]?.source.uniqueName == ":1.1")
         #expect(senders[":2.0"] != nil)
     }
 

@@ -15,14 +15,24 @@ struct ProcessIdentity: Hashable, Sendable {
 
     /// The identity of the process that has a number now; nil if there is no such process, or if the process has ended.
     init?(pid: UInt32) {
+        guard let fields = Self.fields(pid: pid), let startTime = UInt64(String(decoding: fields[19], as: UTF8.self))
+        else { return nil }
+        self.init(pid: pid, startTime: startTime)
+    }
+
+    /// The number of a process's parent; nil if there is no such process.
+    static func parent(of pid: UInt32) -> UInt32? {
+        fields(pid: pid).flatMap { UInt32(String(decoding: $0[1], as: UTF8.self)) }
+    }
+
+    /// The fields of a running process's `stat` from the third on.
+    private static func fields(pid: UInt32) -> [ArraySlice<UInt8>]? {
         guard let bytes = ProcessFiles.bytes("stat", pid: pid) else { return nil }
         // The second field is the name of the program in parentheses, and the name may hold any character (proc_pid_stat(5)).
         guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
         let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
         // A process that has ended keeps its number until its parent has learnt of the end.
-        guard fields.count > 19, let state = fields[0].first, !"ZXx".utf8.contains(state),
-            let startTime = UInt64(String(decoding: fields[19], as: UTF8.self))
-        else { return nil }
-        self.init(pid: pid, startTime: startTime)
+        guard fields.count > 19, let state = fields[0].first, !"ZXx".utf8.contains(state) else { return nil }
+        return fields
     }
 }

@@ -7,14 +7,20 @@ internal import OpenURLBus
 /// A bus never gives a unique name to a second connection, so an entry stays true.
 struct KnownSenders {
     private static let limit = 1024
-    private var sources: [BusName: OpenContext.Source] = [:]
+    struct Entry {
+        let source: OpenContext.Source
+        /// The process of the connection. The source may be another process, for which this one passes URLs on.
+        let pid: UInt32?
+    }
+
+    private var entries: [BusName: Entry] = [:]
     private var order: Deque<BusName> = []
 
-    subscript(name: BusName) -> OpenContext.Source? { sources[name] }
+    subscript(name: BusName) -> Entry? { entries[name] }
 
-    mutating func add(_ name: BusName, _ source: OpenContext.Source) {
-        guard sources.updateValue(source, forKey: name) == nil else { return }
+    mutating func add(_ name: BusName, _ entry: Entry) {
+        guard entries.updateValue(entry, forKey: name) == nil else { return }
         order.append(name)
-        if order.count > Self.limit, let oldest = order.popFirst() { sources[oldest] = nil }
+        if order.count > Self.limit, let oldest = order.popFirst() { entries[oldest] = nil }
     }
 }

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 
 extension OpenContext.Source {
-    /// Describes a caller from the bus's knowledge of its connection.
+    /// Describes the program that a URL comes from, from the bus's knowledge of the caller's connection.
     ///
     /// The program and the unit are read from `/proc` by the number of the process. The number may belong to another process
     /// if the caller has ended, so both are for display and logging. Only the share of the queue depends on the program
@@ -12,9 +12,13 @@ extension OpenContext.Source {
         uniqueName = name.rawValue
         pid = credentials?.pid
         uid = credentials?.uid
-        if let pid {
-            executable = ProcessProgram.path(pid: pid)
-            unit = unitName(pid)
+        if let caller = pid {
+            let origin = URLOrigin(ofCaller: caller)
+            pid = origin.pid
+            executable = origin.executable
+            via = origin.via
+            isIntermediary = origin.isIntermediary
+            unit = unitName(origin.pid)
         }
     }
 }

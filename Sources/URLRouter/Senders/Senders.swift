@@ -5,8 +5,10 @@ internal import SchemeRegistry
 
 /// The sender of a request, as the bus and the kernel know it.
 struct Sender {
-    /// The sender's connection and process, for the handler.
+    /// The program that the URL comes from, for the handler.
     let source: OpenContext.Source
+    /// The process of the sender's connection.
+    let pid: UInt32?
     /// The session of the handler that the sending process is; nil for every other program.
     let session: HandlerSession?
 
@@ -44,9 +46,10 @@ final class Senders {
     ///
     /// - Parameter caller: the caller's unique name; nil on a connection without a bus.
     func sender(_ caller: BusName?) async -> Sender {
-        let source = await source(of: caller)
+        let known = await identify(caller)
         await waitForRelease()
-        return Sender(source: source, session: source.pid.flatMap(sessions.session(ofProcess:)))
+        let session = known.pid.flatMap(sessions.session(ofProcess:))
+        return Sender(source: known.source, pid: known.pid, session: session)
     }
 
     /// Makes the look-ups of callers wait for ``release()``.
@@ -70,9 +73,9 @@ final class Senders {
         for continuation in waiting { continuation.resume() }
     }
 
-    private func source(of caller: BusName?) async -> OpenContext.Source {
-        guard let caller else { return OpenContext.Source() }
-        if let source = known[caller] { return source }
+    private func identify(_ caller: BusName?) async -> KnownSenders.Entry {
+        guard let caller else { return KnownSenders.Entry(source: OpenContext.Source(), pid: nil) }
+        if let entry = known[caller] { return entry }
         let credentials: Credentials?
         do throws(CallError) {
             credentials = try await bus.credentials(of: caller)
@@ -80,9 +83,9 @@ final class Senders {
             // The caller has gone already. Its URL is still delivered, from an unknown sender.
             credentials = nil
         }
-        let source = OpenContext.Source(caller, credentials)
-        if credentials != nil { known.add(caller, source) }
-        return source
+        let entry = KnownSenders.Entry(source: OpenContext.Source(caller, credentials), pid: credentials?.pid)
+        if credentials != nil { known.add(caller, entry) }
+        return entry
     }
 
     // MARK: Context
@@ -117,7 +120,7 @@ final class Senders {
     private func hops(of sender: Sender) throws(OpenURLError) -> UInt32 {
         let before =
             sender.session.map { _ in sender.cause?.context?.hops ?? 0 }
-            ?? sender.source.pid.flatMap { commandHops[$0] }
+            ?? sender.pid.flatMap { commandHops[$0] }
         guard let before else { return 0 }
         guard before < limits.hops else {
             throw OpenURLError(.loopDetected, "\(before + 1) handlers in a row have opened each other")

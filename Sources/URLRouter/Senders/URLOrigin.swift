@@ -1,0 +1,73 @@
+internal import Glibc
+
+/// The process that a URL comes from, found through the programs that only pass URLs on.
+///
+/// The kernel vouches for the program and the parent of each process. The search ends at a process whose parent has ended,
+/// because the kernel then names another parent.
+struct URLOrigin {
+    /// The process that the URL comes from, as far as it is known.
+    private(set) var pid: UInt32
+    /// The path of its program; nil if the process is gone or belongs to another user.
+    private(set) var executable: String?
+    /// The programs that passed the URL on, beginning with the one that called the router.
+    private(set) var via: [String] = []
+    /// Whether ``executable`` passes URLs on for a program that is not known.
+    private(set) var isIntermediary = false
+
+    /// The greatest number of programs to look through; `xdg-open` and `gio` start each other in a chain of four at most.
+    private static let limit = 8
+
+    /// Finds the origin of a URL that a process has sent.
+    init(ofCaller caller: UInt32) {
+        pid = caller
+        executable = ProcessProgram.path(pid: caller)
+        while let forwarder {
+            guard via.count < Self.limit, let parent = ProcessIdentity.parent(of: pid),
+                let program = ProcessProgram.path(pid: parent), !Self.adoptsOrphans(parent, program),
+                // Another process may have got the number of a parent that has ended.
+                ProcessIdentity.parent(of: pid) == parent
+            else {
+                isIntermediary = true
+                return
+            }
+            via.append(forwarder)
+            pid = parent
+            executable = program
+        }
+        isIntermediary = executable.map(Self.intermediaries.contains(system:)) ?? false
+    }
+
+    /// The program or script that this process runs, if it only passes URLs on.
+    private var forwarder: String? {
+        guard let executable else { return nil }
+        if executable == Self.command || Self.openers.contains(system: executable) { return executable }
+        guard Self.shells.contains(system: executable), let script = ProcessProgram.script(pid: pid),
+            Self.openers.contains(system: script)
+        else { return nil }
+        return script
+    }
+
+    /// The `openurl` command that is installed beside the router.
+    private static let command = ProcessProgram.path(pid: UInt32(getpid()))
+        .map { $0.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/openurl" }
+
+    private static let openers: Set = [
+        "xdg-open", "gio", "gio-launch-desktop", "gtk-launch", "kde-open", "kde-open5", "kioclient", "kioclient5",
+        "exo-open",
+    ]
+    private static let shells: Set = ["sh", "dash", "bash", "busybox"]
+    private static let intermediaries: Set = ["xdg-dbus-proxy", "xdg-desktop-portal"]
+
+    /// Whether a process is the parent of processes whose own parent has ended: init, or the user's service manager.
+    private static func adoptsOrphans(_ pid: UInt32, _ program: String) -> Bool {
+        pid == 1 || program.hasSuffix("/systemd")
+    }
+}
+
+extension Set<String> {
+    /// Whether the set has the name of a program that belongs to the system.
+    fileprivate func contains(system path: String) -> Bool {
+        (path.hasPrefix("/usr/") || path.hasPrefix("/bin/"))
+            && contains(path.split(separator: "/").last.map(String.init) ?? "")
+    }
+}
