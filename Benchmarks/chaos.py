@@ -41,7 +41,7 @@ MANIFEST = """<?xml version="1.0"?><plist version="1.0"><dict>
 <string>task-url</string></array>
 <key>OUSuspendDelay</key><real>0.1</real>
 <key>OULaunchTimeout</key><real>2</real>
-<key>OUTransitionTimeout</key><real>1</real>
+<key>OUTransitionTimeout</key><real>2</real>
 <key>OUOpenTimeout</key><real>2</real>
 <key>OUBackgroundTime</key><real>2</real>
 <key>CFBundleURLTypes</key><array><dict>
