@@ -26,7 +26,7 @@ public struct Explanation: Sendable, Hashable {
     /// The names of the parts that a URL can have, in the order in which a URL has them. The password is not a part.
     public static let partNames = Parts.fields.all.map(\.key)
 
-    /// The URL, as the caller wrote it.
+    /// The URL, as the caller wrote it. With ``OpenOptions/desktopEntry``, the URL with the escapes that it gets.
     public var url: String
     /// The parts of the URL that are present, as the caller wrote them, by ``partNames``.
     public var parts: [String: String] {

@@ -18,6 +18,11 @@ public struct OpenOptions: Sendable, Hashable {
     public var activationToken: String?
     /// The name of the startup notification (`DESKTOP_STARTUP_ID`). The handler gets the name unchanged.
     public var desktopStartupID: String?
+    /// The desktop entry through which the desktop passes the URL, such as `com.acme.todolist.desktop`.
+    ///
+    /// The entry tells the router which application the user picked. Some desktops decode URLs, so the router escapes the
+    /// bytes again that cannot stand in a URL.
+    public var desktopEntry: String?
     /// The URLs that are tried in turn while the URL before has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
@@ -91,6 +96,12 @@ extension OpenOptions: Record {
             { $0.desktopStartupID },
             { $0.desktopStartupID = $1 },
             "The name of the startup notification."
+        ),
+        Field(
+            "desktop-entry",
+            { $0.desktopEntry },
+            { $0.desktopEntry = $1 },
+            "The desktop entry through which the desktop passes the URL; bytes that cannot stand in a URL are escaped."
         ),
         Field(
             fallbackKey,

@@ -44,19 +44,20 @@ struct Destination {
         }
     }
 
-    /// Parses a URL and finds its destination.
+    /// Parses a URL and finds the destination for a sender's options.
     ///
     /// - Throws: as ``init(_:in:wanted:)``, and `malformedURL` or `limitsExceeded` if the text is not a URL.
-    init(_ text: String, in registry: Registry, wanted: String?) throws(OpenURLError) {
-        try self.init(GenericURL(ofCaller: text), in: registry, wanted: wanted)
+    init(_ text: String, in registry: Registry, for options: OpenOptions) throws(OpenURLError) {
+        try self.init(GenericURL(ofCaller: text, options), in: registry, wanted: options.handler)
     }
 }
 
 extension GenericURL {
-    /// Parses a URL of a caller.
-    init(ofCaller text: String) throws(OpenURLError) {
+    /// Parses a URL of a caller. A desktop may pass on a URL that it has decoded for display, as KDE does.
+    init(ofCaller text: String, _ options: OpenOptions = OpenOptions()) throws(OpenURLError) {
         do throws(ParseError) {
-            try self.init(text)
+            let isStrict = options.desktopEntry == nil
+            try self.init(isStrict ? text : Self.escapingForbiddenBytes(in: text.utf8))
         } catch {
             let code: OpenURLError.Code = error.reason == .tooLong ? .limitsExceeded : .malformedURL
             throw OpenURLError(code, error.description)

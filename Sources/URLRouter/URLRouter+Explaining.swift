@@ -33,8 +33,8 @@ extension URLRouter {
     /// - Throws: only `malformedURL` and `limitsExceeded`, for a text that is not a URL. Every other reason not to open the
     ///   URL is part of the explanation.
     func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
-        let url = try GenericURL(ofCaller: text)
-        var explanation = Explanation(url: text)
+        let url = try GenericURL(ofCaller: text, options)
+        var explanation = Explanation(url: url.description)
         explanation.parts = url.explainedParts
         let sender = await senders.sender(caller).handler
         do throws(OpenURLError) {

@@ -30,7 +30,7 @@ extension URLRouter {
         _ options: OpenOptions,
         caller: BusName?
     ) async throws(OpenURLError) -> OpenResult {
-        let destination = try Destination(text, in: registry, wanted: options.handler)
+        let destination = try Destination(text, in: registry, for: options)
         return try await senders.counting(caller) { () async throws(OpenURLError) in
             switch destination.claimant {
             case .handler(let handler):
@@ -62,7 +62,7 @@ extension URLRouter {
     private func enqueue(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError)
         -> OpenResult
     {
-        let destination = try Destination(text, in: registry, wanted: options.handler)
+        let destination = try Destination(text, in: registry, for: options)
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
@@ -70,7 +70,7 @@ extension URLRouter {
             let handler = destination.claimant.id
             let id = try await deliveries.accept { () async throws(OpenURLError) in
                 let context = try senders.context(of: await senders.sender(caller), for: destination.claimant)
-                return Delivery(url: text, handler: handler, options: options, context: context)
+                return Delivery(url: destination.url.description, handler: handler, options: options, context: context)
             }
             var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
             result.id = "\(id)"
@@ -82,7 +82,7 @@ extension URLRouter {
     func open(_ delivery: Delivery, _ id: Int64) async -> DeliveryScheduler.AttemptResult {
         let destination: Destination
         do throws(OpenURLError) {
-            destination = try Destination(delivery.url, in: registry, wanted: delivery.options.handler)
+            destination = try Destination(delivery.url, in: registry, for: delivery.options)
         } catch {
             return .failed(error, wasHandedOver: false)
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import OpenURLBus
 import Testing
 
 @testable import OpenURLCommand
@@ -111,7 +112,16 @@ import Testing
         #expect(OpenOperation(plain: arguments.map { .text($0) })?.urls == urls.map { .text($0) })
     }
 
+    @Test func theCommandOfADesktopEntryNeedsNoParser() {
+        let arguments = ["open", "--desktop-entry", "com.acme.todolist.desktop", "--", "a:b"]
+        let operation = OpenOperation(plain: arguments.map { .text($0) })
+        #expect(operation?.urls == [.text("a:b")])
+        #expect(operation?.options.desktopEntry == "com.acme.todolist.desktop")
+    }
+
     @Test(arguments: [
+        ["open", "--desktop-entry", "--", "a:b"], ["open", "--desktop-entry", "x", "--json", "a:b"],
+        ["--desktop-entry", "x", "a:b"], ["open", "--desktop-entry"], ["open", "--desktop-entry", "x"],
         [], ["open"], ["--"], ["list"], ["x"], ["--json", "a:b"], ["a:b", "--json"], ["open", "a:b", "-x"],
         ["open", "a:b", "--"],
     ])
@@ -161,7 +171,9 @@ import Testing
     @Test func explainsOptionsOfOpen() throws {
         let run = try openurl("--json", "--help")
         #expect(run.status == 0)
-        for option in ["--handler", "--annotation", "--timeout", "--fallback", "--json", "--quiet", "--verbose"] {
+        for option in [
+            "--handler", "--annotation", "--timeout", "--fallback", "--desktop-entry", "--json", "--quiet", "--verbose",
+        ] {
             #expect(run.output.contains("\n  \(option) "))
         }
     }

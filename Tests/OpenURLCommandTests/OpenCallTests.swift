@@ -15,6 +15,7 @@ import Testing
         options.isQueued = true
         options.activationToken = "token"
         options.desktopStartupID = "startup"
+        options.desktopEntry = "com.acme.todolist.desktop"
         options.fallback = ["a:b", "c:d"]
         return options
     }

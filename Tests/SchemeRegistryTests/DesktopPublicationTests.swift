@@ -59,6 +59,12 @@ final class DesktopPublicationTests {
         return lines.filter { $0.hasPrefix("x-scheme-handler/") }
     }
 
+    /// Returns the command in the entry of a handler.
+    private func commandLine(of handler: String) throws -> String? {
+        let lines = try root.read("\(applications)/\(handler).desktop")?.split(separator: "\n") ?? []
+        return lines.first { $0.hasPrefix("Exec=") }.map { String($0.dropFirst("Exec=".count)) }
+    }
+
     private func inodes() throws -> [ino_t] {
         try files().map { try status(of: "\(root.path)/\($0)", followingLinks: false).st_ino }
     }
@@ -89,7 +95,8 @@ final class DesktopPublicationTests {
                 Type=Application
                 Version=1.1
                 Name=To-Do; 100%
-                Exec=\(command) -- %u
+                Exec=\(command) open --desktop-entry com.acme.app.desktop -- %u
+                StartupNotify=true
                 NoDisplay=true
                 MimeType=x-scheme-handler/todolist;x-scheme-handler/todo;
                 X-OpenURL-Handler=com.acme.app
@@ -161,12 +168,24 @@ final class DesktopPublicationTests {
         var other = try #require(DesktopPublication(in: root.desktop(), command: moved))
         other.publish(registry([handler]))
         #expect(other.diagnostics == [])
-        #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(moved) -- %u\n") == true)
+        #expect(try commandLine(of: "com.acme.app") == "\(moved) open --desktop-entry com.acme.app.desktop -- %u")
         #expect(try root.read("\(services)/com.acme.app.service")?.contains("Exec=\(moved) activate") == true)
         // An entry whose command is missing is rewritten too. The desktop no longer lists such an entry.
         try #require(unlink(moved) == 0)
         #expect(self.publish(handler) == [])
-        #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(command) -- %u\n") == true)
+        #expect(try commandLine(of: "com.acme.app") == "\(command) open --desktop-entry com.acme.app.desktop -- %u")
+    }
+
+    /// Earlier versions wrote other entries for the same handler.
+    @Test func entryOfAnEarlierVersionIsRewritten() throws {
+        let handler = try Handler.test("com.acme.app")
+        #expect(publish(handler) == [])
+        let text = try #require(try root.read("\(applications)/com.acme.app.desktop"))
+        for (line, earlier) in [("open --desktop-entry com.acme.app.desktop --", "--"), ("StartupNotify=true\n", "")] {
+            try root.write(text.replacing(line, with: earlier), to: "\(applications)/com.acme.app.desktop")
+            #expect(publish(handler) == [])
+            #expect(try root.read("\(applications)/com.acme.app.desktop") == text)
+        }
     }
 
     /// The cache is edited for a few handlers and rebuilt for many. Both ways give the same contents.
@@ -269,7 +288,7 @@ final class DesktopPublicationTests {
         )
         try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["todolist"])
         #expect(publish(handler) == [])
-        #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Exec=\(command) -- %u\n") == true)
+        #expect(try commandLine(of: "com.acme.app") == "\(command) open --desktop-entry com.acme.app.desktop -- %u")
     }
 
     /// The package's entry replaces the handler's entry without a diagnostic, and is then removed.
@@ -446,11 +465,12 @@ final class DesktopPublicationTests {
     /// A package may install an entry that equals the entry that the registry would write.
     @Test(arguments: [false, true]) func completeSystemEntryIsNotShadowed(isIncremental: Bool) throws {
         let handler = try Handler.test("com.acme.app")
-        try root.write(
-            "[Desktop Entry]\nType=Application\nName=\(handler.name)\nExec=\(command) -- %u\n"
-                + "MimeType=x-scheme-handler/todolist;\nX-OpenURL-Handler=com.acme.app\n",
-            to: "data1/applications/com.acme.app.desktop"
-        )
+        #expect(publish(handler) == [])
+        let entry = try #require(try root.read("\(applications)/com.acme.app.desktop"))
+        try root.write(entry, to: "data1/applications/com.acme.app.desktop")
+        #expect(publish([], insteadOf: [handler]) == [])
+        #expect(try files() == [cache])
+        try #require(unlink("\(root.path)/\(cache)") == 0)
         #expect((isIncremental ? publish([handler], insteadOf: []) : publish(handler)) == [])
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }

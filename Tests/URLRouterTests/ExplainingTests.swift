@@ -75,6 +75,22 @@ import Testing
         }
     }
 
+    /// A desktop may decode a URL for display and pass on that form. Every other caller has to write a URL.
+    @Test func onlyAURLFromTheDesktopIsEscapedAgain() async throws {
+        var options = OpenOptions()
+        options.desktopEntry = "com.example.app.desktop"
+        let explanation = try await explain("app:?Quarterly Report%25#ü", options)
+        #expect(explanation.url == "app:?Quarterly%20Report%25#%C3%BC")
+        #expect(explanation.parts["query"] == "Quarterly%20Report%25")
+        #expect(explanation.handler == "com.example.app")
+        await #expect(throws: OpenURLError.self) { try await explain("app:?Quarterly Report") }
+        await #expect(throws: OpenURLError.self) { try await explain("no scheme:", options) }
+        let request = Task { [options] in try await router.open("app:ü x", options, caller: ":1.99") }
+        await bus.wait(for: .opened("app:%C3%BC%20x", at: ":1.1"))
+        bus.answer("app:%C3%BC%20x")
+        _ = try await request.value
+    }
+
     @Test func stateIsTheHandlersCurrentState() async throws {
         let request = Task { try await router.open("app:x") }
         await bus.wait(for: .opened("app:x", at: ":1.1"))

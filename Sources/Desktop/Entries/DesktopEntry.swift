@@ -38,6 +38,8 @@ public struct DesktopEntry: Sendable, Hashable {
     let spelledMimeTypes: [String]
     /// The handler of this system for which the entry was written, from the key `X-OpenURL-Handler`.
     public let handler: String?
+    /// The hash of the file's contents, valid in this process only; `nil` for an entry without a handler.
+    package let contentsHash: Int?
 
     /// Whether the application is activated over D-Bus, and ``command`` is not used.
     public var isDBusActivatable: Bool { busName != nil }

@@ -25,6 +25,8 @@ public struct DesktopEntryFile: Sendable, Hashable {
     public var isHiddenFromMenus = false
     /// Whether the program runs in a terminal, written as `Terminal`.
     public var runsInTerminal = false
+    /// Whether the desktop asks for a token with which the program takes the focus, written as `StartupNotify`.
+    public var hasStartupNotification = false
     /// The handler of this system for which the entry is written, written as `X-OpenURL-Handler`.
     public var handler: String?
 
@@ -65,12 +67,16 @@ public struct DesktopEntryFile: Sendable, Hashable {
         lines.append("Exec=\(KeyFileText.string(command))")
         if runsInTerminal { lines.append("Terminal=true") }
         if isDBusActivatable { lines.append("DBusActivatable=true") }
+        if hasStartupNotification { lines.append("StartupNotify=true") }
         if isHiddenFromMenus { lines.append("NoDisplay=true") }
         let types = mimeTypes.compactMap(validMimeType)
         if !types.isEmpty { lines.append("MimeType=\(KeyFileText.strings(types))") }
         if let handler { lines.append("\(DesktopEntry.handlerKey)=\(KeyFileText.string(handler))") }
         return lines.joined(separator: "\n") + "\n"
     }
+
+    /// The hash of the text, equal to ``DesktopEntry/contentsHash`` of a file with the same text.
+    package var contentsHash: Int { Array(text.utf8).hashValue }
 
     /// Writes the entry into a directory of entries, in one step.
     ///

@@ -63,7 +63,8 @@ public struct DesktopFile: Sendable, Hashable {
                 isHiddenFromMenus: true,
                 mimeTypes: [],
                 spelledMimeTypes: [],
-                handler: handler
+                handler: handler,
+                contentsHash: nil
             )
         )
         diagnostics = []
@@ -92,6 +93,7 @@ public struct DesktopFile: Sendable, Hashable {
 private struct DesktopFileReader {
     private let location: DesktopFile.Location
     private let languages: [String]
+    private let bytes: [UInt8]
     private let file: KeyFile
     private(set) var problems: Problems
 
@@ -101,6 +103,7 @@ private struct DesktopFileReader {
     private static let groupName = "Desktop Entry"
 
     init(_ bytes: [UInt8], _ location: DesktopFile.Location, _ languages: [String]) {
+        self.bytes = bytes
         self.location = location
         self.languages = languages
         file = KeyFile(bytes, groups: [Self.groupName])
@@ -145,6 +148,7 @@ private struct DesktopFileReader {
             directory = nil
         }
         let types = try mimeTypes()
+        let handler = try string(DesktopEntry.handlerKey)
         return DesktopEntry(
             id: location.id,
             file: location.file,
@@ -159,7 +163,8 @@ private struct DesktopFileReader {
             isHiddenFromMenus: try boolean("NoDisplay"),
             mimeTypes: unique(types.compactMap(validMimeType)),
             spelledMimeTypes: unique(types),
-            handler: try string(DesktopEntry.handlerKey)
+            handler: handler,
+            contentsHash: handler == nil ? nil : bytes.hashValue
         )
     }
 

@@ -17,6 +17,12 @@ struct Explain: Command {
     @Option(help: "Consider this handler only.", transform: CommandLineArgument.requiredText)
     var handler: String?
 
+    @Option(
+        help: .init("Decide as for a URL that the desktop passes through this entry.", valueName: "file"),
+        transform: CommandLineArgument.requiredText
+    )
+    var desktopEntry: String?
+
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(help: .init("The URL to explain.", valueName: "url"))
@@ -25,6 +31,7 @@ struct Explain: Command {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var options = OpenOptions()
         options.handler = handler
+        options.desktopEntry = desktopEntry
         let router = RouterClient(on: invocation.bus)
         let explanation = try router.call(RouterInterface.explain, Arguments(url.urlText(), options))
         if outputOptions.json {

@@ -33,6 +33,12 @@ struct Open: Command {
     @Option(help: .init("Open this URL if a URL has no handler; repeat for more.", valueName: "url"))
     var fallback: [CommandLineArgument] = []
 
+    @Option(
+        help: .init("Say that the desktop passes the URLs through this entry.", valueName: "file"),
+        transform: CommandLineArgument.requiredText
+    )
+    var desktopEntry: String?
+
     @Flag(help: "Leave the foreground as it is.")
     var background = false
 
@@ -53,6 +59,7 @@ struct Open: Command {
     func perform(_ invocation: Invocation) -> Int32 {
         var options = OpenOptions()
         options.handler = handler
+        options.desktopEntry = desktopEntry
         options.timeout = timeout?.duration
         options.inBackground = background
         options.isQueued = queue

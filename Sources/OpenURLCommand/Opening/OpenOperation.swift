@@ -25,7 +25,7 @@ struct OpenOperation {
         let router = RouterClient(on: invocation.bus)
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
-            let text = try url.urlText()
+            let text = try urlText(url)
             switch report {
             case .nothing: _ = try open(text, OpenCall.unread, with: router, invocation)
             case .trace:
@@ -38,6 +38,12 @@ struct OpenOperation {
         }
     }
 
+    /// Returns the text of a URL. A URL that the desktop has decoded can hold bytes that the bus cannot carry.
+    private func urlText(_ url: CommandLineArgument) throws(CommandFailure) -> String {
+        guard options.desktopEntry != nil, case .notUTF8(let bytes) = url else { return try url.urlText() }
+        return GenericURL.escapingForbiddenBytes(in: bytes)
+    }
+
     private func open<Output: MessageBody>(
         _ url: String,
         _ method: Method<OpenCall, Output>,
@@ -45,7 +51,7 @@ struct OpenOperation {
         _ invocation: Invocation
     ) throws(CommandFailure) -> Output {
         var options = options
-        for url in fallback { options.fallback.append(try url.urlText()) }
+        for url in fallback { options.fallback.append(try urlText(url)) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
         options.desktopStartupID = invocation.environment("DESKTOP_STARTUP_ID")
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
@@ -60,19 +66,26 @@ struct OpenOperation {
 }
 
 extension OpenOperation {
-    /// Creates the operation for a command line of URLs alone; nil for any other command line.
+    /// Creates the operation for a command line of URLs alone, or for the one of a desktop entry; nil for any other command
+    /// line.
     ///
-    /// An argument that starts with `-` is an option unless `--` comes before. Without `open` and `--`, the first argument
+    /// The two skip the parser, which takes some milliseconds. The command of a desktop entry is
+    /// `openurl open --desktop-entry ID -- URL`. An argument that starts with `-` is an option unless `--` comes before. Without `open` and `--`, the first argument
     /// could name a command, so the argument has to contain a `:`, which no command's name contains.
     init?(plain arguments: [CommandLineArgument]) {
         var urls = arguments[...]
         let isNamed = urls.first == .text("open")
         if isNamed { urls.removeFirst() }
+        var options = OpenOptions()
+        if isNamed, urls.first == .text("--desktop-entry"), let entry = urls.dropFirst().first, !entry.isOption {
+            options.desktopEntry = entry.text
+            urls.removeFirst(2)
+        }
         let isMarked = urls.first == .text("--")
         if isMarked { urls.removeFirst() }
         guard let first = urls.first, isNamed || isMarked || first.hasColon else { return nil }
         guard isMarked || !urls.contains(where: \.isOption) else { return nil }
-        self.init(urls: Array(urls))
+        self.init(urls: Array(urls), options: options)
     }
 }
 

@@ -33,7 +33,8 @@ extension String {
         appendEscaped(text.dropFirst(), .parameters)
     }
 
-    private mutating func appendEscape(_ byte: UInt8) {
+    /// Appends the escape of a byte.
+    mutating func appendEscape(_ byte: UInt8) {
         self += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
     }
 }

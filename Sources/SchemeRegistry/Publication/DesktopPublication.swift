@@ -125,10 +125,24 @@ public struct DesktopPublication: Sendable {
         updateCache(claims)
     }
 
+    /// Returns the entry to write for a handler.
+    private func entry(_ id: DesktopFileID, of handler: Handler) throws(ExecCommand.ParseError) -> DesktopEntryFile {
+        let command = [command, "open", "--desktop-entry", id.rawValue, "--"]
+        var entry = try DesktopEntryFile(name: handler.name, command: command, urls: .one)
+        entry.mimeTypes = handler.mimeTypes
+        entry.hasStartupNotification = true
+        entry.isHiddenFromMenus = true
+        entry.handler = handler.id.rawValue
+        return entry
+    }
+
     /// Returns whether an entry has the content that would be written for a handler.
     private func isComplete(_ entry: DesktopEntry, _ handler: Handler) -> Bool {
-        entry.handler == handler.id.rawValue && entry.command?.program == command && entry.name == handler.name
-            && entry.urlSchemes.sorted() == handler.schemes.map(\.rawValue).sorted()
+        do throws(ExecCommand.ParseError) {
+            return try entry.contentsHash == self.entry(entry.id, of: handler).contentsHash
+        } catch {
+            return false
+        }
     }
 
     /// Returns whether an entry is in the directory of the handlers' entries.
@@ -165,10 +179,7 @@ public struct DesktopPublication: Sendable {
             return fail(handler.id, Diagnostic(severity: .warning, file: file, reason: reason))
         }
         do {
-            var entry = try DesktopEntryFile(name: handler.name, command: [command, "--"], urls: .one)
-            entry.mimeTypes = handler.mimeTypes
-            entry.isHiddenFromMenus = true
-            entry.handler = handler.id.rawValue
+            let entry = try self.entry(id, of: handler)
             try entry.write(as: id, in: applicationDirectory, isDurable: false)
             claims[id] = (entry.mimeTypes, isThere ? own?.mimeTypes : types)
         } catch let error as FileWriteError {

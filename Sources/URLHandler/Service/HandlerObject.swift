@@ -57,7 +57,9 @@ struct HandlerObject: Sendable {
                         var failure: (any Error)?
                         for url in input.values.0 {
                             do {
-                                _ = try await open(url, context, call.sender)
+                                // The desktop may pass on a URL that it has decoded for display.
+                                let text = GenericURL.escapingForbiddenBytes(in: url.utf8)
+                                _ = try await open(text, context, call.sender)
                             } catch {
                                 failure = failure ?? error
                             }

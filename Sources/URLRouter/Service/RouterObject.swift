@@ -84,7 +84,9 @@ public struct RouterObject: Sendable {
                     let (urls, platformData) = input.values
                     guard urls.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
                     // Every URL is tried; the first failure is the answer.
-                    for outcome in await open(urls, FreedesktopApplication.options(platformData), call.sender) {
+                    var options = FreedesktopApplication.options(platformData)
+                    options.desktopEntry = "\(RouterService.name).desktop"
+                    for outcome in await open(urls, options, call.sender) {
                         if case .failed(let error) = outcome { throw error }
                     }
                     return Empty()

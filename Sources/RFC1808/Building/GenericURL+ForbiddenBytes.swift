@@ -1,0 +1,42 @@
+extension GenericURL {
+    /// Returns a text with an escape for each byte that cannot stand in a URL.
+    ///
+    /// Some programs show a URL in a decoded form and then pass on that form. The function undoes the decoding of every
+    /// byte that a URL can only hold as an escape, so the result of most such texts is a URL again. The text of a URL
+    /// stays as it is. A decoded byte that has a meaning of its own, such as `/`, cannot be told from the same byte that
+    /// was written so.
+    ///
+    /// These bytes get an escape: all bytes outside printable ASCII, the space, `"<>\^{|}` and the backtick; a `%` without
+    /// two hexadecimal digits; each `#` after the first one; and a bracket outside the network location.
+    package static func escapingForbiddenBytes(in bytes: some Sequence<UInt8>) -> String {
+        let bytes = Array(bytes)
+        let location = networkLocation(in: bytes)
+        var result = ""
+        result.reserveCapacity(bytes.count)
+        var hasFragment = false
+        for (index, byte) in bytes.enumerated() {
+            let isAllowed =
+                switch byte {
+                case UInt8(ascii: "%"):
+                    bytes.dropFirst(index + 1).prefix(2).count(where: ByteSet.hexDigits.contains) == 2
+                case UInt8(ascii: "["), UInt8(ascii: "]"): location.contains(index)
+                case UInt8(ascii: "#"): !hasFragment
+                default: ByteSet.query.contains(byte)
+                }
+            if byte == UInt8(ascii: "#") { hasFragment = true }
+            if isAllowed { result.unicodeScalars.append(Unicode.Scalar(byte)) } else { result.appendEscape(byte) }
+        }
+        return result
+    }
+
+    /// Returns the place of the network location in a text that need not be a URL.
+    private static func networkLocation(in bytes: [UInt8]) -> Range<Int> {
+        let slash = UInt8(ascii: "/")
+        var start = bytes.prefix(while: ByteSet.scheme.contains).endIndex
+        if start < bytes.endIndex, bytes[start] == UInt8(ascii: ":") { start += 1 } else { start = 0 }
+        guard bytes[start...].starts(with: [slash, slash]) else { return 0..<0 }
+        start += 2
+        let ends = [slash, UInt8(ascii: "?"), UInt8(ascii: "#")]
+        return start..<(bytes[start...].firstIndex(where: ends.contains) ?? bytes.endIndex)
+    }
+}
