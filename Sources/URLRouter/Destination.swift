@@ -48,7 +48,17 @@ struct Destination {
     ///
     /// - Throws: as ``init(_:in:wanted:)``, and `malformedURL` or `limitsExceeded` if the text is not a URL.
     init(_ text: String, in registry: Registry, for options: OpenOptions) throws(OpenURLError) {
-        try self.init(GenericURL(ofCaller: text, options), in: registry, wanted: options.handler)
+        let url = try GenericURL(ofCaller: text, options)
+        try self.init(url, in: registry, wanted: registry.claimant(wantedBy: options, for: url))
+    }
+}
+
+extension Registry {
+    /// Returns the claimant that the sender's options ask for, or that the user picked on the desktop.
+    func claimant(wantedBy options: OpenOptions, for url: GenericURL) -> String? {
+        if let handler = options.handler { return handler }
+        guard let entry = options.desktopEntry, let scheme = SchemeRegistry.Scheme(of: url) else { return nil }
+        return handlerPicked(by: entry, for: scheme, host: url.host.map(String.init))
     }
 }
 

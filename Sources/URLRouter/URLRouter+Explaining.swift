@@ -38,12 +38,13 @@ extension URLRouter {
         explanation.parts = url.explainedParts
         let sender = await senders.sender(caller).handler
         do throws(OpenURLError) {
+            let wanted = registry.claimant(wantedBy: options, for: url)
             explanation.candidates = try registry.candidates(
                 for: Scheme(ofURL: url),
                 host: url.host.map(String.init),
-                asking: options.handler
+                asking: wanted
             ).map(Explanation.Candidate.init)
-            let claimant = try Destination(url, in: registry, wanted: options.handler).claimant
+            let claimant = try Destination(url, in: registry, wanted: wanted).claimant
             explanation.handler = claimant.id
             explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {

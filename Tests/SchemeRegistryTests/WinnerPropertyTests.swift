@@ -111,9 +111,10 @@ struct WinnerPropertyTests {
                 case .application(let entry): #expect(defaults.contains(.application(entry.id)))
                 }
             case .host: #expect(winner.host != nil && winner.host != loser.host)
-            case .directory: #expect(first.precedence < second.precedence)
-            case .kind: #expect(first.handler != nil && second.handler == nil && first.precedence == second.precedence)
-            case .association: #expect(second.handler == nil)
+            case .directory:
+                let places = [first, second].compactMap { $0.handler?.precedence }
+                #expect(places.count == 2 && places[0] < places[1])
+            case .association: #expect(registry.applications.concern(scheme))
             case .registrationDate:
                 let dates = [first, second].compactMap { $0.handler?.registrationDate }
                 #expect(dates.count == 2 && dates[0] < dates[1])

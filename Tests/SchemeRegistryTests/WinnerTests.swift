@@ -1,4 +1,5 @@
 import Desktop
+import Glibc
 import Testing
 
 @testable import SchemeRegistry
@@ -68,7 +69,6 @@ struct WinnerTests {
         case .userDefault: "userDefault"
         case .host: "host"
         case .directory: "directory"
-        case .kind: "kind"
         case .association: "association"
         case .registrationDate: "registrationDate"
         case .identifier: "identifier"
@@ -104,23 +104,110 @@ struct WinnerTests {
         #expect(order(registry()) == ["b+association", "c-association", "a-association"])
     }
 
-    @Test func handlerComesBeforeAnApplicationOfTheSameDirectory() throws {
-        try writeEntry("a", in: "data1")
-        #expect(order(registry(try handler("h.h", precedence: 1))) == ["h.h+kind", "a-kind"])
-    }
-
-    @Test func directoryWithHigherPrecedenceComesFirst() throws {
-        try writeEntry("a", in: "data1")
-        #expect(order(registry(try handler("h.h", precedence: 0))) == ["h.h+directory", "a-directory"])
-        #expect(order(registry(try handler("h.h", precedence: 2))) == ["a+directory", "h.h-directory"])
-    }
-
-    @Test func matchingHostComesBeforeAnyApplication() throws {
+    /// The registry publishes every handler in the user's directory, where the desktop orders entries by name.
+    @Test func entryOfAHandlerHasItsPlaceInTheDesktopsOrder() throws {
         try writeEntry("a")
-        let handler = try handler("h.h", hosts: ["*.acme.com"], precedence: 9)
-        #expect(order(registry(handler), host: "www.acme.com") == ["h.h+host", "a-host"])
-        #expect(order(registry(handler), host: "acme.org") == ["a="])
-        #expect(order(registry(handler)) == ["a="])
+        try writeEntry("z")
+        try writeEntry("b", in: "data1")
+        let expected = ["a+association", "h.h-association", "z-association", "b-association"]
+        let handler = try handler("h.h", precedence: 2)
+        #expect(order(registry(handler)) == expected)
+        // The handler's entry is not read yet in the first case.
+        try writeEntry("h.h", "X-OpenURL-Handler=h.h")
+        #expect(order(registry(handler)) == expected)
+    }
+
+    @Test func entryOfASystemDirectoryKeepsThePlaceOfItsDirectory() throws {
+        try writeEntry("h.h", in: "data1", "X-OpenURL-Handler=h.h")
+        try writeEntry("i", in: "data1")
+        try writeEntry("z")
+        #expect(
+            order(registry(try handler("h.h", precedence: 0))) == ["z+association", "h.h-association", "i-association"]
+        )
+    }
+
+    /// The desktop does not offer the handler, because another program's file is in the place of the handler's entry.
+    @Test func handlerWithoutAnEntryComesLast() throws {
+        try writeEntry("z", in: "data2")
+        try writeEntry("h.h", "Hidden=true")
+        let handlers = [try handler("h.h"), try handler("h.other", precedence: 2)]
+        #expect(
+            order(registry(handlers[0], handlers[1])) == ["h.other+association", "z-association", "h.h-association"]
+        )
+    }
+
+    @Test func matchingHostCountsBetweenHandlersOnly() throws {
+        try writeEntry("i", in: "home")
+        let handlers = [try handler("h.any"), try handler("j.hosted", hosts: ["*.acme.com"], precedence: 9)]
+        let registry = registry(handlers[0], handlers[1])
+        // The desktop opens every URL of the scheme with h.any.
+        let hosted = ["j.hosted+association", "i-association", "h.any-host"]
+        #expect(order(registry, host: "www.acme.com") == hosted)
+        #expect(order(registry, host: "acme.org") == ["h.any+association", "i-association"])
+        // The desktop opens every URL of the scheme with the application.
+        try root.write(associations(added: ["web": "i.desktop"]), to: "config/mimeapps.list")
+        #expect(
+            order(self.registry(handlers[0], handlers[1]), host: "www.acme.com") == [
+                "i+association", "j.hosted-association", "h.any-association",
+            ]
+        )
+    }
+
+    @Test func addedAssociationComesFirst() throws {
+        try writeEntry("mine", in: "home")
+        try writeEntry("theirs", in: "data2")
+        try root.write(associations(added: ["web": "theirs.desktop;h.b.desktop"]), to: "config/mimeapps.list")
+        let handlers = [try handler("h.a"), try handler("h.b", precedence: 2, date: 9)]
+        #expect(
+            order(registry(handlers[0], handlers[1])) == [
+                "theirs+association", "h.b-association", "h.a-association", "mine-association",
+            ]
+        )
+        // There is no application, and the desktop still prefers the added entry.
+        try root.write(associations(added: ["web": "h.b.desktop"]), to: "config/mimeapps.list")
+        try #require(unlink("\(root.path)/home/applications/mine.desktop") == 0)
+        try #require(unlink("\(root.path)/data2/applications/theirs.desktop") == 0)
+        #expect(order(registry(handlers[0], handlers[1])) == ["h.b+association", "h.a-association"])
+        // The host is the registry's own matter.
+        let hosted = try handler("h.c", hosts: ["acme.com"])
+        #expect(order(registry(handlers[0], handlers[1], hosted), host: "acme.com").first == "h.c+host")
+    }
+
+    @Test func removedAssociationComesLast() throws {
+        try writeEntry("z", in: "data2")
+        try root.write(associations(removed: ["web": "h.a.desktop"]), to: "config/mimeapps.list")
+        let handlers = [try handler("h.a"), try handler("h.b", date: 9)]
+        let expected = ["h.b+association", "z-association", "h.a-association"]
+        #expect(order(registry(handlers[0], handlers[1])) == expected)
+        try #require(unlink("\(root.path)/data2/applications/z.desktop") == 0)
+        #expect(order(registry(handlers[0], handlers[1])) == ["h.b+association", "h.a-association"])
+        #expect(order(registry(handlers[0])) == ["h.a="])
+    }
+
+    // MARK: The user's pick
+
+    @Test func pickOfAnotherThanTheFirstEntryCounts() throws {
+        try writeEntry("other")
+        let handlers = [try handler("h.a"), try handler("h.b"), try handler("h.hosted", hosts: ["acme.com"])]
+        func picked(_ id: String, host: String? = nil) -> String? {
+            registry(handlers[0], handlers[1], handlers[2])
+                .handlerPicked(by: "\(id).desktop", for: scheme, host: host)
+        }
+        // The desktop follows its own order, so the registry decides.
+        #expect(picked("h.a") == nil)
+        #expect(picked("h.b") == "h.b")
+        #expect(picked("h.hosted") == nil)
+        #expect(picked("h.hosted", host: "acme.com") == "h.hosted")
+        try choose("other.desktop")
+        #expect(picked("h.a") == "h.a")
+        try choose("missing.desktop;h.b.desktop")
+        #expect(picked("h.a") == "h.a")
+        #expect(picked("h.b") == nil)
+        // These entries stand for no handler of the scheme.
+        #expect(picked("other") == nil)
+        #expect(picked("org.openurl.Router1") == nil)
+        #expect(picked("h.missing") == nil)
+        #expect(registry().handlerPicked(by: "not a name", for: scheme, host: nil) == nil)
     }
 
     @Test func userDefaultComesBeforeHostsAndDirectories() throws {
@@ -129,7 +216,7 @@ struct WinnerTests {
         let handler = try handler("h.h", hosts: ["acme.com"])
         try choose("a.desktop")
         #expect(
-            order(registry(handler), host: "acme.com") == ["a+userDefault", "h.h-userDefault", "b-userDefault"]
+            order(registry(handler), host: "acme.com") == ["a+userDefault", "b-userDefault", "h.h-userDefault"]
         )
         // The system's choice also counts as a default. The user's choice comes before it.
         try root.write(associations(defaults: ["web": "b.desktop"]), to: "etc/mimeapps.list")
@@ -146,17 +233,17 @@ struct WinnerTests {
             try handler("h.early"), try handler("h.late", precedence: 3, date: 9),
             try handler("h.hosted", hosts: ["acme.com"]),
         ]
-        let ids = ["h.early+kind", "a-kind", "h.late-directory"]
+        let ids = ["a+association", "h.early-association", "h.late-association"]
         #expect(order(registry(handlers[0], handlers[1], handlers[2])) == ids)
         try choose("h.late.desktop")
-        let chosen = ["h.late+userDefault", "h.early-userDefault", "a-userDefault"]
+        let chosen = ["h.late+userDefault", "a-userDefault", "h.early-userDefault"]
         #expect(order(registry(handlers[0], handlers[1], handlers[2])) == chosen)
         // A default that does not take the URL's host is skipped, and the next one of the list counts.
         try choose("h.hosted.desktop;a.desktop;")
         #expect(order(registry(handlers[0], handlers[2])) == ["a+userDefault", "h.early-userDefault"])
         #expect(
             order(registry(handlers[0], handlers[2]), host: "acme.com") == [
-                "h.hosted+userDefault", "h.early-userDefault", "a-userDefault",
+                "h.hosted+userDefault", "a-userDefault", "h.early-userDefault",
             ]
         )
     }
@@ -179,7 +266,7 @@ struct WinnerTests {
         // The defaults name a handler that is gone and a file that does not exist.
         try writeEntry("h.gone", "X-OpenURL-Handler=h.gone")
         try choose("h.gone.desktop;missing.desktop;")
-        #expect(order(registry(try handler("h.h"))) == ["h.h+kind", "a-kind"])
+        #expect(order(registry(try handler("h.h"))) == ["a+association", "h.h-association"])
         #expect(order(registry()) == ["a="])
     }
 
@@ -192,7 +279,7 @@ struct WinnerTests {
         try choose("h.h.desktop")
         let handler = try handler("h.h.desktop")
         #expect(
-            registry(handler).candidates(for: scheme, host: nil).map(\.claimant.kind) == [.exec, .native, .exec]
+            registry(handler).candidates(for: scheme, host: nil).map(\.claimant.kind) == [.exec, .exec, .native]
         )
     }
 
@@ -214,22 +301,10 @@ struct WinnerTests {
         let handlers = [try handler("h.c", date: 1), try handler("h.b", date: 2), try handler("h.a", date: 2)]
         #expect(
             order(registry(handlers[0], handlers[1], handlers[2])) == [
-                "h.c+registrationDate", "h.a-registrationDate", "h.b-registrationDate", "a-directory",
+                "h.c+registrationDate", "h.a-registrationDate", "h.b-registrationDate", "a-association",
             ]
         )
-        #expect(order(registry(handlers[1], handlers[2])) == ["h.a+identifier", "h.b-identifier", "a-directory"])
-    }
-
-    /// The desktop puts an application of the user after an application of the system, which loses to the handler.
-    @Test func applicationLosesByTheDesktopsOrder() throws {
-        try writeEntry("mine", in: "home")
-        try writeEntry("theirs", in: "data2")
-        try root.write(associations(added: ["web": "theirs.desktop"]), to: "config/mimeapps.list")
-        #expect(
-            order(registry(try handler("h.h", precedence: 1))) == [
-                "h.h+directory", "theirs-directory", "mine-association",
-            ]
-        )
+        #expect(order(registry(handlers[1], handlers[2])) == ["h.a+identifier", "h.b-identifier", "a-association"])
     }
 
     // MARK: Claimants and applications behind handlers
@@ -244,7 +319,7 @@ struct WinnerTests {
         ]
         #expect(
             registry(handlers[0], handlers[1], handlers[2]).claimants(of: scheme) == [
-                "b.desktop", "a.desktop", "h.any", "h.fixed", "h.hosted",
+                "b.desktop", "h.any", "a.desktop", "h.fixed", "h.hosted",
             ]
         )
     }
@@ -269,8 +344,7 @@ struct WinnerTests {
 
     @Test func everyRuleHasADescription() {
         let rules: [WinningRule] = [
-            .fixedScheme, .userDefault, .host, .directory, .kind, .association, .registrationDate,
-            .identifier,
+            .fixedScheme, .userDefault, .host, .association, .directory, .registrationDate, .identifier,
         ]
         #expect(Set(rules.map(\.description)).count == rules.count)
     }

@@ -91,6 +91,26 @@ import Testing
         _ = try await request.value
     }
 
+    @Test func explanationNamesTheUsersPick() async throws {
+        let handlers = [
+            try Handler.test("com.example.a", scheme: "app"), try Handler.test("com.example.b", scheme: "app"),
+        ]
+        let router = URLRouter(handlers, try DesktopFixture().applications, on: bus)
+        func explain(_ entry: String) async throws -> Explanation {
+            var options = OpenOptions()
+            options.desktopEntry = entry
+            return try await router.explain("app:x", options, caller: nil)
+        }
+        // The desktop's first entry is not a pick.
+        let usual = try await explain("com.example.a.desktop")
+        #expect(usual.handler == "com.example.a")
+        #expect(usual.candidates[0].reason == "the first bundle id in byte order comes first")
+        let picked = try await explain("com.example.b.desktop")
+        #expect(picked.handler == "com.example.b")
+        #expect(picked.candidates[0].reason == "it is asked for; otherwise com.example.a would get this URL")
+        #expect(try await explain("org.openurl.Router1.desktop").handler == "com.example.a")
+    }
+
     @Test func stateIsTheHandlersCurrentState() async throws {
         let request = Task { try await router.open("app:x") }
         await bus.wait(for: .opened("app:x", at: ":1.1"))

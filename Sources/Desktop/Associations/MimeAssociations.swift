@@ -109,17 +109,33 @@ public struct MimeAssociations: Sendable, Hashable {
     /// - An earlier directory has an entry of the same ID, which hides the later entry.
     public func associated(with mimeType: String, in entries: DesktopEntries) -> [DesktopEntry] {
         let type = asciiLowercased(mimeType)
-        var result: [DesktopEntry] = []
-        var decided: Set<DesktopFileID> = []
-        func append(_ id: DesktopFileID) {
-            if decided.insert(id).inserted, let entry = entries.entries[id] { result.append(entry) }
+        return associations(with: type, claims: entries.claims(of: type), in: entries).compactMap {
+            entries.entries[$0.id]
         }
-        var claims = entries.claims(of: type)[...]
+    }
+
+    /// Returns the associations with a type in lower case in the order of ``associated(with:in:)``, also those of programs
+    /// that are not installed.
+    ///
+    /// - Parameters:
+    ///   - claims: the claims on the type, ordered by precedence, then by ID.
+    ///   - entries: the entries that decide whether an entry hides an entry of a later directory.
+    package func associations(
+        with type: String,
+        claims: [DesktopEntries.Claim],
+        in entries: DesktopEntries
+    ) -> [(id: DesktopFileID, isAdded: Bool)] {
+        var result: [(id: DesktopFileID, isAdded: Bool)] = []
+        var decided: Set<DesktopFileID> = []
+        func append(_ id: DesktopFileID, isAdded: Bool) {
+            if decided.insert(id).inserted { result.append((id, isAdded)) }
+        }
+        var claims = claims[...]
         // Appends the entries that claim the type in directories before `precedence`.
         func appendClaims(before precedence: Int) {
             while let claim = claims.first, claim.precedence < precedence {
                 claims.removeFirst()
-                append(claim.id)
+                append(claim.id, isAdded: false)
             }
         }
         for directory in directories {
@@ -127,11 +143,17 @@ public struct MimeAssociations: Sendable, Hashable {
             func isInForce(_ id: DesktopFileID) -> Bool {
                 directory.precedence.map { !entries.isShadowed(id, in: $0) } ?? true
             }
-            for id in directory.added[type, default: []] where isInForce(id) { append(id) }
+            for id in directory.added[type, default: []] where isInForce(id) { append(id, isAdded: true) }
             for id in directory.removed[type, default: []] where isInForce(id) { decided.insert(id) }
         }
         appendClaims(before: .max)
         return result
+    }
+
+    /// The IDs that the files add to a type or remove from the type.
+    package func changedAssociations(with mimeType: String) -> Set<DesktopFileID> {
+        let type = asciiLowercased(mimeType)
+        return Set(directories.flatMap { $0.added[type, default: []] + $0.removed[type, default: []] })
     }
 
     /// Returns whether the files remove an entry's claim on a type.

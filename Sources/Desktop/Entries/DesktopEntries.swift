@@ -25,9 +25,14 @@ public struct DesktopEntries: Sendable, Hashable {
     private let claims: [String: [Claim]]
 
     /// A claim of an application on a MIME type, made by an entry in one directory.
-    struct Claim: Sendable, Hashable {
-        var precedence: Int
-        var id: DesktopFileID
+    package struct Claim: Sendable, Hashable {
+        package var precedence: Int
+        package var id: DesktopFileID
+
+        package init(precedence: Int, id: DesktopFileID) {
+            self.precedence = precedence
+            self.id = id
+        }
     }
 
     /// Creates a value without any applications.
@@ -95,7 +100,7 @@ public struct DesktopEntries: Sendable, Hashable {
     }
 
     /// Returns the claims on a MIME type in lower case, ordered by precedence, then by ID.
-    func claims(of type: String) -> [Claim] { claims[type, default: []] }
+    package func claims(of type: String) -> [Claim] { claims[type, default: []] }
 
     /// Returns whether a file with this ID exists, whether or not the file is usable.
     package func hasFile(of id: DesktopFileID) -> Bool { firstDirectory[id] != nil }

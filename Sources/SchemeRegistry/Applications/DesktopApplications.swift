@@ -16,6 +16,8 @@ public struct DesktopApplications: Sendable {
     private let positions: [DesktopFileID: Int]
     private let byScheme: [Scheme: [Int]]
     private let defaults: [Scheme: [Default]]
+    /// The schemes for which the desktop's files add or remove the entry of a handler.
+    private let changed: Set<Scheme>
 
     /// Creates an empty set of applications, for a system without a desktop.
     public init() {
@@ -40,14 +42,18 @@ public struct DesktopApplications: Sendable {
         let claimed = all.flatMap(\.urlSchemes) + associations.urlSchemes
         var byScheme: [Scheme: [Int]] = [:]
         var defaults: [Scheme: [Default]] = [:]
+        var changed: Set<Scheme> = []
         for scheme in Set(claimed.compactMap(Scheme.init(ofDesktop:))) {
             let candidates = associations.candidates(for: scheme.mimeType, in: entries).compactMap { positions[$0.id] }
             if !candidates.isEmpty { byScheme[scheme] = candidates }
             let chosen = associations.defaults(for: scheme.mimeType).compactMap(entries.default)
             if !chosen.isEmpty { defaults[scheme] = chosen }
+            let meanings = associations.changedAssociations(with: scheme.mimeType).lazy.compactMap(entries.default)
+            if meanings.contains(where: \.isHandler) { changed.insert(scheme) }
         }
         self.byScheme = byScheme
         self.defaults = defaults
+        self.changed = changed
     }
 
     /// The application with the given id.
@@ -70,16 +76,63 @@ public struct DesktopApplications: Sendable {
     /// Returns the choices of the user and of the system for a scheme, in the precedence of the desktop's files.
     func defaults(for scheme: Scheme) -> [Default] { defaults[scheme, default: []] }
 
-    /// The schemes for which the desktop has an application or a default.
-    public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(defaults.keys) }
+    /// The schemes for which the desktop has an application or a choice.
+    public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(defaults.keys).union(changed) }
 
-    /// Returns whether the desktop has an application or a default for the scheme.
-    func concern(_ scheme: Scheme) -> Bool { byScheme[scheme] != nil || defaults[scheme] != nil }
+    /// Returns whether the desktop has an application or a choice for the scheme.
+    func concern(_ scheme: Scheme) -> Bool {
+        byScheme[scheme] != nil || defaults[scheme] != nil || changed.contains(scheme)
+    }
+
+    /// Returns the desktop's own order for a scheme, of applications and of the entries of handlers.
+    ///
+    /// The order is GLib's: the defaults; then for each directory, the associations that its file adds, and the entries that
+    /// claim the scheme in the order of their names.
+    ///
+    /// - Parameter handlers: the handlers that claim the scheme. A handler without an entry of its own has no place.
+    func places(for scheme: Scheme, with handlers: [Handler]) -> [DesktopPlace] {
+        var holders: [DesktopFileID: Claimant] = [:]
+        var claims = entries.claims(of: scheme.mimeType)
+        for handler in handlers {
+            guard let claim = entries.claim(of: handler) else { continue }
+            holders[claim.id] = .handler(handler)
+            claims.append(claim)
+        }
+        claims.sort { ($0.precedence, $0.id) < ($1.precedence, $1.id) }
+        let defaults = associations.defaults(for: scheme.mimeType)
+        let others = associations.associations(with: scheme.mimeType, claims: claims, in: entries)
+        let ids = Set(defaults)
+        let places =
+            defaults.map { ($0, DesktopPlace.Reason.default) }
+            + others.filter { !ids.contains($0.id) }.map { ($0.id, $0.isAdded ? .addition : .claim) }
+        return places.compactMap { id, reason in
+            (holders[id] ?? self[id].map(Claimant.application)).map {
+                DesktopPlace(id: id, claimant: $0, reason: reason)
+            }
+        }
+    }
 
     /// Returns the entry that the desktop itself would use for a scheme. The entry may be one that the registry wrote.
     func desktopChoice(for scheme: Scheme) -> DesktopEntry? {
         associations.defaultApplication(for: scheme.mimeType, in: entries)
     }
+}
+
+/// A handler or an application in the desktop's own order.
+struct DesktopPlace {
+    /// The reason for the place.
+    enum Reason {
+        /// A file names the entry as a default.
+        case `default`
+        /// A file adds the entry to the scheme.
+        case addition
+        /// The entry claims the scheme.
+        case claim
+    }
+
+    let id: DesktopFileID
+    let claimant: Claimant
+    let reason: Reason
 }
 
 /// The meaning of a desktop file that is the default for a scheme.
@@ -88,6 +141,10 @@ enum Default: Sendable, Hashable {
     case application(DesktopFileID)
     /// The handler with this id, which may not exist.
     case handler(String)
+
+    var isHandler: Bool {
+        if case .handler = self { true } else { false }
+    }
 }
 
 extension DesktopEntries {
@@ -97,6 +154,19 @@ extension DesktopEntries {
         // A new entry of a handler is read only a moment after it was written, but the user's choice of the handler
         // applies from the registration on.
         return hasFile(of: id) ? nil : .handler(String(id.rawValue.dropLast(DesktopFileID.suffix.count)))
+    }
+}
+
+extension DesktopEntries {
+    /// Returns the claim of a handler's entry; `nil` if the entry is not published or another program's file hides it.
+    ///
+    /// An entry that does not exist yet is about to be written to the user's directory.
+    fileprivate func claim(of handler: Handler) -> Claim? {
+        guard handler.isPublished, let id = handler.desktopFileID else { return nil }
+        guard hasFile(of: id) else { return Claim(precedence: 0, id: id) }
+        guard let entry = entries[id], entry.handler == handler.id.rawValue, isFirstFile(of: id, in: entry.precedence)
+        else { return nil }
+        return Claim(precedence: entry.precedence, id: id)
     }
 }
 

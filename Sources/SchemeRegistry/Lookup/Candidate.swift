@@ -6,16 +6,11 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     case userDefault
     /// The longest matching host wins. A host comes before a pattern, and a pattern comes before a claim on any host.
     case host
-    /// The user's directory comes before the system's directories, which come in their own order.
-    case directory
-    /// A handler of the registry comes before an application of the desktop, if their directories have the same
-    /// precedence.
-    case kind
-    /// The application that comes first in the desktop's own order wins.
-    ///
-    /// By this rule an application also loses to a handler, if the desktop prefers another application that the
-    /// handler comes before.
+    /// The claimant that comes first in the desktop's own order wins. Between two handlers, the order counts only where a
+    /// file adds or removes an association.
     case association
+    /// The handler of the user's directory comes before those of the system's directories, which come in their own order.
+    case directory
     /// The earliest registration wins.
     case registrationDate
     /// The bundle id that comes first in byte order wins.
@@ -28,8 +23,7 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
         case .userDefault: "the user's default comes first"
         case .host: "the longest matching host comes first"
         case .directory: "the user's directory comes before the system's, and those in their order"
-        case .kind: "a handler, which answers, comes before an application"
-        case .association: "the desktop's own order (mimeapps.list, mimeinfo.cache)"
+        case .association: "the desktop's own order (mimeapps.list, then the entries by directory and name)"
         case .registrationDate: "the earliest registration comes first"
         case .identifier: "the first bundle id in byte order comes first"
         }

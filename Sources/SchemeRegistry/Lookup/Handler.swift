@@ -174,7 +174,7 @@ extension Handler {
         case .registrationDate: left.registrationDate < right.registrationDate
         case .identifier: left.id < right.id
         // Two entries of one directory can have the same id and the same date.
-        case .userDefault, .host, .kind, .association, nil: left.entry < right.entry
+        case .userDefault, .host, .association, nil: left.entry < right.entry
         }
     }
 }

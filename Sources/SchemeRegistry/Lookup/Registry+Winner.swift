@@ -3,10 +3,15 @@ public import Desktop
 extension Registry {
     /// Returns the claimant that gets a URL, or `nil` if nothing claims the URL.
     ///
-    /// The rules apply in this order: the handler of a fixed scheme, the user's default for the scheme, the longest
-    /// matching host, and the directory with the higher precedence. Within directories of the same precedence, a
-    /// handler comes before an application. Handlers are then ordered by the date of their registration and by id, and
-    /// applications by the desktop's own order.
+    /// The rules apply in this order:
+    ///
+    /// 1. the handler of a fixed scheme;
+    /// 2. the first default of the desktop that claims the URL;
+    /// 3. the desktop's own order, in which the published entry of each handler has a place.
+    ///
+    /// The desktop does not know the hosts of handlers. The handlers among themselves therefore take their places by the
+    /// longest matching host, then by the associations that a file adds, the precedence of their directories, the date of
+    /// their registration, and their ids. A handler without an entry of its own comes last.
     public func winner(for scheme: Scheme, host: String?) -> Claimant? {
         guard applications.concern(scheme) else { return handler(for: scheme, host: host).map(Claimant.handler) }
         return claims(for: scheme, host: host).first?.claimant
@@ -70,41 +75,60 @@ extension Registry {
         return entry
     }
 
+    /// Returns the handler that the user picked on the desktop; `nil` if the desktop only followed its own order.
+    ///
+    /// The desktop passes every URL of a scheme through the entry that comes first in its order, whatever the host. Such an
+    /// entry leaves the choice to the registry. Any other entry is the user's pick, as long as its handler claims the URL.
+    ///
+    /// - Parameters:
+    ///   - entry: the name of the desktop entry through which the desktop passes the URL.
+    ///   - scheme: the URL's scheme.
+    ///   - host: the host as written in the URL; `nil` if the URL has no host.
+    public func handlerPicked(by entry: String, for scheme: Scheme, host: String?) -> String? {
+        guard let id = DesktopFileID(rawValue: entry),
+            let handler = handlerClaims(for: scheme, host: host).first(where: { $0.handler.desktopFileID == id })?
+                .handler,
+            applications.places(for: scheme, with: handlers(claiming: scheme)).first?.id != id
+        else { return nil }
+        return handler.id.rawValue
+    }
+
     private func claims(for scheme: Scheme, host: String?) -> [Claim] {
-        var handlers = handlerClaims(for: scheme, host: host)[...].map { Claim(claimant: .handler($0), host: $1) }[...]
-        var applications = applications.claiming(scheme)[...].map { Claim(claimant: .application($0), host: nil) }[...]
+        var handlers = handlerClaims(for: scheme, host: host).map { Claim(claimant: .handler($0), host: $1) }[...]
         var claims: [Claim] = []
         while let handler = handlers.first, handler.claimant.isFixed {
             claims.append(handler)
             handlers.removeFirst()
         }
-        if var chosen = userDefault(for: scheme, among: handlers + applications) {
-            handlers.removeAll { $0.claimant == chosen.claimant }
-            applications.removeAll { $0.claimant == chosen.claimant }
+        guard applications.concern(scheme) else { return claims + handlers }
+        var places = applications.places(for: scheme, with: handlers.compactMap(\.claimant.handler))[...]
+        if let place = places.first, place.reason == .default {
+            places.removeFirst()
+            var chosen = handlers.first { $0.claimant == place.claimant } ?? Claim(claimant: place.claimant, host: nil)
+            handlers.removeAll { $0.claimant == place.claimant }
             chosen.isUserDefault = true
             claims.append(chosen)
         }
-        // Each of the two lists has its own order, so only the first elements are compared.
-        while let handler = handlers.first, let application = applications.first {
-            let handlerIsFirst = handler.host != nil || handler.claimant.precedence <= application.claimant.precedence
-            claims.append(handlerIsFirst ? handlers.removeFirst() : applications.removeFirst())
+        // The desktop knows nothing of hosts and of registrations, so the registry decides which handler is at which of the
+        // places that the desktop gives to handlers.
+        var positions: [Claimant: Int] = [:]
+        for (position, place) in places.enumerated() {
+            positions[place.claimant] = place.reason == .claim ? .max : position
         }
-        return claims + handlers + applications
-    }
-
-    /// Returns the first of the desktop's defaults that claims the URL.
-    private func userDefault(for scheme: Scheme, among claims: ArraySlice<Claim>) -> Claim? {
-        for choice in applications.defaults(for: scheme) {
-            let chosen = claims.first { claim in
-                switch (claim.claimant, choice) {
-                case (.handler(let handler), .handler(let id)): handler.id.rawValue == id
-                case (.application(let entry), .application(let id)): entry.id == id
-                default: false
-                }
+        for index in handlers.indices { handlers[index].position = positions[handlers[index].claimant] }
+        var ranked = handlers.enumerated().filter { $0.element.position != nil }.sorted { left, right in
+            guard left.element.host == right.element.host, let first = left.element.position,
+                let second = right.element.position
+            else { return left.offset < right.offset }
+            return (first, left.offset) < (second, right.offset)
+        }.map(\.element)[...]
+        for place in places {
+            switch place.claimant {
+            case .handler: claims.append(ranked.removeFirst())
+            case .application: claims.append(Claim(claimant: place.claimant, host: nil))
             }
-            if let chosen { return chosen }
         }
-        return nil
+        return claims + handlers.filter { $0.position == nil }
     }
 }
 
@@ -134,19 +158,19 @@ private struct Claim {
     /// The pattern by which a handler claims the URL; `nil` for any host.
     let host: HostPattern?
     var isUserDefault = false
+    /// The place that the user or the system gave to a handler; the largest number for a handler that only claims the
+    /// scheme, and `nil` for a handler without a place in the desktop's order.
+    var position: Int?
 
     /// Returns the rule that put the first claim before the second.
     static func decidingRule(_ first: Claim, _ second: Claim) -> WinningRule {
         if first.claimant.isFixed != second.claimant.isFixed { return .fixedScheme }
         if first.isUserDefault != second.isUserDefault { return .userDefault }
-        if case .application = first.claimant, case .application = second.claimant { return .association }
+        guard case .handler(let left) = first.claimant, case .handler(let right) = second.claimant,
+            (first.position == nil) == (second.position == nil)
+        else { return .association }
         if first.host != second.host { return .host }
-        guard case .handler(let left) = first.claimant, case .handler(let right) = second.claimant else {
-            if first.claimant.precedence < second.claimant.precedence { return .directory }
-            // An application of an earlier directory comes after a handler only if the desktop puts another application
-            // before it.
-            return first.claimant.precedence == second.claimant.precedence ? .kind : .association
-        }
+        if first.position != second.position { return .association }
         // Handlers of one registry differ in their ids at least.
         return Handler.decidingRule(left, right) ?? .identifier
     }

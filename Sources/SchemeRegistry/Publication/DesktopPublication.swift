@@ -277,7 +277,7 @@ extension Registry {
 
 extension Handler {
     /// Whether the handler is published to the desktop. A system handler uses the desktop's own applications already.
-    fileprivate var isPublished: Bool { program != nil && !isFixed }
+    var isPublished: Bool { program != nil && !isFixed }
 
     /// The MIME types of the handler's schemes.
     fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) }
