@@ -291,7 +291,8 @@ import Testing
     }
 
     @Test func userChoiceDecidesAndCanBeReset() async throws {
-        let id = "com.example.both"
+        // The desktop puts this handler's entry before the application, by its name.
+        let id = "app.example.both"
         let router = try await RouterProcess([id: []]) { directory in
             try script("both", "echo \"$1\" >> \(directory.path)/both.log", in: directory)
         }
@@ -305,12 +306,15 @@ import Testing
             try await router.tool("xdg-mime", "query", "default", "x-scheme-handler/both").output == "both.desktop\n"
         )
         #expect(try await router.openurl("default", "both", id).output == "\(id)\n")
-        #expect(try await router.openurl("default", "--reset", "both").output == "\(id)\n")
+        // The first choice stays associated with the scheme, and the desktop follows the association.
+        #expect(try await router.openurl("default", "--reset", "both").output == "both.desktop\n")
+        let recommended = try await router.tool("gio", "mime", "x-scheme-handler/both").output
+        #expect(recommended.contains(": both.desktop\n"), "\(recommended)")
 
         let explained = try await router.openurl("explain", "both:3")
         #expect(explained.status == 0)
-        #expect(explained.output.contains("wins\t\(id)\tnative"), "\(explained.output)")
-        #expect(explained.output.contains("loses\tboth.desktop\texec"), "\(explained.output)")
+        #expect(explained.output.contains("wins\tboth.desktop\texec"), "\(explained.output)")
+        #expect(explained.output.contains("loses\t\(id)\tnative"), "\(explained.output)")
         for bad in [["nothing"], ["nothing", "nobody"], ["b:d", id], ["https", id]] {
             let run = try await router.openurl(["default"] + bad)
             #expect(run.status != 0, "\(bad): \(run.output)")

@@ -60,8 +60,8 @@ struct ApplicationsTests {
         #expect(try claiming("web", in: applications) == ["c", "d", "z", "b"].map { "\($0).desktop" })
         #expect(try applications.desktopChoice(for: Scheme("web"))?.id.rawValue == "c.desktop")
         #expect(
-            try applications.defaults(for: Scheme("web")) == [
-                .application(desktopFile("c.desktop")), .handler("gone"),
+            try applications.places(for: Scheme("web"), with: []).map(\.reason) == [
+                .default, .addition, .claim, .claim,
             ]
         )
         #expect(try claiming("other", in: applications) == [])
@@ -86,12 +86,7 @@ struct ApplicationsTests {
         #expect(applications.all.map(\.id.rawValue) == ["other.desktop"])
         #expect(try claiming("web", in: applications) == ["other.desktop"])
         #expect(applications[try desktopFile(file)] == nil)
-        // The entry counts as a default, on behalf of its handler.
-        let scheme = try Scheme("web")
-        let isHandlers = line.contains("com.acme.handler")
-        let choice = isHandlers ? Default.handler("com.acme.handler") : .application(try desktopFile(file))
-        #expect(applications.defaults(for: scheme) == [choice])
-        #expect(applications.desktopChoice(for: scheme)?.isOwn == true)
+        #expect(try applications.desktopChoice(for: Scheme("web"))?.isOwn == true)
     }
 
     @Test func ownEntryConcernsItsSchemeOnlyAsADefault() throws {

@@ -99,21 +99,18 @@ struct WinnerPropertyTests {
     /// Expects that the rule of each loss is true for the winner and the loser.
     private func expectRules(_ candidates: [Candidate], _ registry: Registry, _ scheme: Scheme) throws {
         guard let winner = candidates.first else { return }
-        let defaults = registry.applications.defaults(for: scheme)
+        let places = registry.applications.places(for: scheme, with: registry.handlers(claiming: scheme))
         for loser in candidates.dropFirst() {
             guard case .lost(_, let rule) = loser.outcome else { continue }
             let (first, second) = (winner.claimant, loser.claimant)
             switch rule {
             case .fixedScheme: #expect(first.isFixed && !second.isFixed)
             case .userDefault:
-                switch first {
-                case .handler(let handler): #expect(defaults.contains(.handler(handler.id.rawValue)))
-                case .application(let entry): #expect(defaults.contains(.application(entry.id)))
-                }
+                #expect(places.contains { $0.claimant == first && $0.reason == .default })
             case .host: #expect(winner.host != nil && winner.host != loser.host)
             case .directory:
-                let places = [first, second].compactMap { $0.handler?.precedence }
-                #expect(places.count == 2 && places[0] < places[1])
+                let directories = [first, second].compactMap { $0.handler?.precedence }
+                #expect(directories.count == 2 && directories[0] < directories[1])
             case .association: #expect(registry.applications.concern(scheme))
             case .registrationDate:
                 let dates = [first, second].compactMap { $0.handler?.registrationDate }

@@ -150,10 +150,11 @@ public struct MimeAssociations: Sendable, Hashable {
         return result
     }
 
-    /// The IDs that the files add to a type or remove from the type.
-    package func changedAssociations(with mimeType: String) -> Set<DesktopFileID> {
+    /// Returns the IDs that the files name for a type, as defaults and as added or removed associations.
+    package func names(for mimeType: String) -> Set<DesktopFileID> {
         let type = asciiLowercased(mimeType)
-        return Set(directories.flatMap { $0.added[type, default: []] + $0.removed[type, default: []] })
+        let others = directories.flatMap { $0.added[type, default: []] + $0.removed[type, default: []] }
+        return Set(defaults[type, default: []] + others)
     }
 
     /// Returns whether the files remove an entry's claim on a type.

@@ -15,9 +15,8 @@ public struct DesktopApplications: Sendable {
     private let associations: MimeAssociations
     private let positions: [DesktopFileID: Int]
     private let byScheme: [Scheme: [Int]]
-    private let defaults: [Scheme: [Default]]
-    /// The schemes for which the desktop's files add or remove the entry of a handler.
-    private let changed: Set<Scheme>
+    /// The schemes for which the desktop's files choose, add or remove the entry of a handler.
+    private let choices: Set<Scheme>
 
     /// Creates an empty set of applications, for a system without a desktop.
     public init() {
@@ -41,19 +40,16 @@ public struct DesktopApplications: Sendable {
 
         let claimed = all.flatMap(\.urlSchemes) + associations.urlSchemes
         var byScheme: [Scheme: [Int]] = [:]
-        var defaults: [Scheme: [Default]] = [:]
-        var changed: Set<Scheme> = []
+        var choices: Set<Scheme> = []
         for scheme in Set(claimed.compactMap(Scheme.init(ofDesktop:))) {
             let candidates = associations.candidates(for: scheme.mimeType, in: entries).compactMap { positions[$0.id] }
             if !candidates.isEmpty { byScheme[scheme] = candidates }
-            let chosen = associations.defaults(for: scheme.mimeType).compactMap(entries.default)
-            if !chosen.isEmpty { defaults[scheme] = chosen }
-            let meanings = associations.changedAssociations(with: scheme.mimeType).lazy.compactMap(entries.default)
-            if meanings.contains(where: \.isHandler) { changed.insert(scheme) }
+            if associations.names(for: scheme.mimeType).contains(where: entries.mayBelongToHandler) {
+                choices.insert(scheme)
+            }
         }
         self.byScheme = byScheme
-        self.defaults = defaults
-        self.changed = changed
+        self.choices = choices
     }
 
     /// The application with the given id.
@@ -73,16 +69,11 @@ public struct DesktopApplications: Sendable {
         return byScheme.compactMap { $1.contains(position) ? $0 : nil }.sorted()
     }
 
-    /// Returns the choices of the user and of the system for a scheme, in the precedence of the desktop's files.
-    func defaults(for scheme: Scheme) -> [Default] { defaults[scheme, default: []] }
-
     /// The schemes for which the desktop has an application or a choice.
-    public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(defaults.keys).union(changed) }
+    public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(choices) }
 
     /// Returns whether the desktop has an application or a choice for the scheme.
-    func concern(_ scheme: Scheme) -> Bool {
-        byScheme[scheme] != nil || defaults[scheme] != nil || changed.contains(scheme)
-    }
+    func concern(_ scheme: Scheme) -> Bool { byScheme[scheme] != nil || choices.contains(scheme) }
 
     /// Returns the desktop's own order for a scheme, of applications and of the entries of handlers.
     ///
@@ -135,28 +126,6 @@ struct DesktopPlace {
     let reason: Reason
 }
 
-/// The meaning of a desktop file that is the default for a scheme.
-enum Default: Sendable, Hashable {
-    /// An installed application.
-    case application(DesktopFileID)
-    /// The handler with this id, which may not exist.
-    case handler(String)
-
-    var isHandler: Bool {
-        if case .handler = self { true } else { false }
-    }
-}
-
-extension DesktopEntries {
-    /// Returns the meaning of a desktop file; `nil` if the file exists and is not usable.
-    fileprivate func `default`(_ id: DesktopFileID) -> Default? {
-        if let entry = entries[id] { return entry.handler.map(Default.handler) ?? .application(id) }
-        // A new entry of a handler is read only a moment after it was written, but the user's choice of the handler
-        // applies from the registration on.
-        return hasFile(of: id) ? nil : .handler(String(id.rawValue.dropLast(DesktopFileID.suffix.count)))
-    }
-}
-
 extension DesktopEntries {
     /// Returns the claim of a handler's entry; `nil` if the entry is not published or another program's file hides it.
     ///
@@ -164,10 +133,14 @@ extension DesktopEntries {
     fileprivate func claim(of handler: Handler) -> Claim? {
         guard handler.isPublished, let id = handler.desktopFileID else { return nil }
         guard hasFile(of: id) else { return Claim(precedence: 0, id: id) }
-        guard let entry = entries[id], entry.handler == handler.id.rawValue, isFirstFile(of: id, in: entry.precedence)
+        guard let entry = entries[id], entry.handler ?? handler.id.rawValue == handler.id.rawValue, entry.isOwn,
+            isFirstFile(of: id, in: entry.precedence)
         else { return nil }
         return Claim(precedence: entry.precedence, id: id)
     }
+
+    /// Returns whether an entry is the one of a handler. An entry that does not exist may be about to be written.
+    fileprivate func mayBelongToHandler(_ id: DesktopFileID) -> Bool { entries[id]?.isOwn ?? !hasFile(of: id) }
 }
 
 extension DesktopEntry {
