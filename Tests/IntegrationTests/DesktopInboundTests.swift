@@ -25,7 +25,8 @@ import Testing
         let settings = try await router.tool("xdg-settings", "get", "default-url-scheme-handler", "todo")
         #expect(settings.output == "\(id).desktop\n")
         #expect(try await router.tool("gio", "mime", "x-scheme-handler/todo").output.contains("\(id).desktop"))
-        let check = try await router.tool("desktop-file-validate", router.desktopEntry(id).path)
+        // The hint is about menus, which leave the entry out.
+        let check = try await router.tool("desktop-file-validate", "--no-hints", router.desktopEntry(id).path)
         #expect(check.output == "" && check.status == 0)
     }
 
@@ -52,6 +53,76 @@ import Testing
         // The handler gets a later URL after the earlier URL.
         _ = try await router.open("todo:later")
         #expect(try router.log(of: id).filter { $0.hasPrefix("open ") } == ["open \(url)", "open todo:later"])
+    }
+
+    /// KDE puts the displayed form of a URL into the command of an entry.
+    @Test func urlThatTheDesktopHasDecodedArrivesWithItsEscapes() async throws {
+        let router = try await routerWithHandler()
+        defer { router.stop() }
+        for url in ["todo:?Quarterly Report", "todo:/b\u{FC}cher#\u{20AC}"] {
+            let launch = try await router.tool("gio", "launch", router.desktopEntry(id).path, url)
+            #expect(launch.status == 0, "\(launch.errors)")
+        }
+        let command = try String(contentsOf: router.desktopEntry(id), encoding: .utf8).split(separator: "\n")
+            .first { $0.hasPrefix("Exec=") }
+        let words = try #require(command).dropFirst("Exec=".count).replacing(
+            "%u",
+            with: "\"$(printf 'todo:/\\377 x')\""
+        )
+        let bytes = try await router.tool("sh", "-c", String(words))
+        #expect(bytes.status == 0, "\(bytes.errors)")
+        let call = try await router.tool(
+            "gdbus",
+            "call",
+            "--session",
+            "--dest",
+            "org.openurl.Router1",
+            "--object-path",
+            "/org/openurl/Router1",
+            "--method",
+            "org.freedesktop.Application.Open",
+            "['todo:a b']",
+            "{}"
+        )
+        #expect(call.status == 0, "\(call.errors)")
+        let direct = try await router.tool("gapplication", "launch", id, "todo:c d")
+        #expect(direct.status == 0, "\(direct.errors)")
+        let opened = try router.log(of: id).filter { $0.hasPrefix("open ") }
+        #expect(
+            Set(opened) == [
+                "open todo:?Quarterly%20Report", "open todo:/b%C3%BCcher#%E2%82%AC", "open todo:/%FF%20x",
+                "open todo:a%20b",
+                "open todo:c%20d",
+            ]
+        )
+        // A program has to write a URL.
+        #expect(try await router.openurl("todo:a b").status == 65)
+    }
+
+    @Test func handlerThatTheUserPicksGetsTheURL() async throws {
+        let router = try await routerWithHandler()
+        defer { router.stop() }
+        let other = "[Desktop Entry]\nType=Application\nName=Other\nExec=false %u\nMimeType=x-scheme-handler/todo;\n"
+        try other.write(to: router.desktopEntry("other"), atomically: true, encoding: .utf8)
+        _ = try await router.connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
+        #expect(try await router.openurl("default", "todo", "other.desktop").output == "other.desktop\n")
+        #expect(try await router.openurl("todo:1").status != 0)
+        let launch = try await router.tool("gio", "launch", router.desktopEntry(id).path, "todo:2")
+        #expect(launch.status == 0, "\(launch.errors)")
+        // The launched command may still run when `gio` has ended. A second URL waits for the first one.
+        #expect(try await router.openurl("--handler", id, "todo:3").status == 0)
+        #expect(Set(try router.log(of: id).filter { $0.hasPrefix("open ") }) == ["open todo:2", "open todo:3"])
+        let explained = try await router.openurl("explain", "--desktop-entry", "\(id).desktop", "todo:4")
+        #expect(explained.output.contains("wins\t\(id)\tnative"), "\(explained.output)")
+    }
+
+    @Test func entryWithoutAURLActivatesItsHandler() async throws {
+        let router = try await routerWithHandler()
+        defer { router.stop() }
+        let run = try await router.openurl("open", "--desktop-entry", "\(id).desktop", "--")
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(try router.log(of: id).contains("didBecomeActive"))
+        #expect(try await router.openurl("open", "--desktop-entry", "com.example.nobody.desktop").status == 3)
     }
 
     @Test func xdgOpenReportsADecline() async throws {

@@ -12,13 +12,15 @@ struct BundleResourcesTests {
         try root.makeDirectory("Todo.app")
     }
 
-    private func handler(_ path: String = "Todo.app", image: String = "Default") throws -> Handler {
+    private func handler(_ path: String = "Todo.app", image: String = "Default", icon: String? = nil) throws -> Handler
+    {
         var manifest = HandlerManifest(identifier: try BundleIdentifier("com.acme.todolist"), executable: .name("x"))
         manifest.urlTypes = [
             URLType(name: "com.acme.todolist", schemes: [try Scheme("todolist")]),
             URLType(name: "com.acme.other", schemes: [try Scheme("other")]), URLType(schemes: [try Scheme("none")]),
         ]
         manifest.launchImageFile = image
+        manifest.iconFile = icon
         return Handler(
             manifest: manifest,
             path: "\(root.path)/\(path)",
@@ -55,6 +57,33 @@ struct BundleResourcesTests {
         #expect(resources.diagnostics.isEmpty)
         try write(#"CFBundleName = "Liste"; CFBundleDisplayName = "Aufgabenliste";"#, "de")
         #expect(try self.resources("de").name == "Aufgabenliste")
+    }
+
+    @Test func everyLanguageHasAName() throws {
+        for (language, text) in [
+            ("de", "CFBundleName = Liste;"), ("pt-BR", "CFBundleDisplayName = Lista; CFBundleName = L;"),
+            ("Base", "CFBundleName = Base;"), ("fr", "other = x;"), ("it", "CFBundleName = \"broken\n"),
+            ("es", "CFBundleName = \"\(String(repeating: "x", count: 1025))\";"),
+        ] {
+            try write(text, language)
+        }
+        #expect(try resources("de").localizedNames() == ["de": "Liste", "pt_BR": "Lista"])
+        #expect(BundleResources(of: try handler("Todo.plist"), languages: []).localizedNames() == [:])
+    }
+
+    @Test func iconIsAnImageOfTheBundleOrAName() throws {
+        func icon(_ icon: String?, of path: String = "Todo.app") throws -> String? {
+            BundleResources(of: try handler(path, icon: icon), languages: []).icon
+        }
+        for name in ["Plain", "Icon.png", "Drawing.svg"] { try root.write("", to: "Todo.app/\(name)") }
+        #expect(try icon("Plain") == "\(root.path)/Todo.app/Plain")
+        #expect(try icon("Icon") == "\(root.path)/Todo.app/Icon.png")
+        #expect(try icon("Icon.png") == "\(root.path)/Todo.app/Icon.png")
+        #expect(try icon("Drawing") == "\(root.path)/Todo.app/Drawing.svg")
+        for name in ["com.acme.todolist", "/usr/share/pixmaps/todolist.png", nil] {
+            #expect(try icon(name) == name)
+            #expect(try icon(name, of: "Todo.plist") == name)
+        }
     }
 
     @Test func bundleWithoutStringsHasNoNames() throws {

@@ -97,7 +97,8 @@ final class DesktopPublicationTests {
                 Name=To-Do; 100%
                 Exec=\(command) open --desktop-entry com.acme.app.desktop -- %u
                 StartupNotify=true
-                NoDisplay=true
+                OnlyShowIn=KDE;
+                Categories=Core;
                 MimeType=x-scheme-handler/todolist;x-scheme-handler/todo;
                 X-OpenURL-Handler=com.acme.app
 
@@ -121,6 +122,34 @@ final class DesktopPublicationTests {
         let entry = registry([handler]).applications.entries.entries[try desktopFile("com.acme.app.desktop")]
         #expect(entry?.isOwn == true)
         #expect(entry?.command?.program == command)
+    }
+
+    @Test func entryOfABundleHasItsIconAndItsNames() throws {
+        try root.write("", to: "Todo.app/Icon.png")
+        try root.write("CFBundleName = \"To-Do\";", to: "Todo.app/en.lproj/InfoPlist.strings")
+        try root.write("CFBundleName = \"Aufgaben\";", to: "Todo.app/de.lproj/InfoPlist.strings")
+        var manifest = HandlerManifest(identifier: try BundleIdentifier("com.acme.app"), executable: .name("x"))
+        manifest.urlTypes = [URLType(schemes: [try Scheme("todo")])]
+        manifest.iconFile = "Icon"
+        let handler = Handler(
+            manifest: manifest,
+            path: "\(root.path)/Todo.app",
+            entry: "\(root.path)/Todo.app",
+            program: .nameOnPath("x"),
+            scope: .user,
+            precedence: 0,
+            registrationDate: RegistrationDate(nanoseconds: 0)
+        )
+        #expect(publish(handler) == [])
+        let text = try #require(try root.read("\(applications)/com.acme.app.desktop"))
+        let names = "Name=To-Do\nName[de]=Aufgaben\nName[en]=To-Do\nIcon=\(root.path)/Todo.app/Icon.png\n"
+        #expect(text.contains(names))
+        let before = try inodes()
+        #expect(publish(handler) == [])
+        #expect(try inodes() == before)
+        try root.write("CFBundleName = \"Liste\";", to: "Todo.app/de.lproj/InfoPlist.strings")
+        #expect(publish(handler) == [])
+        #expect(try root.read("\(applications)/com.acme.app.desktop")?.contains("Name[de]=Liste\n") == true)
     }
 
     @Test func handlerWithoutSchemesGetsOnlyAService() throws {
@@ -181,7 +210,10 @@ final class DesktopPublicationTests {
         let handler = try Handler.test("com.acme.app")
         #expect(publish(handler) == [])
         let text = try #require(try root.read("\(applications)/com.acme.app.desktop"))
-        for (line, earlier) in [("open --desktop-entry com.acme.app.desktop --", "--"), ("StartupNotify=true\n", "")] {
+        for (line, earlier) in [
+            ("open --desktop-entry com.acme.app.desktop --", "--"),
+            ("OnlyShowIn=KDE;\nCategories=Core;", "NoDisplay=true"),
+        ] {
             try root.write(text.replacing(line, with: earlier), to: "\(applications)/com.acme.app.desktop")
             #expect(publish(handler) == [])
             #expect(try root.read("\(applications)/com.acme.app.desktop") == text)

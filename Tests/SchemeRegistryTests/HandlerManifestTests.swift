@@ -8,6 +8,7 @@ struct HandlerManifestTests {
             "CFBundleIdentifier": "com.acme.todolist", "CFBundleExecutable": "bin/todolist",
             "OUArguments": ["--url", "a b;c"],
             "CFBundleName": "To-Do", "CFBundleDisplayName": "To-Do List", "CFBundleVersion": "1.2",
+            "CFBundleIconFile": "Icon",
             "CFBundleURLTypes": [
                 ["CFBundleURLName": "com.acme.todolist", "CFBundleURLSchemes": ["todolist", "TODO"]],
                 ["CFBundleURLSchemes": ["https"], "OUHosts": ["acme.com", "*.Acme.com"]],
@@ -36,6 +37,7 @@ struct HandlerManifestTests {
         expected.name = "To-Do"
         expected.displayName = "To-Do List"
         expected.version = "1.2"
+        expected.iconFile = "Icon"
         expected.urlTypes = [
             URLType(name: "com.acme.todolist", schemes: [try Scheme("todolist"), try Scheme("todo")]),
             URLType(
@@ -116,6 +118,7 @@ struct HandlerManifestTests {
                 "CFBundleDocumentTypes", [["LSItemContentTypes": "public.text"]],
                 "CFBundleDocumentTypes[0].LSItemContentTypes", "is a string, not an array"
             ),
+            ("CFBundleIconFile", "../Icon", "CFBundleIconFile", "is not a name of a file"),
             ("UILaunchImageFile", "../Default", "UILaunchImageFile", "is not a name of a file"),
             ("UILaunchImageFile", "", "UILaunchImageFile", "is not a name of a file"),
             ("UILaunchImageFile", "..", "UILaunchImageFile", "is not a name of a file"),

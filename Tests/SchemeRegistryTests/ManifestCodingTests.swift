@@ -59,6 +59,7 @@ struct SeededGenerator: RandomNumberGenerator {
             return type
         }
         manifest.launchImageFile = text()
+        manifest.iconFile = maybe { $0.text() }
         manifest.backgroundModes = list { $0.text() }
         manifest.exitsOnSuspend = Bool.random(using: &self)
         manifest.queriesSchemes = try list { try $0.scheme() }

@@ -23,6 +23,10 @@ public struct DesktopEntryFile: Sendable, Hashable {
     public var isDBusActivatable = false
     /// Whether menus leave the application out, written as `NoDisplay`.
     public var isHiddenFromMenus = false
+    /// The desktops whose menus may show the application, written as `OnlyShowIn`; empty for all desktops.
+    public var desktops: [String] = []
+    /// The places of the application in menus, written as `Categories`.
+    public var categories: [String] = []
     /// Whether the program runs in a terminal, written as `Terminal`.
     public var runsInTerminal = false
     /// Whether the desktop asks for a token with which the program takes the focus, written as `StartupNotify`.
@@ -69,6 +73,8 @@ public struct DesktopEntryFile: Sendable, Hashable {
         if isDBusActivatable { lines.append("DBusActivatable=true") }
         if hasStartupNotification { lines.append("StartupNotify=true") }
         if isHiddenFromMenus { lines.append("NoDisplay=true") }
+        if !desktops.isEmpty { lines.append("OnlyShowIn=\(KeyFileText.strings(desktops))") }
+        if !categories.isEmpty { lines.append("Categories=\(KeyFileText.strings(categories))") }
         let types = mimeTypes.compactMap(validMimeType)
         if !types.isEmpty { lines.append("MimeType=\(KeyFileText.strings(types))") }
         if let handler { lines.append("\(DesktopEntry.handlerKey)=\(KeyFileText.string(handler))") }

@@ -54,7 +54,13 @@ struct Open: Command {
     var verbose = false
 
     @Argument(help: .init("A URL to open.", valueName: "url"))
-    var urls: [CommandLineArgument]
+    var urls: [CommandLineArgument] = []
+
+    func validate() throws {
+        // A menu starts the command of a desktop entry without a URL.
+        guard urls.isEmpty, desktopEntry == nil else { return }
+        throw ValidationError("Missing expected argument '<url> ...'")
+    }
 
     func perform(_ invocation: Invocation) -> Int32 {
         var options = OpenOptions()

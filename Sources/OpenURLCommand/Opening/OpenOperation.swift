@@ -23,6 +23,7 @@ struct OpenOperation {
     /// - Returns: the exit status of the first failure, or 0 if there is none.
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation.bus)
+        if urls.isEmpty, let entry = options.desktopEntry { return activate(entry, with: router, invocation) }
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
             let text = try urlText(url)
@@ -35,6 +36,15 @@ struct OpenOperation {
                 let result = try open(text, OpenCall.method, with: router, invocation)
                 invocation.output.print(result.json(of: text).text)
             }
+        }
+    }
+
+    /// Brings the handler of a desktop entry to the foreground. A menu starts the entry's command without a URL.
+    private func activate(_ entry: String, with router: RouterClient, _ invocation: Invocation) -> Int32 {
+        let id = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
+        let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
+        return batch.perform([id], name: \.self) { (id) throws(CommandFailure) in
+            _ = try router.call(LifecycleInterface.activate, id, timeout: nil)
         }
     }
 

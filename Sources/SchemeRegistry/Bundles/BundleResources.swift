@@ -1,19 +1,23 @@
 public import UserFiles
 
-/// The localised names and the launch images of a bundle.
+/// The localised names, the icon and the launch images of a bundle.
 ///
-/// A bare manifest has none of these.
+/// A bare manifest has only an icon.
 public struct BundleResources: Sendable, Hashable {
     /// The localised names of the schemes, by abstract name (`CFBundleURLName`).
     public private(set) var urlNames: [String: String] = [:]
     /// The localised name of the bundle.
     public private(set) var name: String?
+    /// The name of an icon of the desktop's theme, or the path of an image.
+    public private(set) var icon: String?
     /// The problems of the files of localised strings.
     public private(set) var diagnostics: [Diagnostic] = []
 
     private let directory: String
     private let imageName: String
     private var images: Set<String> = []
+    /// The languages of the bundle, as its directories spell them.
+    private var languages: [String] = []
 
     /// The name of the file of localised strings in each `<language>.lproj` directory.
     public static let stringsFile = "InfoPlist.strings"
@@ -25,18 +29,22 @@ public struct BundleResources: Sendable, Hashable {
     public init(of handler: Handler, languages: [String]) {
         directory = handler.path
         imageName = handler.manifest.launchImageFile
+        icon = handler.manifest.iconFile
         guard handler.isBundle else { return }
         do throws(FileError) {
-            let names = try names(inDirectory: directory) ?? []
-            for name in names.compactMap({ String(validating: $0, as: UTF8.self) })
-            where name.hasPrefix(imageName) && name.hasSuffix(".png") {
-                images.insert(name)
+            let names = Set(
+                (try names(inDirectory: directory) ?? []).compactMap { String(validating: $0, as: UTF8.self) }
+            )
+            images = names.filter { $0.hasPrefix(imageName) && $0.hasSuffix(".png") }
+            self.languages = names.filter { $0.hasSuffix(".lproj") }.map { String($0.dropLast(".lproj".count)) }
+            if let name = icon, let file = [name, "\(name).png", "\(name).svg"].first(where: names.contains) {
+                icon = "\(directory)/\(file)"
             }
         } catch {
             diagnostics.append(Diagnostic(severity: .warning, file: directory, reason: error.reason))
         }
         let strings = strings(languages)
-        name = strings["CFBundleDisplayName"] ?? strings["CFBundleName"]
+        name = Self.name(in: strings)
         for abstract in handler.manifest.urlTypes.compactMap(\.name) { urlNames[abstract] = strings[abstract] }
     }
 
@@ -51,6 +59,39 @@ public struct BundleResources: Sendable, Hashable {
         return names.first(where: images.contains).map { "\(directory)/\($0)" }
     }
 
+    /// Reads the names of the bundle in all its languages, by language in the spelling of locales, such as `pt_BR`. Blocks
+    /// while it reads.
+    ///
+    /// A language whose strings cannot be read is left out, and so is a name that is too long for a list of applications.
+    public func localizedNames() -> [String: String] {
+        var names: [String: String] = [:]
+        for language in languages.sorted().prefix(Self.maximumLanguages) where language != "Base" {
+            do {
+                let strings = try strings(in: "\(directory)/\(language).lproj/\(Self.stringsFile)")
+                guard let name = Self.name(in: strings), name.utf8.count <= Self.maximumNameLength else { continue }
+                names[language.split(separator: "-").joined(separator: "_")] = name
+            } catch {
+                // The initializer reports the languages of the user.
+                continue
+            }
+        }
+        return names
+    }
+
+    private static let maximumLanguages = 256
+    private static let maximumNameLength = 1024
+
+    private static func name(in strings: [String: String]) -> String? {
+        strings["CFBundleDisplayName"] ?? strings["CFBundleName"]
+    }
+
+    /// Reads a file of strings in the bundle.
+    private func strings(in file: String) throws -> [String: String] {
+        let resolved = try resolvedPath(file)
+        guard isBelow(resolved, directory) else { throw FileError("is a link that leads out of the bundle") }
+        return try StringsFile(try contents(ofFile: resolved, limit: StringsFile.limit)).strings
+    }
+
     private mutating func strings(_ languages: [String]) -> [String: String] {
         let spellings = languages.flatMap { [$0, $0.split(separator: "_").joined(separator: "-")] } + ["en", "Base"]
         var seen: Set<String> = []
@@ -62,9 +103,7 @@ public struct BundleResources: Sendable, Hashable {
                 continue
             }
             do {
-                let resolved = try resolvedPath(file)
-                guard isBelow(resolved, directory) else { throw FileError("is a link that leads out of the bundle") }
-                return try StringsFile(try contents(ofFile: resolved, limit: StringsFile.limit)).strings
+                return try strings(in: file)
             } catch {
                 diagnostics.append(Diagnostic(severity: .warning, file: file, reason: String(describing: error)))
             }

@@ -38,7 +38,7 @@ extension HandlerManifest {
         writer.write(identifier.rawValue)
         writer.write(executable) { $0.write($1.description) }
         writer.write(arguments) { $0.write($1) }
-        for text in [name, displayName, version] { writer.write(text) { $0.write($1) } }
+        for text in [name, displayName, version, iconFile] { writer.write(text) { $0.write($1) } }
         writer.write(urlTypes) { $1.write(to: &$0) }
         writer.write(documentTypes) { $1.write(to: &$0) }
         writer.write(launchImageFile)
@@ -71,6 +71,7 @@ extension HandlerManifest {
         name = try reader.optional(string)
         displayName = try reader.optional(string)
         version = try reader.optional(string)
+        iconFile = try reader.optional(string)
         urlTypes = try reader.list(URLType.init(from:))
         documentTypes = try reader.list(DocumentType.init(from:))
         launchImageFile = try reader.string()

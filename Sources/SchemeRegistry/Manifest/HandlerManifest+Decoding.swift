@@ -15,6 +15,7 @@ extension HandlerManifest {
         let name = reader.optional("CFBundleName") { try $0.string() }
         let displayName = reader.optional("CFBundleDisplayName") { try $0.string() }
         let version = reader.optional("CFBundleVersion") { try $0.string() }
+        let iconFile = reader.optional("CFBundleIconFile") { try $0.icon() }
         let urlTypes = reader.dictionaries("CFBundleURLTypes", URLType.decode)
         let documentTypes = reader.dictionaries("CFBundleDocumentTypes", DocumentType.decode)
         let launchImageFile = reader.optional("UILaunchImageFile") { try $0.fileName() }
@@ -36,6 +37,7 @@ extension HandlerManifest {
         manifest.name = name
         manifest.displayName = displayName
         manifest.version = version
+        manifest.iconFile = iconFile
         manifest.urlTypes = urlTypes
         manifest.documentTypes = documentTypes
         manifest.launchImageFile = launchImageFile ?? defaultLaunchImageFile

@@ -16,6 +16,9 @@ public struct HandlerManifest: Sendable, Hashable {
     public var displayName: String?
     /// `CFBundleVersion`: the version of the build.
     public var version: String?
+    /// `CFBundleIconFile`: the icon. The value is the name of an image in the bundle, the name of an icon of the desktop's
+    /// theme, or the absolute path of an image.
+    public var iconFile: String?
     /// `CFBundleURLTypes`: the schemes that the handler claims.
     public var urlTypes: [URLType] = []
     /// `CFBundleDocumentTypes`: the kinds of file that the handler opens.

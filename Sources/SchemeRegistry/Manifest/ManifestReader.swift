@@ -147,6 +147,12 @@ extension PropertyListValue {
         return .seconds(seconds)
     }
 
+    /// Returns the value as the name of an icon or as the absolute path of an image.
+    func icon() throws -> String {
+        let text = try string()
+        return text.hasPrefix("/") ? text : try fileName()
+    }
+
     /// Returns the value as the name of a file in the bundle; a path is not valid.
     func fileName() throws -> String {
         let name = try string()

@@ -128,10 +128,17 @@ public struct DesktopPublication: Sendable {
     /// Returns the entry to write for a handler.
     private func entry(_ id: DesktopFileID, of handler: Handler) throws(ExecCommand.ParseError) -> DesktopEntryFile {
         let command = [command, "open", "--desktop-entry", id.rawValue, "--"]
-        var entry = try DesktopEntryFile(name: handler.name, command: command, urls: .one)
+        let resources = BundleResources(of: handler, languages: [])
+        var entry = try DesktopEntryFile(name: resources.name ?? handler.name, command: command, urls: .one)
+        entry.localizedNames = resources.localizedNames()
+        entry.icon = resources.icon
         entry.mimeTypes = handler.mimeTypes
         entry.hasStartupNotification = true
-        entry.isHiddenFromMenus = true
+        // The entry is for choosers of applications and not for menus. KDE's portal hides entries with `NoDisplay` from its
+        // chooser before Plasma 6.6. The menus of other desktops honour `OnlyShowIn`, and KDE's menu leaves out the core
+        // applications that are not KDE's own.
+        entry.desktops = ["KDE"]
+        entry.categories = ["Core"]
         entry.handler = handler.id.rawValue
         return entry
     }
