@@ -64,10 +64,11 @@ struct BundleResourcesTests {
             ("de", "CFBundleName = Liste;"), ("pt-BR", "CFBundleDisplayName = Lista; CFBundleName = L;"),
             ("Base", "CFBundleName = Base;"), ("fr", "other = x;"), ("it", "CFBundleName = \"broken\n"),
             ("es", "CFBundleName = \"\(String(repeating: "x", count: 1025))\";"),
+            ("nl", "CFBundleDisplayName = \"a\u{1}b\"; CFBundleName = Lijst;"), ("sv", "CFBundleName = \"\";"),
         ] {
             try write(text, language)
         }
-        #expect(try resources("de").localizedNames() == ["de": "Liste", "pt_BR": "Lista"])
+        #expect(try resources("de").localizedNames() == ["de": "Liste", "nl": "Lijst", "pt_BR": "Lista"])
         #expect(BundleResources(of: try handler("Todo.plist"), languages: []).localizedNames() == [:])
     }
 

@@ -62,13 +62,13 @@ public struct BundleResources: Sendable, Hashable {
     /// Reads the names of the bundle in all its languages, by language in the spelling of locales, such as `pt_BR`. Blocks
     /// while it reads.
     ///
-    /// A language whose strings cannot be read is left out, and so is a name that is too long for a list of applications.
+    /// A language whose strings cannot be read is left out.
     public func localizedNames() -> [String: String] {
         var names: [String: String] = [:]
         for language in languages.sorted().prefix(Self.maximumLanguages) where language != "Base" {
             do {
                 let strings = try strings(in: "\(directory)/\(language).lproj/\(Self.stringsFile)")
-                guard let name = Self.name(in: strings), name.utf8.count <= Self.maximumNameLength else { continue }
+                guard let name = Self.name(in: strings) else { continue }
                 names[language.split(separator: "-").joined(separator: "_")] = name
             } catch {
                 // The initializer reports the languages of the user.
@@ -81,8 +81,11 @@ public struct BundleResources: Sendable, Hashable {
     private static let maximumLanguages = 256
     private static let maximumNameLength = 1024
 
+    /// Returns the first name that fits into a list of applications.
     private static func name(in strings: [String: String]) -> String? {
-        strings["CFBundleDisplayName"] ?? strings["CFBundleName"]
+        [strings["CFBundleDisplayName"], strings["CFBundleName"]].compactMap { $0 }.first { name in
+            !name.isEmpty && name.utf8.count <= maximumNameLength && !name.unicodeScalars.contains(where: isControl)
+        }
     }
 
     /// Reads a file of strings in the bundle.

@@ -111,11 +111,11 @@ extension Registry {
         }
         // The desktop knows nothing of hosts and of registrations, so the registry decides which handler is at which of the
         // places that the desktop gives to handlers.
-        var positions: [Claimant: Int] = [:]
-        for (position, place) in places.enumerated() {
-            positions[place.claimant] = place.reason == .claim ? .max : position
+        var positions: [String: Int] = [:]
+        for (position, place) in places.enumerated() where place.claimant.handler != nil {
+            positions[place.claimant.id] = place.reason == .claim ? .max : position
         }
-        for index in handlers.indices { handlers[index].position = positions[handlers[index].claimant] }
+        for index in handlers.indices { handlers[index].position = positions[handlers[index].claimant.id] }
         var ranked = handlers.enumerated().filter { $0.element.position != nil }.sorted { left, right in
             guard left.element.host == right.element.host, let first = left.element.position,
                 let second = right.element.position
