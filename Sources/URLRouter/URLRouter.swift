@@ -26,7 +26,7 @@ public actor URLRouter {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let loop: EventLoop
-    private let bus: any HandlerBus
+    let bus: any HandlerBus
     let launcher: HandlerLauncher
     let limits: RouterLimits
     let log: Logger
@@ -35,6 +35,8 @@ public actor URLRouter {
 
     private(set) var registry: Registry
     private var registryNumber = 0
+    /// The names for which the bus was asked whether it knows their services.
+    var announcedServices: Set<String> = []
 
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var senders = Senders(bus, limits, sessions, commandHops)

@@ -72,6 +72,17 @@ import Testing
         #expect(again.reply["pid"] == opened.reply["pid"])
     }
 
+    /// The directory of the services does not exist when the bus starts, so the bus does not watch the directory.
+    @Test func busKnowsTheServiceOfAHandlerWhenTheRegistrationIsAnswered() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let id: BusName = "com.example.late"
+        #expect(try await !router.connection.activatableNames().contains(id))
+        _ = try await router.register(try manifest(id.rawValue, for: router))
+        #expect(try await router.connection.activatableNames().contains(id))
+        #expect(try await router.connection.activatableNames().contains("com.acme.todolist"))
+    }
+
     @Test func manifestErrorsNameFileKeyAndReason() async throws {
         let router = try await RouterProcess()
         defer { router.stop() }

@@ -18,6 +18,8 @@ final class FakeHandlers: HandlerBus {
         case opened(String, at: BusName)
         case activated(BusName, at: BusName)
         case started(BusName)
+        case askedForActivatableNames
+        case reloadedConfiguration
         case sentToBackground(BusName)
         case askedToSuspend(BusName)
         case askedToEnd(BusName)
@@ -43,6 +45,8 @@ final class FakeHandlers: HandlerBus {
         /// The errors of names whose owner the bus does not report.
         var failingLookups: [BusName: CallError] = [:]
         var platformData: [String: [String: Value]] = [:]
+        /// The error of every request to read the service files again.
+        var reloadError: CallError?
         /// The states that handlers report if the router did not start them.
         var states: [BusName: HandlerState] = [:]
         /// The error of every request to prepare for a stop.
@@ -142,6 +146,11 @@ final class FakeHandlers: HandlerBus {
     /// Makes every request to prepare for a stop fail.
     func failSuspensions(with error: CallError) {
         content.withLock { $0.suspendError = error }
+    }
+
+    /// Makes every request to read the service files again fail.
+    func failReloads(with error: CallError) {
+        content.withLock { $0.reloadError = error }
     }
 
     /// Sets the state that a handler tells.
@@ -321,6 +330,16 @@ final class FakeHandlers: HandlerBus {
 
     func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
         record(.activated(name, at: owner))
+    }
+
+    func activatableNames() async throws(CallError) -> [BusName] {
+        record(.askedForActivatableNames)
+        return content.withLock { Array($0.services.keys) }
+    }
+
+    func reloadConfiguration(timeout: Duration) async throws(CallError) {
+        record(.reloadedConfiguration)
+        if let error = content.withLock({ $0.reloadError }) { throw error }
     }
 
     func startService(_ name: BusName, timeout: Duration) async throws(CallError) {

@@ -16,6 +16,8 @@ public actor RegistryStore {
     private let directories: RegistryDirectories
     private let desktop: DesktopDirectories
     private let cache: ManifestCache?
+    /// Whether the store publishes handlers to the desktop and the bus.
+    package nonisolated let isPublishing: Bool
     private var publication: DesktopPublication?
     private let loop: EventLoop
     private let log: Logger
@@ -52,6 +54,7 @@ public actor RegistryStore {
         self.directories = directories
         self.desktop = desktop
         publication = command.flatMap { DesktopPublication(in: desktop, command: $0) }
+        isPublishing = publication != nil
         self.cache = cache
         self.loop = loop
         self.log = log
@@ -180,11 +183,10 @@ public actor RegistryStore {
     /// Publishes the handlers, and reads the directories again after every change in them or in the files that their
     /// entries lead to.
     ///
-    /// - Parameter onChange: gets each new registry.
+    /// - Parameter onChange: gets the registry that was published first, and each new registry.
     package func follow(_ onChange: @escaping @Sendable (RegistrySnapshot) async -> Void) {
-        let before = number
         let snapshot = reloadAndPublish()
-        if number != before { Task(executorPreference: loop) { await onChange(snapshot) } }
+        Task(executorPreference: loop) { await onChange(snapshot) }
         do throws(Errno) {
             let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self] in
                 self?.assumeIsolated { $0.readChanges() }

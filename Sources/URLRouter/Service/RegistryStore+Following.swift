@@ -7,8 +7,9 @@ extension RegistryStore {
     /// Keeps a router's registry up to date with the files from now on, and announces the schemes whose URLs go to another
     /// handler than before.
     public func keepCurrent(_ router: URLRouter, announcingOn connection: Connection) {
-        follow { snapshot in
+        follow { [isPublishing] snapshot in
             let schemes = await router.use(snapshot)
+            if isPublishing { await router.makeServicesActivatable() }
             guard !schemes.isEmpty else { return }
             do throws(CallError) {
                 try await connection.emit(RegistryInterface.changed, from: RouterService.path, schemes)

@@ -121,7 +121,7 @@ public struct RouterObject: Sendable {
                 },
                 .method(RegistryInterface.reload) { _, _ in
                     let snapshot = await store.reloadAndPublish()
-                    try await announce(await router.use(snapshot))
+                    try await use(snapshot)
                     var problems: [String: String] = [:]
                     for diagnostic in snapshot.registry.diagnostics + snapshot.registry.applications.diagnostics {
                         let problem = [diagnostic.key, diagnostic.reason].compactMap { $0 }.joined(separator: ": ")
@@ -141,7 +141,7 @@ public struct RouterObject: Sendable {
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
-        try await announce(await router.use(snapshot))
+        try await use(snapshot)
         await router.forgetCrashes(of: registration.handler)
         var entry = await router.entry(registration.handler)
         entry.warnings =
@@ -157,7 +157,7 @@ public struct RouterObject: Sendable {
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
-        try await announce(await router.use(snapshot))
+        try await use(snapshot)
     }
 
     private func setDefault(_ scheme: String, _ id: String) async throws {
@@ -167,10 +167,12 @@ public struct RouterObject: Sendable {
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
-        try await announce(await router.use(snapshot))
+        try await use(snapshot)
     }
 
-    private func announce(_ schemes: [String]) async throws {
+    private func use(_ snapshot: RegistrySnapshot) async throws {
+        let schemes = await router.use(snapshot)
+        if store.isPublishing { await router.makeServicesActivatable() }
         guard !schemes.isEmpty else { return }
         try await connection.emit(RegistryInterface.changed, from: RouterService.path, schemes)
     }

@@ -50,6 +50,10 @@ protocol HandlerBus: Sendable {
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
     func announce(_ state: QueuedURL.State, ofQueued id: Int64)
+    /// All names that the bus can start a service for.
+    func activatableNames() async throws(CallError) -> [BusName]
+    /// Makes the bus read its service files again.
+    func reloadConfiguration(timeout: Duration) async throws(CallError)
     /// Makes the bus start the service that owns a name.
     func startService(_ name: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler or application `name` at the connection `owner` to show itself.
@@ -179,6 +183,14 @@ struct ConnectedHandlers: HandlerBus {
                 // The connection has ended, so no program listens.
             }
         }
+    }
+
+    func activatableNames() async throws(CallError) -> [BusName] {
+        try await connection.activatableNames()
+    }
+
+    func reloadConfiguration(timeout: Duration) async throws(CallError) {
+        try await connection.reloadConfiguration(timeout: timeout)
     }
 
     func startService(_ name: BusName, timeout: Duration) async throws(CallError) {
