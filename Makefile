@@ -34,6 +34,9 @@ INSTALLED = \
 	share/fish/vendor_completions.d/openurl.fish \
 	share/zsh/site-functions/_openurl
 
+# The entries and service files of the installed handlers.
+PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(DESTDIR)"
+
 .PHONY: build demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos lint format install uninstall clean
 
 # The C++ library of Swift's runtime is linked statically too: to find its symbols takes most of a short program's start.
@@ -94,8 +97,10 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 	$(BUILT)/openurl --generate-completion-script bash | install -m 644 /dev/stdin $(ROOT)/share/bash-completion/completions/openurl
 	$(BUILT)/openurl --generate-completion-script fish | install -m 644 /dev/stdin $(ROOT)/share/fish/vendor_completions.d/openurl.fish
 	$(BUILT)/openurl --generate-completion-script zsh | install -m 644 /dev/stdin $(ROOT)/share/zsh/site-functions/_openurl
+	$(PUBLISH)
 
 uninstall:
+	[ ! -x $(ROOT)/bin/openurl ] || $(PUBLISH) --remove
 	rm -f $(INSTALLED:%=$(ROOT)/%)
 	[ ! -d $(ROOT)/share/openurl/handlers ] || \
 		{ cd $(ROOT)/share && rmdir -p --ignore-fail-on-non-empty openurl/handlers; }

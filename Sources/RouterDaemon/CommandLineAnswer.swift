@@ -11,7 +11,9 @@ struct CommandLineAnswer: Hashable {
     let status: CInt
 
     /// Answers the arguments after the program's name; nil without arguments, as the router is to start then.
-    init?(_ arguments: [String]) {
+    ///
+    /// - Parameter installation: the files beside this program.
+    init?(_ arguments: [String], installation: Installation? = Installation()) {
         switch arguments {
         case []:
             return nil
@@ -19,8 +21,15 @@ struct CommandLineAnswer: Hashable {
             text = "openurld \(Version.current)\n"
             descriptor = STDOUT_FILENO
             status = EXIT_SUCCESS
+        case let arguments where arguments.first == "--publish":
+            guard let publication = SystemPublication(arguments.dropFirst()) else { fallthrough }
+            let (problems, isDone) = publication.perform(with: installation)
+            // People call the program as `openurl publish`.
+            text = problems.map { "openurl: \($0)\n" }.joined()
+            descriptor = STDERR_FILENO
+            status = isDone ? EXIT_SUCCESS : EXIT_FAILURE
         default:
-            text = "usage: openurld [--version]\n"
+            text = "usage: openurld [--version | --publish directory [--root directory] [--remove]]\n"
             descriptor = STDERR_FILENO
             status = EX_USAGE
         }

@@ -1,4 +1,4 @@
-internal import Glibc
+package import Glibc
 
 /// The failure to make a directory.
 package struct DirectoryError: Error, Hashable {
@@ -15,18 +15,27 @@ package struct DirectoryError: Error, Hashable {
 
 /// Makes a directory, and every missing directory above it, for the user alone.
 ///
-/// The mode is 0700, as the XDG Base Directory Specification asks. A directory that exists keeps its mode. A directory of
-/// the root is not made: it is the home of a user without one, such as `/nonexistent`.
-///
-/// - Parameter path: an absolute path.
+/// The mode is 0700, as the XDG Base Directory Specification asks. See ``makeDirectories(_:mode:)``.
 package func makePrivateDirectories(_ path: String) throws(DirectoryError) {
+    try makeDirectories(path, mode: 0o700)
+}
+
+/// Makes a directory, and every missing directory above it.
+///
+/// A directory that exists keeps its mode. A directory of the root is not made: it is the home of a user without one, such as
+/// `/nonexistent`.
+///
+/// - Parameters:
+///   - path: an absolute path.
+///   - mode: the mode of a new directory, before the process's mask is applied.
+package func makeDirectories(_ path: String, mode: mode_t) throws(DirectoryError) {
     // Nearly every time the directory exists, and one call is enough.
-    if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+    if mkdir(path, mode) == 0 || errno == EEXIST { return }
     var partial = ""
     for component in path.split(separator: "/") {
         partial += "/\(component)"
         if partial.dropFirst().allSatisfy({ $0 != "/" }) { continue }
-        guard mkdir(partial, 0o700) == 0 || errno == EEXIST else {
+        guard mkdir(partial, mode) == 0 || errno == EEXIST else {
             throw DirectoryError(path: partial, error: FileError(code: errno))
         }
     }

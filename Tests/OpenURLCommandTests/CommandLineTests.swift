@@ -30,6 +30,7 @@ import Testing
         (["explain", "--quiet", "a:b"], "Unknown option '--quiet' (see 'openurl explain --help')"),
         (["activate"], "Missing expected argument '<id> ...' (see 'openurl activate --help')"),
         (["suspend", "--background", "a"], "Unknown option '--background' (see 'openurl suspend --help')"),
+        (["publish"], "Missing expected argument '--system <directory>' (see 'openurl publish --help')"),
         (["queue", "drop"], "name the URLs by number, or use --all (see 'openurl queue --help')"),
         (["queue", "drop", "--all", "3"], "--all takes no numbers (see 'openurl queue --help')"),
     ])
@@ -46,6 +47,18 @@ import Testing
         let run = try openurl("--timeout=\(time)", "a:b")
         #expect(run.status == 64)
         #expect(run.errors.contains("--timeout"))
+    }
+
+    @Test func publicationNeedsAbsoluteDirectories() throws {
+        for arguments in [["--system", "share"], ["--system", "/share", "--root", "x"]] {
+            let run = try openurl((["publish"] + arguments).map { .text($0) })
+            #expect(run.status == 64)
+            #expect(run.errors.contains("a directory is an absolute path"), "\(run.errors)")
+        }
+        // The program of this test has no router beside it.
+        let run = try openurl("publish", "--system", "/nonexistent", "--root", "")
+        #expect(run.status == 1)
+        #expect(run.errors.hasSuffix("d cannot be run: No such file or directory\n"), "\(run.errors)")
     }
 
     @Test func readsATime() throws {

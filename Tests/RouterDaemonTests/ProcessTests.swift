@@ -13,9 +13,15 @@ import Testing
         #expect(version?.text == "openurld \(Version.current)\n")
         #expect(version?.descriptor == 1)
         #expect(version?.status == 0)
-        for arguments in [["--help"], ["--version", "x"], [""]] {
+        let wrong = [
+            ["--help"], ["--version", "x"], [""], ["--publish"], ["--publish", "share"], ["--publish", "/a", "/b"],
+            ["--publish", "/a", "--root"], ["--publish", "/a", "--root", "b"],
+        ]
+        for arguments in wrong {
             let answer = CommandLineAnswer(arguments)
-            #expect(answer?.text == "usage: openurld [--version]\n")
+            #expect(
+                answer?.text == "usage: openurld [--version | --publish directory [--root directory] [--remove]]\n"
+            )
             #expect(answer?.descriptor == 2)
             #expect(answer?.status == 64)
         }

@@ -60,6 +60,7 @@ extension Handler {
         hosts: [String]? = nil,
         program: Program? = .nameOnPath("x"),
         isFixed: Bool = false,
+        scope: RegistryDirectories.Scope? = nil,
         precedence: Int = 0,
         date: Int64 = 0,
         _ change: (inout HandlerManifest) throws -> Void = { _ in }
@@ -75,7 +76,7 @@ extension Handler {
             path: "/\(precedence)/\(id).plist",
             entry: "/\(precedence)/\(id).plist",
             program: program,
-            scope: isFixed ? .system : .user,
+            scope: scope ?? (isFixed ? .system : .user),
             precedence: precedence,
             registrationDate: RegistrationDate(nanoseconds: date)
         )

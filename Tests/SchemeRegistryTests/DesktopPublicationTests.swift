@@ -507,6 +507,22 @@ final class DesktopPublicationTests {
         #expect(try files() == ["\(services)/com.acme.app.service"])
     }
 
+    /// An earlier router has published the handler, and the system's files have come since.
+    @Test func filesThatTheSystemHasTooAreRemoved() throws {
+        let handler = try Handler.test("com.acme.app", scope: .system)
+        #expect(publish(handler) == [])
+        for (directory, name) in [(applications, "com.acme.app.desktop"), (services, "com.acme.app.service")] {
+            let text = try #require(try root.read("\(directory)/\(name)"))
+            try root.write(text, to: "data1\(directory.dropFirst("home".count))/\(name)")
+        }
+        #expect(publish(handler) == [])
+        #expect(try files() == [cache])
+        #expect(try cached() == [])
+        // The handler of the user has another name for the same program.
+        #expect(publish(try .test("com.acme.app") { $0.name = "Mine" }) == [])
+        #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
+    }
+
     @Test func foreignSystemEntryIsNotShadowed() throws {
         try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")

@@ -37,6 +37,17 @@ public struct DesktopDirectories: Sendable, Hashable {
         searchPath = directories(in: environment["PATH"], default: "/usr/local/bin:/usr/bin:/bin")
     }
 
+    /// Creates the directories of a data directory alone, such as `/usr/share`, in the place of the user's.
+    public init(dataDirectory: String) {
+        configurationHome = nil
+        configurationDirectories = []
+        dataHome = dataDirectory
+        dataDirectories = []
+        currentDesktop = []
+        languages = []
+        searchPath = []
+    }
+
     /// The directories of desktop entries: `applications` in each data directory, the user's directory first.
     ///
     /// ``DesktopEntry/precedence`` is an index into this list.

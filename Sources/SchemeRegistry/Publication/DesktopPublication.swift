@@ -3,6 +3,10 @@ public import UserFiles
 
 /// The files through which the desktop and the bus reach the registry's handlers.
 ///
+/// A router publishes in the user's directories. ``init(inDataDirectory:of:command:)`` publishes in a directory of the system,
+/// so that the desktop reaches the handlers of the system before any router has run. A router leaves a handler to its files in
+/// a directory of the system if these files are complete.
+///
 /// Each handler has an entry `<id>.desktop`, which opens URLs with the `openurl` command. Each handler also has a
 /// service file, so that a call of the handler's bus name makes the router start or wake the handler. Programs that do
 /// not know this system can therefore reach the handlers.
@@ -13,9 +17,10 @@ public import UserFiles
 public struct DesktopPublication: Sendable {
     private let applicationDirectory: String
     private let serviceDirectory: String
-    /// The other directories in which the bus looks for services.
-    private let otherServiceDirectories: [String]
-    private var cache: MimeInfoCache
+    /// The system's directories of data, in which the desktop and the bus look too.
+    private let dataDirectories: [String]
+    /// The cache of MIME types; nil if another program makes it.
+    private var cache: MimeInfoCache?
     /// The absolute path of the command.
     private let command: String
 
@@ -42,8 +47,23 @@ public struct DesktopPublication: Sendable {
         else { return nil }
         applicationDirectory = applications
         serviceDirectory = services
-        otherServiceDirectories = directories.dataDirectories.map { "\($0)/dbus-1/services" }
+        dataDirectories = directories.dataDirectories
         cache = MimeInfoCache(directory: applications)
+        self.command = command
+    }
+
+    /// Creates a publication in a data directory of the system.
+    ///
+    /// - Parameters:
+    ///   - directory: the path of the data directory, such as `/usr/share`.
+    ///   - root: the directory that takes the place of `/` while a package is built, or an empty text. A package must not
+    ///     contain the cache of MIME types, so the cache is not made there.
+    ///   - command: the absolute path of the command, without the root.
+    public init(inDataDirectory directory: String, of root: String = "", command: String) {
+        applicationDirectory = "\(root)\(directory)/applications"
+        serviceDirectory = "\(root)\(directory)/dbus-1/services"
+        dataDirectories = []
+        cache = root.isEmpty ? MimeInfoCache(directory: applicationDirectory) : nil
         self.command = command
     }
 
@@ -67,7 +87,7 @@ public struct DesktopPublication: Sendable {
         isCacheBehind = false
         if !handlers.isEmpty || !own.isEmpty {
             do throws(FileWriteError) {
-                isCacheBehind = try !cache.agrees(with: own) { entries.isFirstFile(of: $0, in: 0) }
+                isCacheBehind = try cache?.agrees(with: own) { entries.isFirstFile(of: $0, in: 0) } == false
             } catch {
                 isCacheBehind = true
                 note(error)
@@ -78,6 +98,11 @@ public struct DesktopPublication: Sendable {
             publishService(of: handler)
             guard let id = handler.desktopFileID else { continue }
             let entry = entries.entries[id]
+            if handler.scope == .system, isPublishedBySystem(handler, id) {
+                unpublished.insert(handler.id)
+                if let own = ownEntry(id, of: handler.id) { withdrawEntry(own, of: handler.id, &claims) }
+                continue
+            }
             if let entry, isInPlace(entry), isComplete(entry, handler) { continue }
             publishEntry(of: handler, id, insteadOf: [], beside: entry, &claims)
         }
@@ -155,6 +180,15 @@ public struct DesktopPublication: Sendable {
     /// Returns whether an entry is in the directory of the handlers' entries.
     private func isInPlace(_ entry: DesktopEntry) -> Bool { entry.file == "\(applicationDirectory)/\(entry.id)" }
 
+    /// Returns whether the desktop finds a complete entry of a handler in the system's directories.
+    private func isPublishedBySystem(_ handler: Handler, _ id: DesktopFileID) -> Bool {
+        let directories = dataDirectories.map { "\($0)/applications" }
+        guard let directory = directories.first(where: { DesktopEntryFile.exists(id, in: $0) }) else { return false }
+        let location = DesktopFile.Location(id: id, file: "\(directory)/\(id)", precedence: 0)
+        guard case .application(let entry) = DesktopFile(reading: location, languages: []).content else { return false }
+        return isComplete(entry, handler)
+    }
+
     /// Writes a handler's entry, unless another program's entry stands for the handler.
     ///
     /// - Parameters:
@@ -203,7 +237,10 @@ public struct DesktopPublication: Sendable {
         }
         service.handler = name
         do throws(FileWriteError) {
-            guard !otherServiceDirectories.contains(where: { DBusServiceFile.exists(name, in: $0) }),
+            if dataDirectories.contains(where: { DBusServiceFile.exists(name, in: "\($0)/dbus-1/services") }) {
+                return withdrawService(of: handler.id)
+            }
+            guard
                 try DBusServiceFile.isMarked(name, in: serviceDirectory) ?? true
                     || DBusServiceFile.isLost(name, in: serviceDirectory)
             else { return }
@@ -246,15 +283,15 @@ public struct DesktopPublication: Sendable {
     }
 
     private mutating func updateCache(_ claims: Claims) {
-        guard !claims.isEmpty || isCacheBehind else { return }
+        guard cache != nil, !claims.isEmpty || isCacheBehind else { return }
         let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
         // A failed update leaves the flag set, so that the next publication writes the whole cache again.
         isCacheBehind = true
         do throws(FileWriteError) {
             if isKnown, claims.count <= Self.editLimit {
-                for (id, types) in claims { try cache.update(id, claims: types.now, insteadOf: types.before ?? []) }
+                for (id, types) in claims { try cache?.update(id, claims: types.now, insteadOf: types.before ?? []) }
             } else {
-                try cache.rebuild()
+                try cache?.rebuild()
             }
             isCacheBehind = false
         } catch {
@@ -273,7 +310,7 @@ public struct DesktopPublication: Sendable {
     }
 
     private func diagnostic(_ error: FileWriteError) -> Diagnostic {
-        Diagnostic(severity: .warning, file: error.file, reason: error.reason)
+        Diagnostic(severity: .error, file: error.file, reason: error.reason)
     }
 }
 

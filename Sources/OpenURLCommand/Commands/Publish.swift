@@ -1,0 +1,53 @@
+internal import ArgumentParser
+internal import DBus
+internal import Glibc
+
+struct Publish: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "publish",
+        abstract: "Make the system's handlers known to the desktop, for all users.",
+        discussion: """
+            Writes an entry and a service file for each handler in the directory openurl/handlers of a data directory, such as \
+            /usr/share, and removes those of handlers that are gone. Packages with handlers run it after their installation \
+            and removal. No bus and no router is needed.
+            """
+    )
+
+    @Option(help: .init("The data directory.", valueName: "directory"), transform: Publish.absolutePath)
+    var system: String
+
+    @Option(
+        help: .init("The directory that takes the place of / while a package is built.", valueName: "directory"),
+        transform: { try $0.isEmpty ? "" : Publish.absolutePath($0) }
+    )
+    var root = ""
+
+    @Flag(help: "Remove all entries and service files that the command has written.")
+    var remove = false
+
+    private static func absolutePath(_ argument: String) throws -> String {
+        let path = try CommandLineArgument.requiredText(argument)
+        guard path.hasPrefix("/") else { throw ValidationError("a directory is an absolute path") }
+        return path
+    }
+
+    /// Continues this process as the router's program, which can read manifests.
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        guard let path = realpath("/proc/self/exe", nil) else { throw failure("/proc/self/exe") }
+        defer { free(path) }
+        let program = String(cString: path) + "d"
+        var arguments = [program, "--publish", system]
+        if !root.isEmpty { arguments += ["--root", root] }
+        if remove { arguments.append("--remove") }
+        var pointers = arguments.map { strdup($0) }
+        pointers.append(nil)
+        defer { for pointer in pointers { free(pointer) } }
+        execv(program, pointers)
+        throw failure(program)
+    }
+
+    private func failure(_ path: String) -> CommandFailure {
+        let reason = String(cString: strerror(errno))
+        return CommandFailure(.failed, "\(path) cannot be run: \(reason)", exitStatus: ExitStatus.failure)
+    }
+}

@@ -1,0 +1,91 @@
+internal import Desktop
+internal import Glibc
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The publication of the handlers in a data directory of the system, such as `/usr/share`, for all users.
+///
+/// Neither a bus nor a router takes part. A package or an installation runs it, so that the desktop reaches the handlers before
+/// the router has run for the first time.
+struct SystemPublication: Hashable {
+    /// The path of the data directory in the finished system.
+    var directory = ""
+    /// The directory that takes the place of `/` while a package is built; otherwise empty.
+    var root = ""
+    /// Whether all published files are removed, also those of handlers that are still there.
+    var isRemoval = false
+
+    /// Reads the arguments after `--publish`; nil if they are wrong.
+    init?(_ arguments: some Sequence<String>) {
+        var arguments = Array(arguments)[...]
+        while let argument = arguments.popFirst() {
+            switch argument {
+            case "--remove": isRemoval = true
+            case "--root":
+                guard let root = arguments.popFirst() else { return nil }
+                self.root = root
+            default:
+                guard directory.isEmpty else { return nil }
+                directory = argument
+            }
+        }
+        guard directory.hasPrefix("/"), root.isEmpty || root.hasPrefix("/") else { return nil }
+    }
+
+    /// Writes and removes the files.
+    ///
+    /// - Parameter installation: the files beside this program. Its command is the one that the published files start. In a
+    ///   program below the root, the root is not part of the command's path.
+    /// - Returns: the problems, and whether every file could be written or removed.
+    func perform(with installation: Installation?) -> (problems: [String], isDone: Bool) {
+        do throws(FileError) {
+            guard let installation, let command = installation.command else {
+                throw FileError("there is no openurl beside openurld")
+            }
+            // The paths of the installation contain no links.
+            let root = try root.isEmpty ? "" : resolvedPath(root)
+            let staged = root == "/" ? "" : root
+            let directory = "\(staged)\(directory)"
+            let handlers = "\(directory)/\(RegistryDirectories.subdirectory)"
+            // The installation's own handlers decide about the schemes that belong to the system.
+            let directories = isSame(handlers, installation.handlers) ? [handlers] : [handlers, installation.handlers]
+            let all = Registry(loading: RegistryDirectories(user: nil, system: directories))
+            let published = isRemoval ? [] : all.publishedHandlers.filter { $0.precedence == 0 }
+            // The files are for all users, whatever the mask of the user who installs is.
+            umask(0o022)
+            if !published.isEmpty { try makeDirectories(below: directory) }
+            let isBelowRoot = command.hasPrefix("\(staged)/")
+            var publication = DesktopPublication(
+                inDataDirectory: self.directory,
+                of: staged,
+                command: isBelowRoot ? String(command.dropFirst(staged.utf8.count)) : command
+            )
+            let applications = DesktopApplications(loading: DesktopDirectories(dataDirectory: directory))
+            publication.publish(Registry(handlers: published, applications: applications))
+            let problems = all.diagnostics.filter { $0.file.hasPrefix("\(handlers)/") }
+            // A manifest or an entry of another program must not make an installation fail.
+            let isDone = publication.diagnostics.allSatisfy { $0.severity == .warning }
+            return ((problems + publication.diagnostics).map { printableLine($0.description) }, isDone)
+        } catch {
+            return (["\(root)\(directory): \(error.reason)"], false)
+        }
+    }
+
+    private func isSame(_ directory: String, _ other: String) -> Bool {
+        do throws(FileError) {
+            return try resolvedPath(directory) == resolvedPath(other)
+        } catch {
+            return false
+        }
+    }
+
+    private func makeDirectories(below directory: String) throws(FileError) {
+        for name in ["applications", "dbus-1/services"] {
+            do throws(DirectoryError) {
+                try UserFiles.makeDirectories("\(directory)/\(name)", mode: 0o755)
+            } catch {
+                throw FileError("\(error.path) cannot be made: \(error.error)")
+            }
+        }
+    }
+}

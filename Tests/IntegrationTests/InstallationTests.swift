@@ -1,0 +1,113 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// `make install`, and the first URL afterwards. No router has run in the user's session before.
+@Suite(.timeLimit(.minutes(10))) struct InstallationTests {
+    private static let project = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+        .standardizedFileURL.path
+
+    /// Runs `make` with the programs of this test, which are there already.
+    private static func make(_ target: String, prefix: URL, stage: String = "") async throws {
+        let arguments = [
+            "-C", project, target, "BUILT=\(RouterProcess.products.path)", "PREFIX=\(prefix.path)", "DESTDIR=\(stage)",
+        ]
+        let environment = ProcessInfo.processInfo.environment
+        let run = try await CommandRun(URL(filePath: "/usr/bin/make"), arguments, environment, in: URL(filePath: "/"))
+        try #require(run.status == 0, "\(run.output)\(run.errors)")
+    }
+
+    /// Returns an empty directory, with the installed files in `usr`.
+    ///
+    /// - Parameter isPackage: whether the files come from a package, which was built in another place.
+    private static func installation(isPackage: Bool) async throws -> URL {
+        let root = FileManager.default.temporaryDirectory.appending(path: "install-\(UUID().uuidString)")
+        let prefix = root.appending(path: "usr")
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        let stage = isPackage ? root.appending(path: "stage").path : ""
+        try await make("install", prefix: prefix, stage: stage)
+        if isPackage {
+            for name in ["applications/com.acme.todolist.desktop", "dbus-1/services/com.acme.todolist.service"] {
+                let text = try String(contentsOfFile: "\(stage)\(prefix.path)/share/\(name)", encoding: .utf8)
+                #expect(text.contains("Exec=\(prefix.path)/bin/openurl ") && !text.contains(stage), "\(text)")
+            }
+            try FileManager.default.moveItem(atPath: stage + prefix.path, toPath: prefix.path)
+            // The package manager does that when it installs the package.
+            let cache = URL(filePath: "/usr/bin/update-desktop-database")
+            let run = try await CommandRun(cache, ["\(prefix.path)/share/applications"], [:], in: root)
+            #expect(run.status == 0, "\(run.errors)")
+        }
+        return root
+    }
+
+    /// Starts a session that has the installed files, and no others, as the files of the system.
+    private func session(with root: URL) async throws -> PrivateBus {
+        try await PrivateBus { directory in
+            let data = directory.appending(path: "XDG_DATA_DIRS")
+            try FileManager.default.removeItem(at: data)
+            try FileManager.default.createSymbolicLink(at: data, withDestinationURL: root.appending(path: "usr/share"))
+        }
+    }
+
+    private func run(_ arguments: String..., on bus: PrivateBus) async throws -> CommandRun {
+        let environment = bus.environment.merging(["DISPLAY": ":0"]) { $1 }
+        return try await CommandRun(
+            URL(filePath: "/usr/bin/env"),
+            ["timeout", "60"] + arguments,
+            environment,
+            in: bus.directory
+        )
+    }
+
+    @Test(arguments: [false, true]) func firstURLReachesAnInstalledHandler(isPackage: Bool) async throws {
+        let root = try await Self.installation(isPackage: isPackage)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: root) } }
+        let bus = try await session(with: root)
+        defer { bus.stop() }
+        let opened = try await run("xdg-open", "todolist:?Milk", on: bus)
+        #expect(opened.status == 0, "\(opened.errors)")
+        let list = try await run("\(root.path)/usr/bin/todolist", "list", on: bus)
+        #expect(list.output.contains("Milk"), "\(list.output)\(list.errors)")
+        // The router leaves the handler to the system's files. It answers a reload after it has published.
+        let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+        _ = try await connection.call(RegistryInterface.reload, on: RouterService.object, Empty())
+        for name in ["applications/com.acme.todolist.desktop", "dbus-1/services/com.acme.todolist.service"] {
+            #expect(
+                !FileManager.default.fileExists(atPath: bus.directory.appending(path: "XDG_DATA_HOME/\(name)").path)
+            )
+        }
+    }
+
+    @Test func gioFindsAnInstalledHandlerAndTheBusItsService() async throws {
+        let root = try await Self.installation(isPackage: false)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: root) } }
+        let bus = try await session(with: root)
+        defer { bus.stop() }
+        let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
+        #expect(try await connection.activatableNames().contains("com.acme.todolist"))
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        _ = try await connection.watchName("com.acme.todolist") { _, new in continuation.yield(new) }
+        #expect(try await run("gio", "open", "todolist:?Milk", on: bus).status == 0)
+        // The program has ended long before the handler has started.
+        for await owner in owners where owner != nil { break }
+    }
+
+    @Test func uninstallRemovesThePublishedFiles() async throws {
+        let root = try await Self.installation(isPackage: false)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: root) } }
+        let prefix = root.appending(path: "usr")
+        try await Self.make("uninstall", prefix: prefix)
+        let rest = FileManager.default.enumerator(at: prefix, includingPropertiesForKeys: [.isRegularFileKey])
+        var files: [String] = []
+        while let file = rest?.nextObject() as? URL {
+            if try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true {
+                files.append(file.lastPathComponent)
+            }
+        }
+        #expect(files == ["mimeinfo.cache"])
+        // Nothing is left to remove.
+        try await Self.make("uninstall", prefix: prefix)
+    }
+}
