@@ -27,6 +27,15 @@ public final class Application {
     ///
     /// The value is nil between URLs.
     public private(set) var source: OpenContext.Source?
+    /// The token that lets a window of the handler take the focus, from the sender of the URL that is being opened.
+    ///
+    /// The token is for `xdg_activation_v1` of Wayland, and for `gdk_toplevel_set_startup_id` and similar functions of
+    /// toolkits. The value is nil between URLs, and if the sender has passed no token.
+    public private(set) var activationToken: String?
+    /// The name of the startup notification, from the sender of the URL that is being opened: the token of X11.
+    ///
+    /// The value is nil between URLs, and if the sender has passed no name.
+    public private(set) var desktopStartupID: String?
 
     package let backgroundTasks: BackgroundTasks
     let observers = Observers()
@@ -68,8 +77,10 @@ public final class Application {
         _ context: OpenContext
     ) async -> (outcome: Result<[String: Value], OpenURLError>, trace: [TracePhase]) {
         var result = SequenceResult(start: context.accepted ?? TracePhase.now)
-        source = context.source
-        defer { source = nil }
+        (source, activationToken, desktopStartupID) = (
+            context.source, context.activationToken, context.desktopStartupID
+        )
+        defer { (source, activationToken, desktopStartupID) = (nil, nil, nil) }
         await perform(context.inBackground ? .openInBackground : .open, url, context, &result)
         return (outcome(of: result), result.trace)
     }

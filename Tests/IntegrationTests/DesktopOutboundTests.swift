@@ -128,6 +128,42 @@ import Testing
         #expect(try router.log(of: "exec") == found + ["exec:4 none none"])
     }
 
+    /// A toolkit finds the tokens in the environment of its process. The library removes them from there, because the programs
+    /// that the handler starts must not use the tokens.
+    @Test func tokensReachTheProcessOfAHandlerAndItsDelegate() async throws {
+        let id = "com.example.native"
+        let router = try await RouterProcess { directory in
+            let program = directory.appending(path: "handler")
+            let body = """
+                #!/bin/sh
+                echo "${XDG_ACTIVATION_TOKEN-none} ${DESKTOP_STARTUP_ID-none}" >> \(directory.path)/started.log
+                exec \(RouterProcess.products.path)/testhandler "$@"
+
+                """
+            try body.write(to: program, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+            try RouterProcess.write(id, [], in: directory, extra: ["CFBundleExecutable": program.path])
+        }
+        defer { router.stop() }
+        var options = OpenOptions()
+        for number in 1...2 {
+            options.activationToken = "token-\(number)"
+            options.desktopStartupID = "startup-\(number)"
+            let reply = try await router.open("native:\(number)", options).reply
+            #expect(reply["activation-token"] == .string("token-\(number)"))
+            #expect(reply["desktop-startup-id"] == .string("startup-\(number)"))
+            guard case .array(let environment, _) = reply["environment"] else {
+                Issue.record("no environment in \(reply)")
+                return
+            }
+            let names = environment.compactMap { $0.string?.split(separator: "=").first }
+            #expect(!names.contains("XDG_ACTIVATION_TOKEN") && !names.contains("DESKTOP_STARTUP_ID"))
+        }
+        let last = try await router.open("native:3").reply
+        #expect(last["activation-token"] == nil && last["desktop-startup-id"] == nil)
+        #expect(try router.log(of: "started") == ["token-1 startup-1"])
+    }
+
     @Test func commandKeepsRunningAfterTheRouterEnds() async throws {
         let router = try await RouterProcess { directory in
             for name in ["go", "done"] { try #require(mkfifo(directory.appending(path: name).path, 0o600) == 0) }

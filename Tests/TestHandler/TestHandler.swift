@@ -131,6 +131,8 @@ final class TestDelegate: ApplicationDelegate {
         reply["source-via"] = (application.source?.via).map { .array($0.map(Value.string), of: "s") }
         reply["source-intermediary"] = (application.source?.isIntermediary).map(Value.boolean)
         reply["source-executable"] = application.source?.executable.map(Value.string)
+        reply["activation-token"] = application.activationToken.map(Value.string)
+        reply["desktop-startup-id"] = application.desktopStartupID.map(Value.string)
         reply["environment"] = .array(environment(), of: "s")
         return .handled(reply: reply)
     }

@@ -17,6 +17,8 @@ import Testing
         context.sourceApplication = "com.example.sender"
         context.source.pid = 42
         context.annotation = "note"
+        context.activationToken = "token"
+        context.desktopStartupID = "startup"
         self.context = context
     }
 
@@ -37,7 +39,8 @@ import Testing
 
     private func call(_ name: String, _ state: HandlerState, from source: OpenContext.Source?) -> RecordingDelegate.Call
     {
-        RecordingDelegate.Call(name: name, state: state, source: source)
+        let tokens = source?.pid == nil ? [nil, nil] : ["token", "startup"]
+        return RecordingDelegate.Call(name: name, state: state, source: source, tokens: tokens)
     }
 
     // MARK: Launching
@@ -69,6 +72,8 @@ import Testing
         #expect(answer.trace.map(\.answer) == [true, true, true, true])
         #expect(application.state == .active)
         #expect(application.source == nil)
+        #expect(application.activationToken == nil)
+        #expect(application.desktopStartupID == nil)
     }
 
     @Test(arguments: [(false, true), (true, false), (false, false)])

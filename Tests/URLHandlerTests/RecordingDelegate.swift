@@ -11,6 +11,7 @@ final class RecordingDelegate: ApplicationDelegate {
         let name: String
         let state: HandlerState
         let source: OpenContext.Source?
+        let tokens: [String?]
     }
 
     let progress = Progress()
@@ -32,7 +33,8 @@ final class RecordingDelegate: ApplicationDelegate {
     var names: [String] { calls.map(\.name) }
 
     private func record(_ name: String, _ application: Application) {
-        calls.append(Call(name: name, state: application.state, source: application.source))
+        let tokens = [application.activationToken, application.desktopStartupID]
+        calls.append(Call(name: name, state: application.state, source: application.source, tokens: tokens))
         seen.append("\(progress.phase.name) \(progress.state)")
     }
 

@@ -18,25 +18,42 @@ struct OpenOperation {
     /// Whether nothing is printed on standard error.
     var isQuiet = false
 
+    private static let startupVariable = "DESKTOP_STARTUP_ID"
+
     /// Opens the URLs in order. A failure does not stop the rest.
+    ///
+    /// If the desktop has started this program with a startup notification of X11, the notification ends with the last URL. An
+    /// application that takes a URL ends the notification itself, when its window appears.
     ///
     /// - Returns: the exit status of the first failure, or 0 if there is none.
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation.bus)
-        if urls.isEmpty, let entry = options.desktopEntry { return activate(entry, with: router, invocation) }
+        let startup = StartupNotification(
+            invocation.environment(Self.startupVariable),
+            on: invocation.environment("DISPLAY")
+        )
+        if urls.isEmpty, let entry = options.desktopEntry {
+            defer { startup?.end() }
+            return activate(entry, with: router, invocation)
+        }
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
-        return batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
+        var isWithApplication = false
+        let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
             let text = try urlText(url)
+            if report == .nothing, startup == nil {
+                _ = try open(text, OpenCall.unread, with: router, invocation)
+                return
+            }
+            let result = try open(text, OpenCall.method, with: router, invocation)
+            if result.isWithApplication { isWithApplication = true }
             switch report {
-            case .nothing: _ = try open(text, OpenCall.unread, with: router, invocation)
-            case .trace:
-                let result = try open(text, OpenCall.method, with: router, invocation)
-                for line in result.traceLines(of: text) { invocation.output.print(line) }
-            case .json:
-                let result = try open(text, OpenCall.method, with: router, invocation)
-                invocation.output.print(result.json(of: text).text)
+            case .nothing: break
+            case .trace: for line in result.traceLines(of: text) { invocation.output.print(line) }
+            case .json: invocation.output.print(result.json(of: text).text)
             }
         }
+        if !isWithApplication { startup?.end() }
+        return status
     }
 
     /// Brings the handler of a desktop entry to the foreground. A menu starts the entry's command without a URL.
@@ -63,7 +80,7 @@ struct OpenOperation {
         var options = options
         for url in fallback { options.fallback.append(try urlText(url)) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
-        options.desktopStartupID = invocation.environment("DESKTOP_STARTUP_ID")
+        options.desktopStartupID = invocation.environment(Self.startupVariable)
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
         let notice = { LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router) }
         return try router.call(
@@ -97,6 +114,11 @@ extension OpenOperation {
         guard isMarked || !urls.contains(where: \.isOption) else { return nil }
         self.init(urls: Array(urls), options: options)
     }
+}
+
+extension OpenResult {
+    /// Whether an application of the desktop has the URL now.
+    fileprivate var isWithApplication: Bool { path != .queued && handler.hasSuffix(".desktop") }
 }
 
 extension CommandLineArgument {

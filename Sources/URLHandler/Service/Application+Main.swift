@@ -22,8 +22,11 @@ extension Application {
         // Lines reach the output at once, as on a terminal. Otherwise the lines of a process that is killed are lost.
         buffer_standard_output_by_line()
         let isStartedByRouter = unsafe getenv(HandlerInterface.launchVariable) != nil
-        // Programs that the handler starts must not inherit the variable: they were not started by the router.
-        unsafe unsetenv(HandlerInterface.launchVariable)
+        // Programs that the handler starts must not inherit these variables: they were not started by the router, and a token
+        // is for one window. The messages of the router hold the tokens.
+        for name in [HandlerInterface.launchVariable, "XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] {
+            unsafe unsetenv(name)
+        }
         let progress = Progress()
         let queue = EventQueue()
         let (statuses, ended) = AsyncStream<CInt>.makeStream()

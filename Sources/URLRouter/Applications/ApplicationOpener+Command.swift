@@ -61,14 +61,11 @@ extension ApplicationOpener {
             throw OpenURLError(.launchFailed, "\(request.id) has no command; see \(application.file)")
         }
         if application.runsInTerminal { arguments = try launcher.terminal + arguments }
-        var environment: [String: String] = [:]
-        environment["XDG_ACTIVATION_TOKEN"] = request.options.activationToken
-        environment["DESKTOP_STARTUP_ID"] = request.options.desktopStartupID
         do throws(Errno) {
             let started = try launcher.launch(
                 String(request.id.rawValue.dropLast(".desktop".count)),
                 arguments,
-                environment,
+                request.options.tokenVariables,
                 directory: application.workingDirectory,
                 onExit: onExit
             )

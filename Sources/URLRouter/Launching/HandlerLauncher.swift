@@ -19,16 +19,18 @@ struct HandlerLauncher: Sendable {
 
     /// Starts a handler that waits for its first message.
     ///
+    /// - Parameter additional: the variables that the handler gets together with those of the session and the manifest.
     /// - Throws: `OpenURLError` with the code `launchFailed` and the reason.
     func launch(
         _ handler: Handler,
+        _ additional: [String: String] = [:],
         onExit: @escaping (ProcessExit) -> Void
     ) throws(OpenURLError) -> StartedProcess {
         let id = handler.id
         guard let program = handler.program else {
             throw OpenURLError(.launchFailed, "\(id) has no executable of its own")
         }
-        var environment = environment.merging(handler.manifest.environment) { $1 }
+        var environment = environment.merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
         environment[HandlerInterface.launchVariable] = "1"
         do throws(Errno) {
             let process = try start(

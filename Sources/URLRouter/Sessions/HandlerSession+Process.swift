@@ -120,7 +120,9 @@ extension HandlerSession {
     func launch() {
         do throws(OpenURLError) {
             try checkQuarantine()
-            let started = try host.launcher.launch(handler) { exit in self.processEnded(exit) }
+            // A toolkit takes the tokens from the environment of its process, before it gets the first message.
+            let tokens = requests.waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
+            let started = try host.launcher.launch(handler, tokens ?? [:]) { exit in self.processEnded(exit) }
             host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
             process = HandlerProcess(handle: started.handle, output: started.output, since: UInt64(time(nil)))
             startLaunchTimer()
