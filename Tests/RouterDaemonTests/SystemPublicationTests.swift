@@ -105,6 +105,21 @@ final class SystemPublicationTests {
         #expect(try read("applications/com.example.app.desktop") == entry)
     }
 
+    @Test func iconOfABundleHasItsFinalPath() throws {
+        let list: [String: Any] = [
+            "CFBundleIdentifier": "com.example.bundle", "CFBundleExecutable": "/usr/bin/app",
+            "CFBundleIconFile": "icon",
+            "CFBundleURLTypes": [["CFBundleURLSchemes": ["bundle"]]],
+        ]
+        let data = try PropertyListSerialization.data(fromPropertyList: list, format: .xml, options: 0)
+        let bundle = "usr/share/openurl/handlers/Bundle.app"
+        try write(String(decoding: data, as: UTF8.self), to: "\(bundle)/Info.plist")
+        try write("", to: "\(bundle)/icon.png")
+        #expect(try publishPackage())
+        let entry = try read("applications/com.example.bundle.desktop")
+        #expect(entry.contains("Icon=/\(bundle)/icon.png\n"), "\(entry)")
+    }
+
     @Test func filesOfAHandlerThatIsGoneAreRemoved() throws {
         try writeManifest("com.example.other", opening: "other")
         #expect(try publish() == [])

@@ -23,6 +23,8 @@ public struct DesktopPublication: Sendable {
     private var cache: MimeInfoCache?
     /// The absolute path of the command.
     private let command: String
+    /// The directory that takes the place of `/`, or an empty text. The paths in the files do not contain it.
+    private let root: String
 
     /// The problems of publishing, by handler.
     private var problems: [BundleIdentifier: [Diagnostic]] = [:]
@@ -50,6 +52,7 @@ public struct DesktopPublication: Sendable {
         dataDirectories = directories.dataDirectories
         cache = MimeInfoCache(directory: applications)
         self.command = command
+        root = ""
     }
 
     /// Creates a publication in a data directory of the system.
@@ -65,6 +68,7 @@ public struct DesktopPublication: Sendable {
         dataDirectories = []
         cache = root.isEmpty ? MimeInfoCache(directory: applicationDirectory) : nil
         self.command = command
+        self.root = root
     }
 
     /// All problems of publishing: failed writes, and the handlers whose entries another program's files replace.
@@ -156,7 +160,7 @@ public struct DesktopPublication: Sendable {
         let resources = BundleResources(of: handler, languages: [])
         var entry = try DesktopEntryFile(name: resources.name ?? handler.name, command: command, urls: .one)
         entry.localizedNames = resources.localizedNames()
-        entry.icon = resources.icon
+        entry.icon = resources.icon.map { $0.hasPrefix("\(root)/") ? String($0.dropFirst(root.utf8.count)) : $0 }
         entry.mimeTypes = handler.mimeTypes
         entry.hasStartupNotification = true
         // The entry is for choosers of applications and not for menus. KDE's portal hides entries with `NoDisplay` from its
