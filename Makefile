@@ -37,7 +37,7 @@ INSTALLED = \
 # The entries and service files of the installed handlers.
 PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(DESTDIR)"
 
-.PHONY: build demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos lint format install uninstall clean
+.PHONY: build demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest lint format install uninstall clean
 
 # The C++ library of Swift's runtime is linked statically too: to find its symbols takes most of a short program's start.
 build:
@@ -178,6 +178,11 @@ CHAOS_SECONDS ?= 60
 chaos: build
 	@Packaging/require $(TEST_PACKAGES)
 	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
+
+# Checks openurl in real login sessions of an emulated machine, whose disk is made once, as root, in .build/vm.
+vmtest: build
+	@Packaging/require debootstrap e2fsprogs qemu-system-x86
+	Tests/VirtualMachine/run .build/vm
 
 # Ten minutes of messages with random changes.
 fuzz-dbus:
