@@ -40,12 +40,21 @@ extension URLRouter {
                     let sender = await senders.sender(caller)
                     request.complete(try senders.context(of: sender, for: destination.claimant))
                     request.cause = sender.cause
+                    request.caller = sender.pid
                 }
             case .application(let application):
-                let context = try senders.context(of: await senders.sender(caller), for: destination.claimant)
+                let sender = await senders.sender(caller)
+                let context = try senders.context(of: sender, for: destination.claimant)
                 let timeout = options.timeout ?? limits.openTimeout
                 let result = try await applications.open(
-                    ApplicationRequest(destination.url, application, options, hops: context.hops, timeout: timeout)
+                    ApplicationRequest(
+                        destination.url,
+                        application,
+                        options,
+                        hops: context.hops,
+                        caller: sender.pid,
+                        timeout: timeout
+                    )
                 )
                 // The application's window is in front now.
                 if !options.inBackground { sessions.host.clearForeground() }

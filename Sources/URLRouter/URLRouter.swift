@@ -57,7 +57,7 @@ public actor URLRouter {
     ///   - connection: the session bus; its event loop becomes the router's.
     ///   - deliveries: the store of the queue; nil if the router stores nothing.
     ///   - environment: the router's own environment; handlers inherit it without the variables that were meant for the
-    ///     router alone.
+    ///     router alone, and with those that systemd's manager has now.
     ///   - log: also gets the output of handlers, if journald does not take it.
     public init(
         registry: Registry,
@@ -72,6 +72,7 @@ public actor URLRouter {
             bus: ConnectedHandlers(connection: connection),
             loop: connection.loop,
             environment: environment,
+            session: SessionEnvironment(environment, from: connection, on: connection.loop, log: log),
             scopes: ProcessScopes(connection, log: log),
             limits: limits,
             deliveries: deliveries,
@@ -84,6 +85,7 @@ public actor URLRouter {
         bus: any HandlerBus,
         loop: EventLoop,
         environment: [String: String],
+        session: SessionEnvironment? = nil,
         scopes: ProcessScopes? = nil,
         limits: RouterLimits,
         deliveries: DeliveryStore? = nil,
@@ -97,7 +99,7 @@ public actor URLRouter {
         deliveryStore = deliveries
         commandHops = CommandHops(for: limits.commandPeriod)
         launcher = HandlerLauncher(
-            environment: SessionEnvironment.clean(environment),
+            session: session ?? SessionEnvironment(environment, on: loop, log: log),
             loop: loop,
             output: HandlerOutput(
                 in: BaseDirectories(environment: environment).stateHome.map { "\($0)/openurl/output" },

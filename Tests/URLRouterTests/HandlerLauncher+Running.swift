@@ -5,12 +5,24 @@ import SchemeRegistry
 @testable import URLRouter
 
 extension HandlerLauncher {
+    /// A launcher for a session with these variables.
+    init(
+        environment: [String: String],
+        loop: EventLoop,
+        output: HandlerOutput,
+        scopes: ProcessScopes?,
+        records: ProcessRecords? = nil
+    ) {
+        let session = SessionEnvironment(environment, on: loop, log: output.log)
+        self.init(session: session, loop: loop, output: output, scopes: scopes, records: records)
+    }
+
     /// Starts a handler and returns how it ended.
     func run(_ handler: Handler) async throws(OpenURLError) -> ProcessExit {
         let result: Result<ProcessExit, OpenURLError> = await withCheckedContinuation { continuation in
             loop.execute {
                 do throws(OpenURLError) {
-                    _ = try launch(handler) { continuation.resume(returning: .success($0)) }
+                    _ = try launch(handler, for: nil) { continuation.resume(returning: .success($0)) }
                 } catch {
                     continuation.resume(returning: .failure(error))
                 }

@@ -334,7 +334,7 @@ import Testing
         let exit = await withCheckedContinuation { continuation in
             launcher.loop.execute { [id] in
                 do throws(Errno) {
-                    _ = try launcher.launch(id, ["/bin/sh", "-c", "echo command"], [:], directory: nil) {
+                    _ = try launcher.launch(id, ["/bin/sh", "-c", "echo command"], [:], for: nil, directory: nil) {
                         continuation.resume(returning: $0)
                     }
                 } catch {

@@ -175,7 +175,8 @@ import Testing
             input.fileHandleForWriting.closeFile()
             process.waitUntilExit()
         }
-        return launcher.runsProgram(of: handler, pid: UInt32(process.processIdentifier))
+        let pid = UInt32(process.processIdentifier)
+        return await loop.run { launcher.runsProgram(of: handler, pid: pid) }
     }
 
     @Test func scriptIsRecognisedByItsInterpreterAndItsPath() async throws {

@@ -1,6 +1,8 @@
 import Foundation
 import SchemeRegistry
 
+@testable import URLRouter
+
 /// A process that runs until its test ends it.
 final class RunningProcess {
     private let process = Process()
@@ -11,15 +13,27 @@ final class RunningProcess {
     /// The program of the process.
     let program: Handler.Program
 
-    init() throws {
+    /// Starts the process.
+    ///
+    /// - Parameters:
+    ///   - environment: the environment of the process; nil for that of the test.
+    ///   - wrapper: a program that runs the process, by its path, with its arguments.
+    init(_ environment: [String: String]? = nil, wrapper: [String] = []) throws {
         let path = URL(filePath: "/bin/sleep").resolvingSymlinksInPath()
         program = .path(path.path)
-        process.executableURL = path
-        process.arguments = ["600"]
+        let command = wrapper + [path.path, "600"]
+        process.executableURL = URL(filePath: command[0])
+        process.arguments = Array(command.dropFirst())
+        if let environment { process.environment = environment }
         let (ends, continuation) = AsyncStream<Void>.makeStream()
         self.ends = ends
         process.terminationHandler = { _ in continuation.finish() }
         try process.run()
+    }
+
+    /// Returns when the process executes its own program, and no longer the wrapper.
+    func waitUntilItRuns() async {
+        while ProcessProgram.path(pid: pid).map(Handler.Program.path) != program { await Task.yield() }
     }
 
     /// Stops the process, and returns when the kernel has stopped it.

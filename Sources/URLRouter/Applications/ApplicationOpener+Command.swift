@@ -22,6 +22,7 @@ extension ApplicationOpener {
             startingCommands[request.id]?.removeAll { $0 === command }
             if startingCommands[request.id]?.isEmpty == true { startingCommands[request.id] = nil }
         }
+        await launcher.session.startUpdate()?.value
         let process = try spawn(request) { exit in
             self.log.info("\(request.id) \(exit)")
             command.ended(exit)
@@ -66,6 +67,7 @@ extension ApplicationOpener {
                 String(request.id.rawValue.dropLast(".desktop".count)),
                 arguments,
                 request.options.tokenVariables,
+                for: request.caller,
                 directory: application.workingDirectory,
                 onExit: onExit
             )

@@ -12,6 +12,8 @@ final class ApplicationRequest {
     let options: OpenOptions
     /// The number of openings that led to this request.
     let hops: UInt32
+    /// The process that asks for the open; nil if the URL comes from the queue, or if the process is not known.
+    let caller: UInt32?
     /// Whether the application has got the URL, so that it may have acted on the URL.
     var wasHandedOver = false
     /// The time at which the router accepted the request, in microseconds of `TracePhase.now`.
@@ -23,9 +25,17 @@ final class ApplicationRequest {
 
     var id: DesktopFileID { application.id }
 
-    init(_ url: GenericURL, _ application: DesktopEntry, _ options: OpenOptions, hops: UInt32, timeout: Duration) {
+    init(
+        _ url: GenericURL,
+        _ application: DesktopEntry,
+        _ options: OpenOptions,
+        hops: UInt32,
+        caller: UInt32? = nil,
+        timeout: Duration
+    ) {
         self.url = url
         self.hops = hops
+        self.caller = caller
         self.application = application
         self.options = options
         self.timeout = timeout

@@ -8,8 +8,7 @@ internal import UserFiles
 
 /// Starts the processes of handlers and applications, and watches processes that this router did not start.
 struct HandlerLauncher: Sendable {
-    /// The variables of the session; every handler gets them.
-    let environment: [String: String]
+    let session: SessionEnvironment
     let loop: EventLoop
     let output: HandlerOutput
     /// Nil without a bus to reach systemd's manager.
@@ -17,20 +16,27 @@ struct HandlerLauncher: Sendable {
     /// Nil without a directory for the records.
     var records: ProcessRecords?
 
+    /// The variables of the session; every process gets them.
+    var environment: [String: String] { session.assumeIsolated { $0.variables } }
+
     /// Starts a handler that waits for its first message.
     ///
-    /// - Parameter additional: the variables that the handler gets together with those of the session and the manifest.
+    /// - Parameters:
+    ///   - additional: the variables that the handler gets together with those of the session and the manifest.
+    ///   - caller: the process that asked for it, if there is one.
     /// - Throws: `OpenURLError` with the code `launchFailed` and the reason.
     func launch(
         _ handler: Handler,
         _ additional: [String: String] = [:],
+        for caller: UInt32?,
         onExit: @escaping (ProcessExit) -> Void
     ) throws(OpenURLError) -> StartedProcess {
         let id = handler.id
         guard let program = handler.program else {
             throw OpenURLError(.launchFailed, "\(id) has no executable of its own")
         }
-        var environment = environment.merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
+        var environment = CallerDisplay.complete(environment, from: caller)
+            .merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
         environment[HandlerInterface.launchVariable] = "1"
         do throws(Errno) {
             let process = try start(
@@ -56,16 +62,19 @@ struct HandlerLauncher: Sendable {
 
     /// Starts a command of an application: a path or a name on `PATH`, and its arguments.
     ///
-    /// - Parameter id: the application's identifier, without the `.desktop` of its entry.
+    /// - Parameters:
+    ///   - id: the application's identifier, without the `.desktop` of its entry.
+    ///   - caller: the process that asked for it, if there is one.
     func launch(
         _ id: String,
         _ arguments: [String],
         _ additional: [String: String],
+        for caller: UInt32?,
         directory: String?,
         onExit: @escaping (ProcessExit) -> Void
     ) throws(Errno) -> StartedProcess {
         guard let program = arguments.first else { throw .invalidArgument }
-        let environment = environment.merging(additional) { $1 }
+        let environment = CallerDisplay.complete(environment, from: caller).merging(additional) { $1 }
         return try start(
             id,
             // The last line of a handler must not be that of a command.
@@ -210,24 +219,4 @@ struct HandlerLauncher: Sendable {
 struct StartedProcess {
     let handle: ProcessHandle
     let output: ProcessOutput
-}
-
-/// The environment that a handler inherits: the session's variables, without those for a single process.
-enum SessionEnvironment {
-    /// Variables for a single process: its activation, its sockets, its journal stream, its focus.
-    private static let personal: Set<String> = [
-        "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE", "DESKTOP_STARTUP_ID", "FDSTORE", "INVOCATION_ID",
-        "JOURNAL_STREAM", "LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "MAINPID", "MANAGERPID",
-        "MEMORY_PRESSURE_WATCH",
-        "MEMORY_PRESSURE_WRITE", "NOTIFY_SOCKET", "OLDPWD", "PWD", "SHLVL", "SYSTEMD_EXEC_PID", "WATCHDOG_PID",
-        "WATCHDOG_USEC", "XDG_ACTIVATION_TOKEN", "_",
-    ]
-
-    /// The router's own environment without the variables that were meant for the router alone.
-    static func clean(_ environment: [String: String]) -> [String: String] {
-        environment.filter { name, _ in
-            !personal.contains(name) && name != HandlerInterface.launchVariable
-                && !name.isEmpty && !name.utf8.contains(UInt8(ascii: "="))
-        }
-    }
 }

@@ -16,4 +16,15 @@ enum ProcessFiles {
         }
         return count > 0 ? bytes : nil
     }
+
+    /// The target of a link, such as `exe`; nil if the process is gone or belongs to another user.
+    static func link(_ name: String, pid: UInt32) -> String? {
+        withUnsafeTemporaryAllocation(byteCount: Int(PATH_MAX), alignment: 1) { buffer in
+            let text = buffer.bindMemory(to: CChar.self)
+            guard let start = text.baseAddress else { return nil }
+            let count = readlink("/proc/\(pid)/\(name)", start, text.count)
+            guard count > 0 else { return nil }
+            return String(validating: buffer.prefix(count), as: UTF8.self)
+        }
+    }
 }

@@ -40,7 +40,7 @@ actor ProcessScopes {
     }
 }
 
-/// The method of systemd's manager that the router calls (org.freedesktop.systemd1(5)).
+/// The members of systemd's manager that the router uses (org.freedesktop.systemd1(5)).
 enum SystemdManager {
     /// The bus must not start the manager: a session without systemd has none.
     static let object = RemoteObject("org.freedesktop.systemd1", "/org/freedesktop/systemd1", startsService: false)
@@ -48,6 +48,8 @@ enum SystemdManager {
         "org.freedesktop.systemd1.Manager",
         "StartTransientUnit"
     )
+    /// The variables that each unit gets, as `NAME=value`.
+    static let environment = Property<[String]>("org.freedesktop.systemd1.Manager", "Environment")
 }
 
 /// The arguments of `StartTransientUnit`: a scope and its processes.

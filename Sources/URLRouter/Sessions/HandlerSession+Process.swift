@@ -12,8 +12,13 @@ extension HandlerSession {
     // MARK: The owner of the name
 
     func lookForOwner() async {
+        // A launch needs the session's variables, which are asked for at the same time.
+        let update = machine.state == .lookingForOwner ? host.launcher.session.startUpdate() : nil
         do throws(CallError) {
-            handle(.found(owner: try await currentOwner()))
+            let owner = try await currentOwner()
+            // The machine is told every change of the owner, so this answer may be late.
+            if owner == nil { await update?.value }
+            handle(.found(owner: owner))
         } catch {
             host.log.error("the bus does not tell the owner of \(id): \(error)")
             handle(.lookupFailed)
@@ -122,7 +127,8 @@ extension HandlerSession {
             try checkQuarantine()
             // A toolkit takes the tokens from the environment of its process, before it gets the first message.
             let tokens = requests.waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
-            let started = try host.launcher.launch(handler, tokens ?? [:]) { exit in self.processEnded(exit) }
+            let caller = requests.waiting.lazy.compactMap(\.caller).first
+            let started = try host.launcher.launch(handler, tokens ?? [:], for: caller) { exit in self.processEnded(exit) }
             host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
             process = HandlerProcess(handle: started.handle, output: started.output, since: UInt64(time(nil)))
             startLaunchTimer()

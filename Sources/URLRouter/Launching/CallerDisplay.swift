@@ -1,0 +1,41 @@
+internal import Glibc
+
+/// The display of the process that asks for a launch, for a session that has told the router no display.
+///
+/// Without systemd a router that runs before the desktop cannot learn the display, because a bus does not tell the variables
+/// that it gives to services. The program that opens a URL is on the display of its user.
+enum CallerDisplay {
+    /// The variables that are taken over, and no others: a process must not choose how a handler loads its libraries.
+    private static let names: Set<String> = [
+        "DESKTOP_SESSION", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_CURRENT_DESKTOP", "XDG_SESSION_DESKTOP",
+        "XDG_SESSION_TYPE",
+    ]
+
+    /// Adds the display of a process to an environment that has none.
+    ///
+    /// The variables are those with which the process was started. A process that is confined, or that may be, is not asked: its
+    /// display could be one that it made to watch the user.
+    static func complete(_ environment: [String: String], from caller: UInt32?) -> [String: String] {
+        guard let caller, environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, isUnconfined(caller),
+            let bytes = ProcessFiles.bytes("environ", pid: caller, limit: 1 << 18)
+        else { return environment }
+        var result = environment
+        // An entry that the limit cuts is not taken over.
+        for entry in bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast() {
+            guard let text = String(validating: entry, as: UTF8.self), let equals = text.firstIndex(of: "="),
+                names.contains(String(text[..<equals]))
+            else { continue }
+            result[String(text[..<equals])] = String(text[text.index(after: equals)...])
+        }
+        return result
+    }
+
+    /// Whether a process has the router's view of users and files, and the router's security label.
+    private static func isUnconfined(_ pid: UInt32) -> Bool {
+        let router = UInt32(getpid())
+        return ["ns/user", "ns/mnt"].allSatisfy { name in
+            guard let link = ProcessFiles.link(name, pid: router) else { return false }
+            return link == ProcessFiles.link(name, pid: pid)
+        } && ProcessFiles.bytes("attr/current", pid: pid) == ProcessFiles.bytes("attr/current", pid: router)
+    }
+}

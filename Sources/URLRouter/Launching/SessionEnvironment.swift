@@ -1,0 +1,96 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// The environment that every process inherits which the router starts: the session's variables, without those for a single
+/// process.
+///
+/// The router may run before the desktop does, and the desktop tells systemd's manager the variables that come later, such as
+/// `DISPLAY`. A launch therefore asks the manager. Without a manager the router's own variables are those of the session.
+actor SessionEnvironment {
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// The variables as they are known now.
+    private(set) var variables: [String: String]
+
+    private let own: [String: String]
+    /// The router's own variables that the manager has had too. The manager decides what becomes of them.
+    private var shared: Set<String> = []
+    private let manager: Connection?
+    private let loop: EventLoop
+    private let log: Logger
+    private let timeout: Duration
+    /// Whether the manager did not answer the last question. Launches do not wait for such a manager.
+    private var isSilent = false
+
+    /// - Parameters:
+    ///   - environment: the router's own environment.
+    ///   - manager: the bus with systemd's manager; nil if no manager is asked.
+    ///   - timeout: the time for which a launch waits for the manager.
+    init(
+        _ environment: [String: String],
+        from manager: Connection? = nil,
+        on loop: EventLoop,
+        log: Logger,
+        timeout: Duration = .seconds(1)
+    ) {
+        own = Self.clean(environment)
+        variables = own
+        self.manager = manager
+        self.loop = loop
+        self.log = log
+        self.timeout = timeout
+    }
+
+    /// Asks the manager for the variables of now. The task ends when a launch need not wait any longer.
+    ///
+    /// - Returns: nil if no manager is asked.
+    nonisolated func startUpdate() -> Task<Void, Never>? {
+        manager.map { manager in Task(executorPreference: loop) { await self.update(from: manager) } }
+    }
+
+    private func update(from manager: Connection) async {
+        guard isSilent else { return await ask(manager) }
+        Task(executorPreference: loop) { await self.ask(manager) }
+    }
+
+    private func ask(_ manager: Connection) async {
+        do throws(CallError) {
+            use(try await manager.get(SystemdManager.environment, on: SystemdManager.object, timeout: timeout))
+            isSilent = false
+        } catch {
+            if case .remote(let error) = error, error.isFromMissingService { return }
+            if !isSilent { log.warning("systemd does not tell the session's environment: \(error)") }
+            isSilent = true
+        }
+    }
+
+    /// Takes the manager's variables over. A variable that the manager no longer has is no longer the session's.
+    private func use(_ entries: [String]) {
+        var told: [String: String] = [:]
+        for entry in entries {
+            guard let equals = entry.firstIndex(of: "=") else { continue }
+            told[String(entry[..<equals])] = String(entry[entry.index(after: equals)...])
+        }
+        shared.formUnion(own.keys.filter { told[$0] != nil })
+        variables = own.filter { !shared.contains($0.key) }.merging(Self.clean(told)) { $1 }
+    }
+
+    /// Variables for a single process: its activation, its sockets, its journal stream, its focus.
+    private static let personal: Set<String> = [
+        "DBUS_STARTER_ADDRESS", "DBUS_STARTER_BUS_TYPE", "DESKTOP_STARTUP_ID", "FDSTORE", "INVOCATION_ID",
+        "JOURNAL_STREAM", "LISTEN_FDNAMES", "LISTEN_FDS", "LISTEN_PID", "MAINPID", "MANAGERPID",
+        "MEMORY_PRESSURE_WATCH",
+        "MEMORY_PRESSURE_WRITE", "NOTIFY_SOCKET", "OLDPWD", "PWD", "SHLVL", "SYSTEMD_EXEC_PID", "WATCHDOG_PID",
+        "WATCHDOG_USEC", "XDG_ACTIVATION_TOKEN", "_",
+    ]
+
+    /// An environment without the variables that are meant for a single process.
+    static func clean(_ environment: [String: String]) -> [String: String] {
+        environment.filter { name, _ in
+            !personal.contains(name) && name != HandlerInterface.launchVariable
+                && !name.isEmpty && !name.utf8.contains(UInt8(ascii: "="))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Desktop
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Reactor
+import SchemeRegistry
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// The environment of the session, with a manager that the test plays on a private bus.
+@Suite(.timeLimit(.minutes(10))) struct SessionEnvironmentTests {
+    @Test func managerCompletesAndTakesBackVariables() async throws {
+        let (bus, connection) = try await session()
+        defer { bus.stop() }
+        let manager = try await Manager(bus, on: connection.loop)
+        let own = ["HOME": "/home/u", "LANG": "C", "EXTRA": "1", "NOTIFY_SOCKET": "/x"]
+        let environment = SessionEnvironment(own, from: connection, on: connection.loop, log: RecordedLog().logger)
+        #expect(await environment.variables == ["HOME": "/home/u", "LANG": "C", "EXTRA": "1"])
+
+        await manager.set(["HOME=/home/u", "LANG=de_DE.UTF-8", "DISPLAY=:7", "EQUALS=a=b", "PWD=/", "damaged"])
+        await environment.startUpdate()?.value
+        let imported = ["HOME": "/home/u", "LANG": "de_DE.UTF-8", "EXTRA": "1", "DISPLAY": ":7", "EQUALS": "a=b"]
+        #expect(await environment.variables == imported)
+
+        // The manager has never had EXTRA, so the variable stays.
+        await manager.set(["HOME=/home/u", "WAYLAND_DISPLAY=wayland-0"])
+        await environment.startUpdate()?.value
+        #expect(await environment.variables == ["HOME": "/home/u", "EXTRA": "1", "WAYLAND_DISPLAY": "wayland-0"])
+    }
+
+    @Test func sessionWithoutManagerHasTheRoutersVariables() async throws {
+        let (bus, connection) = try await session()
+        defer { bus.stop() }
+        let log = RecordedLog()
+        let environment = SessionEnvironment(["DISPLAY": ":1"], from: connection, on: connection.loop, log: log.logger)
+        await environment.startUpdate()?.value
+        #expect(await environment.variables == ["DISPLAY": ":1"])
+        #expect(log.lines == [])
+    }
+
+    @Test func silentManagerDelaysOneLaunchAndIsAskedAgain() async throws {
+        let (bus, connection) = try await session()
+        defer { bus.stop() }
+        // The manager's loop does not run while it is held.
+        let loop = try bus.makeLoop()
+        let manager = try await Manager(bus, on: loop)
+        await manager.set(["DISPLAY=:7"])
+        let (held, holding) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        loop.execute {
+            holding.signal()
+            held.wait()
+        }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                holding.wait()
+                continuation.resume()
+            }
+        }
+        let log = RecordedLog()
+        let environment = SessionEnvironment(
+            [:],
+            from: connection,
+            on: connection.loop,
+            log: log.logger,
+            timeout: .milliseconds(50)
+        )
+        await environment.startUpdate()?.value
+        await environment.startUpdate()?.value
+        #expect(await environment.variables == [:])
+        #expect(log.lines == ["warning : systemd does not tell the session's environment: no answer came in time"])
+        held.signal()
+        // A launch does not wait for a manager that was silent, so the answer comes after one of these.
+        while await environment.variables.isEmpty { await environment.startUpdate()?.value }
+        #expect(await environment.variables == ["DISPLAY": ":7"])
+    }
+
+    @Test func launchGetsTheVariablesOfItsTime() async throws {
+        let (bus, connection) = try await session { directory in
+            let applications = directory.appending(path: "XDG_DATA_HOME/applications")
+            try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
+            let entry = """
+                [Desktop Entry]
+                Type=Application
+                Name=App
+                Exec=sh -c "test $DISPLAY = :8"
+                MimeType=x-scheme-handler/app;
+                """
+            let file = applications.appending(path: "org.example.app.desktop")
+            try entry.write(to: file, atomically: true, encoding: .utf8)
+        }
+        defer { bus.stop() }
+        let manager = try await Manager(bus, on: connection.loop)
+        let handler = try Handler.test("com.example.hand", program: .path("/bin/sh"), scheme: "hand") {
+            $0.arguments = ["-c", "exit ${DISPLAY#:}"]
+        }
+        let desktop = DesktopDirectories(environment: bus.environment)
+        let router = URLRouter(
+            registry: Registry(handlers: [handler], applications: DesktopApplications(loading: desktop)),
+            connection: connection,
+            environment: bus.environment,
+            log: RecordedLog().logger
+        )
+        for display in [7, 8] {
+            await manager.set(["DISPLAY=:\(display)"])
+            let error = await failure { () throws(OpenURLError) in try await router.open("hand:1") }
+            #expect(error?.message == "com.example.hand exited with status \(display) before it was ready")
+        }
+        #expect(try await router.open("app:1").handler == "org.example.app.desktop")
+    }
+
+    // MARK: The display of the caller
+
+    @Test func sessionWithoutDisplayGetsThatOfTheCaller() throws {
+        let caller = try RunningProcess(["DISPLAY": ":9", "XAUTHORITY": "/x", "LD_PRELOAD": "", "HOME": "/other"])
+        defer { caller.end() }
+        #expect(
+            CallerDisplay.complete(["HOME": "/home/u"], from: caller.pid)
+                == ["HOME": "/home/u", "DISPLAY": ":9", "XAUTHORITY": "/x"]
+        )
+        for known in [["DISPLAY": ":1"], ["WAYLAND_DISPLAY": "wayland-0"]] {
+            #expect(CallerDisplay.complete(known, from: caller.pid) == known)
+        }
+        #expect(CallerDisplay.complete([:], from: nil) == [:])
+        #expect(CallerDisplay.complete([:], from: 0x7FFF_FFF0) == [:])
+    }
+
+    @Test func confinedCallerChoosesNoDisplay() async throws {
+        // The process has a view of the users of its own, as in a sandbox.
+        let caller = try RunningProcess(["DISPLAY": ":9"], wrapper: ["/usr/bin/unshare", "--user"])
+        defer { caller.end() }
+        await caller.waitUntilItRuns()
+        #expect(CallerDisplay.complete([:], from: caller.pid) == [:])
+    }
+
+    private func session(
+        prepare: (URL) throws -> Void = { _ in }
+    ) async throws -> (bus: PrivateBus, connection: Connection) {
+        let bus = try await PrivateBus(prepare: prepare)
+        return (bus, try await Connection.open(.address(bus.address), on: try bus.makeLoop()))
+    }
+}
+
+/// Plays the manager of systemd.
+private actor Manager {
+    private let connection: Connection
+    private let entries = Lock<[String]>([])
+
+    init(_ bus: PrivateBus, on loop: EventLoop) async throws {
+        connection = try await Connection.open(.address(bus.address), on: loop)
+        let environment = ExportedInterface.Member.property(SystemdManager.environment) { [entries] in
+            entries.withLock { $0 }
+        }
+        let interface = ExportedInterface(SystemdManager.environment.interface, [environment])
+        await connection.export([interface], at: SystemdManager.object.path)
+        let name = try #require(SystemdManager.object.destination)
+        try #require(try await connection.requestName(name) == .owned)
+    }
+
+    func set(_ entries: [String]) {
+        self.entries.withLock { $0 = entries }
+    }
+}
