@@ -20,12 +20,14 @@ public enum DaemonProcess {
         // The handlers inherit this, as services of systemd do: a handler whose journal has ended gets EPIPE, and does not end.
         signal(SIGPIPE, SIG_IGN)
 
-        LoggingSystem.bootstrap { EscapingLogHandler(StreamLogHandler.standardError(label: $0)) }
+        let environment = ProcessEnvironment.variables(environ)
+        let journal = JournalLogHandler.standardError(stream: environment["JOURNAL_STREAM"])
+        LoggingSystem.bootstrap { EscapingLogHandler(journal ?? StreamLogHandler.standardError(label: $0)) }
         let log = Logger(label: "openurld")
         do {
             let loop = try EventLoop()
             let assembly = LiveAssembly(
-                environment: ProcessEnvironment.variables(environ),
+                environment: environment,
                 installation: Installation(),
                 loop: loop,
                 log: log
