@@ -79,7 +79,7 @@ let package = Package(
             name: "RouterDaemon",
             dependencies: [
                 "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", "UserFiles",
-                logging,
+                logging, system,
             ]
         ),
         .executableTarget(name: "openurld", dependencies: ["RouterDaemon"]),

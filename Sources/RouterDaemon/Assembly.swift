@@ -53,6 +53,9 @@ protocol AssembledRouter: Sendable {
 
     // MARK: Ending
 
+    /// Tells the service manager that the process ends by itself.
+    func announceEnd() async throws
+
     /// Ends the deliveries of the queue.
     func stopDeliveries() async
 
@@ -64,4 +67,7 @@ protocol AssembledRouter: Sendable {
 
     /// Closes the connection to the bus.
     func close() async
+
+    /// Leaves the deliveries that the end of the bus has cut short to the next router. The bus has ended.
+    func abandonDeliveries() async
 }

@@ -55,12 +55,12 @@ final class Daemon<Parts: Assembly>: Sendable {
             await router.watchMemory()
             log.info("ready", metadata: ["handlers": "\(router.handlerCount)"])
             await router.waitUntilClosed()
+            await router.abandonDeliveries()
+            if isEnding.load(ordering: .relaxed) { return EXIT_SUCCESS }
+            log.error("the session bus has ended")
         } catch {
             log.error("\(error)")
-            return EXIT_FAILURE
         }
-        if isEnding.load(ordering: .relaxed) { return EXIT_SUCCESS }
-        log.error("the session bus has ended")
         return EXIT_FAILURE
     }
 
@@ -73,6 +73,12 @@ final class Daemon<Parts: Assembly>: Sendable {
     }
 
     private func drain(_ router: Parts.Router) async {
+        // Otherwise systemd takes the release of the name for a failure, and sends a signal of its own.
+        do {
+            try await router.announceEnd()
+        } catch {
+            log.error("the service manager cannot be told of the end: \(error)")
+        }
         // The next router reads the queue once it owns the name, so this router has to be done with the queue before.
         await router.stopDeliveries()
         do {

@@ -53,6 +53,7 @@ struct LiveAssembly: Assembly {
             store: loaded.store,
             connection: connection,
             loop: loop,
+            manager: ServiceManager(environment: environment),
             handlerCount: loaded.registry.handlers.count
         )
     }
@@ -64,6 +65,8 @@ struct LiveRouter: AssembledRouter {
     let store: RegistryStore
     let connection: Connection
     let loop: EventLoop
+    /// Nil if no service manager listens.
+    let manager: ServiceManager?
     let handlerCount: Int
 
     func watchSignals(_ handler: @escaping @Sendable (CInt) -> Void) async throws {
@@ -88,6 +91,10 @@ struct LiveRouter: AssembledRouter {
     func watchMemory() async { await router.watchMemory() }
 
     func waitUntilClosed() async { await connection.waitUntilClosed() }
+
+    func announceEnd() async throws { try manager?.tell("STOPPING=1") }
+
+    func abandonDeliveries() async { await router.abandonDeliveries() }
 
     func stopDeliveries() async { await router.stopDeliveries() }
 

@@ -141,6 +141,12 @@ extension URLRouter {
         await deliveries?.stop()
     }
 
+    /// Gives up the deliveries in progress, whose attempts do not count. Call it when the bus has ended: the next router makes
+    /// the attempts again.
+    public func abandonDeliveries() async {
+        await deliveries?.abandon()
+    }
+
     func queuedURLs(after id: String = "") async throws(RemoteError) -> [QueuedURL] {
         try await deliveries?.list(after: id) ?? []
     }

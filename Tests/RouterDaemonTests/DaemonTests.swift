@@ -12,7 +12,9 @@ import Testing
         "loadRegistry", "connect", "makeRouter", "watchSignals", "export", "takeName", "followRegistry", "adoptRunning",
         "startDeliveries", "watchMemory", "waitUntilClosed",
     ]
-    private static let end = ["stopDeliveries", "releaseName", "waitUntilAnswered", "close"]
+    private static let end = [
+        "announceEnd", "stopDeliveries", "releaseName", "waitUntilAnswered", "close", "abandonDeliveries",
+    ]
 
     /// Serves with recorded parts.
     private func serve(
@@ -28,7 +30,7 @@ import Testing
     @Test func startsInOrderAndFailsWhenTheBusEnds() async {
         let assembly = RecordedAssembly(actions: ["waitUntilClosed": { $0.endBus() }])
         let (status, log, forcedEnds) = await serve(assembly)
-        #expect(assembly.steps == Self.start)
+        #expect(assembly.steps == Self.start + ["abandonDeliveries"])
         #expect(status == EXIT_FAILURE)
         #expect(
             log == [
@@ -78,16 +80,17 @@ import Testing
         #expect(assembly.steps.filter { $0 == "stopDeliveries" }.count == 1)
     }
 
-    @Test func endsInOrderAlsoWhenTheNameCannotBeReleased() async {
-        let assembly = RecordedAssembly(
-            failing: "releaseName",
-            actions: ["waitUntilClosed": { $0.signal(SIGTERM) }]
-        )
+    @Test(arguments: [
+        ("announceEnd", "the service manager cannot be told of the end: "),
+        ("releaseName", "the name org.openurl.Router1 cannot be released: "),
+    ])
+    func endsInOrderAlsoWhenAStepFails(step: String, message: String) async {
+        let assembly = RecordedAssembly(failing: step, actions: ["waitUntilClosed": { $0.signal(SIGTERM) }])
         let (status, log, _) = await serve(assembly)
         #expect(assembly.steps == Self.start + Self.end)
         #expect(status == EXIT_SUCCESS)
         #expect(log.last?.level == .error)
-        #expect(log.last?.text.hasPrefix("the name org.openurl.Router1 cannot be released: ") == true)
+        #expect(log.last?.text.hasPrefix(message) == true)
     }
 }
 

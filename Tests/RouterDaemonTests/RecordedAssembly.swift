@@ -118,6 +118,10 @@ struct RecordedRouter: AssembledRouter {
         await assembly.waitUntilClosed()
     }
 
+    func announceEnd() async throws { try assembly.perform("announceEnd") }
+
+    func abandonDeliveries() async { assembly.record("abandonDeliveries") }
+
     func stopDeliveries() async { assembly.record("stopDeliveries") }
 
     func releaseName() async throws { try assembly.perform("releaseName") }

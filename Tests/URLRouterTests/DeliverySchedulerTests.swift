@@ -53,6 +53,20 @@ import Testing
         #expect(await router.hasAnsweredAll)
     }
 
+    @Test func attemptThatTheEndOfTheBusCutsShortDoesNotCount() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        _ = try await router.open("app:1", queued, caller: ":1.9")
+        await bus.wait(for: .opened("app:1", at: owner))
+        #expect(try await router.queuedURLs().map(\.attempts) == [1])
+        bus.end()
+        bus.answer("app:1", .failure(.disconnected))
+        await router.abandonDeliveries()
+        #expect(try await router.queuedURLs().map(\.attempts) == [0])
+        #expect(log.lines == [])
+    }
+
     @Test func urlsAreStoredInTheOrderOfTheirArrival() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)

@@ -35,6 +35,7 @@ final class FakeHandlers: HandlerBus {
     private typealias Answer = CheckedContinuation<Result<OpenAnswer, CallError>, Never>
 
     private struct Content {
+        var hasEnded = false
         var owners: [BusName: BusName] = [:]
         var processes: [BusName: UInt32] = [:]
         /// The result of starting each service: the connection that then owns the name, or nil if the name has no
@@ -106,6 +107,11 @@ final class FakeHandlers: HandlerBus {
             return (content.watches[id], old)
         }
         loop.execute { watch?(old, owner) }
+    }
+
+    /// Makes the bus end, as far as the router asks whether it has.
+    func end() {
+        content.withLock { $0.hasEnded = true }
     }
 
     /// Answers for the handler.
@@ -219,6 +225,8 @@ final class FakeHandlers: HandlerBus {
     }
 
     // MARK: The router's side
+
+    var isOpen: Bool { content.withLock { !$0.hasEnded } }
 
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
         content.withLock { $0.watches[id] = handler }

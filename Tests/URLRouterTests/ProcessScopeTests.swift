@@ -72,7 +72,8 @@ import Testing
             #expect(
                 properties == [
                     "Description": .string("\(id), started by openurl"), "Slice": "app.slice",
-                    "CollectMode": "inactive-or-failed",
+                    "CollectMode": "inactive-or-failed", "After": .array(["dbus.service", "dbus.socket"], of: "s"),
+                    "Before": .array(["openurld.service"], of: "s"),
                 ]
             )
         }

@@ -66,6 +66,9 @@ public actor Connection {
 
     // MARK: The end
 
+    /// Whether the connection carries messages. When it no longer does, each call fails.
+    public var isOpen: Bool { state == .open }
+
     /// The time that ``close()`` gives the other end to take the messages.
     private static let closingTime = Duration.seconds(5)
 

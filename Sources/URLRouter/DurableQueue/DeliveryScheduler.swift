@@ -26,6 +26,8 @@ final class DeliveryScheduler {
     private let timer: RestartableTimer
     /// The outcomes of attempts that the store does not know yet.
     private var outcomes: [Int64: Outcome] = [:]
+    /// The deliveries whose attempt has begun, and whose outcome the store does not know yet.
+    private var attempted: Set<Int64> = []
     private var idleWaiter: CheckedContinuation<Void, Never>?
 
     /// The time for which the store is left alone when it cannot be used.
@@ -128,6 +130,19 @@ final class DeliveryScheduler {
         await store.giveBack()
     }
 
+    /// Ends the work at once, because the bus has ended. The attempts in progress do not count.
+    func abandon() async {
+        guard state != .closed else { return }
+        state = .closed
+        timer.cancel()
+        do throws(DeliveryStoreError) {
+            for id in attempted { try await store.takeBack(id) }
+        } catch {
+            log.error("\(error)")
+        }
+        await store.giveBack()
+    }
+
     /// Returns when the work has ended that the state still allows.
     private func idle() async {
         // The check belongs into the closure: the task may be suspended on its way to there.
@@ -208,6 +223,7 @@ final class DeliveryScheduler {
         do throws(DeliveryStoreError) {
             if outcomes[id] == nil {
                 guard let (delivery, attempt) = try await store.begin(id) else { return .gone }
+                attempted.insert(id)
                 bus.announce(.delivering, ofQueued: id)
                 outcomes[id] = await outcome(of: delivery, id, attempt)
             }
@@ -216,12 +232,12 @@ final class DeliveryScheduler {
             switch outcome {
             case .delivered:
                 try await store.succeed(id)
-                outcomes[id] = nil
+                forget(id)
                 return .delivered
             case .failed(let error, let delay, let counts):
                 let due = delay.map { Self.milliseconds + Int64($0 / .milliseconds(1)) }
                 let isThere = try await store.fail(id, error, due: due, counts: counts)
-                outcomes[id] = nil
+                forget(id)
                 return isThere ? delay.map(Disposition.again) ?? .dead : .gone
             }
         } catch {
@@ -231,8 +247,16 @@ final class DeliveryScheduler {
         }
     }
 
-    private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> Outcome {
+    /// The store knows the outcome.
+    private func forget(_ id: Int64) {
+        outcomes[id] = nil
+        attempted.remove(id)
+    }
+
+    private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> Outcome? {
         guard case .failed(let error, let wasHandedOver) = await open(delivery, id) else { return .delivered }
+        // The attempt has no outcome. `abandon` follows.
+        guard bus.isOpen else { return nil }
         // A handler in quarantine is not started, so the attempt was none.
         let quarantine = error.code == .launchFailed ? quarantine(delivery.handler) : nil
         // A handler that has taken too long may still have acted on the URL.

@@ -245,6 +245,15 @@ public actor DeliveryStore {
         }
     }
 
+    /// Notes that an attempt does not count, because the bus ended before the attempt did.
+    func takeBack(_ id: Int64) throws(DeliveryStoreError) {
+        try writing { database throws(SQLiteError) in
+            let update = try database.prepare("UPDATE deliveries SET attempts = attempts - 1 WHERE id = ?")
+            try update.bind(1, id)
+            _ = try update.step()
+        }
+    }
+
     /// Removes a delivery that a handler has taken.
     func succeed(_ id: Int64) throws(DeliveryStoreError) {
         _ = try drop(id)

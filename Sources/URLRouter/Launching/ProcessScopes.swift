@@ -73,6 +73,10 @@ struct TransientScope: MessageBody {
             ("PIDs", .array([.uint32(UInt32(bitPattern: pid))], of: "u")),
             // A failed scope is forgotten too, or its name would stay in use.
             ("CollectMode", "inactive-or-failed"),
+            // When the session ends, units stop in the reverse order: the router first, with the answers of its handlers, then
+            // the handlers, and the bus at last.
+            ("After", .array(["dbus.service", "dbus.socket"], of: "s")),
+            ("Before", .array(["openurld.service"], of: "s")),
         ]
     }
 

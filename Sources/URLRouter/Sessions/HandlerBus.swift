@@ -3,6 +3,8 @@ internal import OpenURLBus
 
 /// The calls of the router to its handlers and to the bus that they are on.
 protocol HandlerBus: Sendable {
+    /// Whether the bus has not ended. Call it on the router's event loop.
+    var isOpen: Bool { get }
     /// Calls `handler` on the router's event loop each time the owner of a handler's name changes.
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     /// Ends a watch. Call it on the router's event loop.
@@ -74,6 +76,8 @@ protocol HandlerBus: Sendable {
 /// event loop after each call, and the order of arrival would be lost.
 struct ConnectedHandlers: HandlerBus {
     let connection: Connection
+
+    var isOpen: Bool { connection.assumeIsolated { $0.isOpen } }
 
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
         try await connection.watchName(id, handler)

@@ -6,7 +6,7 @@ import re
 import signal
 import time
 
-from machine import ROUTER, Checks, Session, cgroup, environment, expect, run, scope, status, wait_for
+from machine import BUS_DAEMON, ROUTER, Checks, Session, cgroup, environment, expect, run, scope, status, wait_for
 
 # Variables for a single process (systemd.exec(5), sd_notify(3)).
 PERSONAL = {"INVOCATION_ID", "JOURNAL_STREAM", "LISTEN_FDS", "MAINPID", "MANAGERPID", "NOTIFY_SOCKET", "SYSTEMD_EXEC_PID"}
@@ -65,9 +65,8 @@ def activation(check, session):
 
     @check("activation: a bus without systemd starts the router")
     def _():
-        script = f"""
-            openurl 'todolist:?Plain' && busctl --user --json=short call org.freedesktop.DBus /org/freedesktop/DBus \\
-                org.freedesktop.DBus GetConnectionUnixProcessID s {ROUTER}"""
+        owner = f"busctl --user --json=short call {' '.join(BUS_DAEMON)} GetConnectionUnixProcessID s {ROUTER}"
+        script = f"openurl 'todolist:?Plain' && {owner}"
         answer = session.run("dbus-run-session", "--", "bash", "-c", script)
         expect(answer.returncode == 0, answer.stdout + answer.stderr)
         pid = json.loads(answer.stdout)["data"][0]
@@ -94,7 +93,12 @@ def scopes(check, session):
 
     @check("scope of an application's command")
     def _():
-        entry = "[Desktop Entry]\nType=Application\nName=Viewer\nExec=sh -c \"exec sleep 71\"\nMimeType=x-scheme-handler/viewed;\n"
+        entry = """[Desktop Entry]
+Type=Application
+Name=Viewer
+Exec=sh -c "exec sleep 71"
+MimeType=x-scheme-handler/viewed;
+"""
         session.write(session.home / ".local/share/applications/viewer.desktop", entry)
         wait_for(lambda: session.run("openurl", "can-open", "viewed:1").returncode == 0, "the router knows the application")
         session.open("viewed:1")
