@@ -27,6 +27,23 @@ extension Application {
         for name in [HandlerInterface.launchVariable, "XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] {
             unsafe unsetenv(name)
         }
+        let loop: EventLoop
+        do {
+            loop = try EventLoop()
+        } catch {
+            fail(identifier, "the event loop cannot be created: \(error)")
+        }
+        // Nothing of the library runs in the pool of the Swift runtime, whose first thread starts others that watch the pool.
+        await withTaskExecutorPreference(loop) { await run(identifier, delegate, isStartedByRouter, on: loop) }
+        exit(1)
+    }
+
+    private static func run(
+        _ identifier: BusName,
+        _ delegate: any ApplicationDelegate,
+        _ isStartedByRouter: Bool,
+        on loop: EventLoop
+    ) async {
         let progress = Progress()
         let queue = EventQueue()
         let (statuses, ended) = AsyncStream<CInt>.makeStream()
@@ -34,7 +51,6 @@ extension Application {
         let application: Application
         let suspension: Suspension
         do {
-            let loop = try EventLoop()
             connection = try await Connection.open(on: loop)
             application = Application(
                 identifier,
@@ -67,14 +83,14 @@ extension Application {
 
         // The task is detached from the main actor: a delegate that does not return must not keep the process alive
         // without a bus.
-        Task.detached {
+        Task.detached(executorPreference: loop) {
             await connection.waitUntilClosed()
             queue.end(application, connection) { ended.yield(1) }
         }
 
         do {
             try await routers.watch(on: connection) {
-                Task { await application.backgroundTasks.renew() }
+                Task(executorPreference: loop) { await application.backgroundTasks.renew() }
             }
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process has that name already")
@@ -84,7 +100,6 @@ extension Application {
             fail(identifier, "the handler cannot start: \(error)")
         }
         for await status in statuses { exit(status) }
-        exit(1)
     }
 
     /// Returns the file of the handler's state.
