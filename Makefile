@@ -37,7 +37,7 @@ INSTALLED = \
 # The entries and service files of the installed handlers.
 PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(DESTDIR)"
 
-.PHONY: build demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest lint format install uninstall clean
+.PHONY: build demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop lint format install uninstall clean
 
 # The C++ library of Swift's runtime is linked statically too: to find its symbols takes most of a short program's start.
 build:
@@ -183,6 +183,12 @@ chaos: build
 vmtest: build
 	@Packaging/require debootstrap e2fsprogs qemu-system-x86
 	Tests/VirtualMachine/run .build/vm
+
+# Opens URLs through the desktop's real programs, from Debian's packages: `make interop CHECKS='kde firefox'` runs some of them.
+CHECKS ?=
+interop: build
+	@Packaging/require $(TEST_PACKAGES) python3
+	Tests/Interop/run $(BUILT) $(CHECKS)
 
 # Ten minutes of messages with random changes.
 fuzz-dbus:
