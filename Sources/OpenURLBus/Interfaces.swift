@@ -184,7 +184,7 @@ public enum HandlerInterface {
         name,
         "Open",
         inputs: ["url", "context"],
-        outputs: ["handled", "reply", "trace"]
+        outputs: ["handled", "answer", "trace"]
     )
     /// Takes the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
     /// Returns after that.

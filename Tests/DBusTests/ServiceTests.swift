@@ -81,12 +81,14 @@ import Testing
             let merge = Method<Arguments<String, Options>, [Options]>(interface, "Merge", inputs: ["<key>", "a&\"b\""])
             let table = Property<[String: [String]]>(interface, "Table")
             let changed = Signal<[Int32: [[UInt8]]]>(interface, "Changed")
+            let trace = Method<Empty, [Step]>(interface, "Trace")
             await pair.service.export(
                 [
                     ExportedInterface(
                         interface,
                         [
-                            .method(merge) { _, _ in [] }, .property(table) { [:] }, .signal(changed),
+                            .method(trace) { _, _ in [] }, .method(merge) { _, _ in [] }, .property(table) { [:] },
+                            .signal(changed),
                         ]
                     )
                 ],
@@ -99,6 +101,7 @@ import Testing
                 "<annotation name=\"org.qtproject.QtDBus.QtTypeName.In1\" value=\"QVariantMap\"/>",
                 "<annotation name=\"org.qtproject.QtDBus.QtTypeName.Out0\" value=\"QList&lt;QVariantMap&gt;\"/>",
                 "<annotation name=\"org.qtproject.QtDBus.QtTypeName\" value=\"QMap&lt;QString,QStringList&gt;\"/>",
+                "QtTypeName.Out0\" value=\"QList&lt;DBusStructure_sb&gt;\"/>",
                 "QtTypeName.Out0\" value=\"QMap&lt;int,QList&lt;QByteArray&gt;&gt;\"/>",
             ] { #expect(xml.contains(part), "\(part)\n\(xml)") }
             #expect(!xml.contains("QtTypeName.In0\" value=\"QString"))
@@ -270,4 +273,12 @@ func run(_ command: [String], on bus: PrivateBus) throws -> String {
     let data = output.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     return String(decoding: data, as: UTF8.self)
+}
+
+/// A structure that is only described.
+private struct Step: DBusType {
+    static var signature: Signature { "(sb)" }
+
+    init(from reader: inout MessageReader) throws(MessageDecodingError) {}
+    func write(to writer: inout MessageWriter) throws(MessageEncodingError) {}
 }

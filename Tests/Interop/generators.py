@@ -49,7 +49,13 @@ def qdbusxml2cpp(session):
         qdbusxml2cpp -p router router.xml
         moc router.h -o router-moc.cpp
         for part in router router-moc; do g++ -fPIC -c $part.cpp $(pkg-config --cflags Qt5DBus); done""")
-    # A handler that is written with Qt has an adaptor.
-    yield "adaptors of a handler's interfaces", "status 0", shell(session, f"{tools}; qdbusxml2cpp -a handler handler.xml")
+    # A handler that is written with Qt has an adaptor, and a program that calls a handler has a proxy.
+    yield "code of a handler's interfaces", "status 0", shell(session, f"""
+        {tools}
+        qdbusxml2cpp -i {HERE}/structures.h -a adaptor -p proxy handler.xml
+        for part in adaptor proxy; do
+            moc $part.h -o $part-moc.cpp
+            for file in $part $part-moc; do g++ -fPIC -c $file.cpp $(pkg-config --cflags Qt5DBus); done
+        done""")
     yield from client(session, f"""
         g++ -fPIC -I. -o client {HERE}/client.cpp router.o router-moc.o $(pkg-config --cflags --libs Qt5DBus)""")

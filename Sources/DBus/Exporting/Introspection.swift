@@ -78,12 +78,12 @@ private enum QtType {
         }
     }
 
-    /// Returns the annotation for a type that needs one; nothing for any other type, and for a structure, which has no
-    /// type in Qt.
+    /// Returns the annotation for a type that needs one; nothing for any other type.
     static func annotation(_ signature: Signature, _ suffix: String) -> [String] {
         var rest = Substring(signature.rawValue)
         let text = signature.rawValue
-        guard text.contains("{") || text.contains("aa"), let type = popType(&rest), rest.isEmpty else { return [] }
+        guard text.contains("{") || text.contains("(") || text.contains("aa"), let type = popType(&rest), rest.isEmpty
+        else { return [] }
         let name = "org.qtproject.QtDBus.QtTypeName"
         return ["      <annotation name=\"\(name)\(suffix)\" value=\"\(escaped(type))\"/>\n"]
     }
@@ -97,13 +97,26 @@ private enum QtType {
     /// The arrays that have a type of their own.
     private static let arrays = ["a{sv}": "QVariantMap", "as": "QStringList", "ay": "QByteArray", "av": "QVariantList"]
 
-    /// Removes the first complete type of a signature, and returns its C++ type; nil for a structure.
+    /// Removes the first complete type of a signature, and returns its C++ type.
+    ///
+    /// Qt has no type for a structure. The program that uses the generated code declares one, called `DBusStructure_stb` for
+    /// `(stb)`.
     private static func popType(_ signature: inout Substring) -> String? {
         for (array, type) in arrays where signature.hasPrefix(array) {
             signature.removeFirst(array.count)
             return type
         }
         guard let code = signature.popFirst() else { return nil }
+        if code == "(" {
+            var name = "DBusStructure_"
+            while signature.first != ")" {
+                let start = signature
+                guard popType(&signature) != nil else { return nil }
+                name += start.dropLast(signature.count).filter(\.isLetter)
+            }
+            signature.removeFirst()
+            return name
+        }
         guard code == "a" else { return basicTypes[code] }
         guard signature.first == "{" else { return popType(&signature).map { "QList<\($0)>" } }
         signature.removeFirst()

@@ -22,7 +22,7 @@ struct URLOrigin {
         pid = caller
         executable = ProcessProgram.path(pid: caller)
         while let forwarder {
-            guard via.count < Self.limit, let parent = ProcessIdentity.parent(of: pid),
+            guard via.count < Self.limit, !isLaunchedByGLib, let parent = ProcessIdentity.parent(of: pid),
                 let program = ProcessProgram.path(pid: parent), !Self.adoptsOrphans(parent, program),
                 // Another process may have got the number of a parent that has ended.
                 ProcessIdentity.parent(of: pid) == parent
@@ -45,6 +45,18 @@ struct URLOrigin {
             Self.openers.contains(system: script)
         else { return nil }
         return script
+    }
+
+    /// Whether GLib has launched this process for a desktop entry.
+    ///
+    /// GLib starts a command through a process that ends at once, so the parent is whatever process adopts orphans. GLib tells
+    /// the command its own number in the environment.
+    private var isLaunchedByGLib: Bool {
+        let mark = Array("GIO_LAUNCHED_DESKTOP_FILE_PID=\(pid)".utf8)
+        return ProcessFiles.bytes("environ", pid: pid, limit: 1 << 18)?.split(separator: 0).contains {
+            $0.elementsEqual(mark)
+        }
+            ?? false
     }
 
     /// The `openurl` command that is installed beside the router.
