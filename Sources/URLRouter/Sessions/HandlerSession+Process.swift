@@ -128,7 +128,9 @@ extension HandlerSession {
             // A toolkit takes the tokens from the environment of its process, before it gets the first message.
             let tokens = requests.waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
             let caller = requests.waiting.lazy.compactMap(\.caller).first
-            let started = try host.launcher.launch(handler, tokens ?? [:], for: caller) { exit in self.processEnded(exit) }
+            let started = try host.launcher.launch(handler, tokens ?? [:], for: caller) { exit in
+                self.processEnded(exit)
+            }
             host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
             process = HandlerProcess(handle: started.handle, output: started.output, since: UInt64(time(nil)))
             startLaunchTimer()
