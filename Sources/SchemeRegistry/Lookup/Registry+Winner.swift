@@ -124,7 +124,7 @@ extension Registry {
         }.map(\.element)[...]
         for place in places {
             switch place.claimant {
-            case .handler: claims.append(ranked.removeFirst())
+            case .handler: if let handler = ranked.popFirst() { claims.append(handler) }
             case .application: claims.append(Claim(claimant: place.claimant, host: nil))
             }
         }
