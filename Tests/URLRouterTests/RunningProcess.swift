@@ -31,9 +31,13 @@ final class RunningProcess {
         try process.run()
     }
 
-    /// Returns when the process executes its own program, and no longer the wrapper.
+    /// Returns when the process executes its own program, with its own environment.
     func waitUntilItRuns() async {
-        while ProcessProgram.path(pid: pid).map(Handler.Program.path) != program { await Task.yield() }
+        while ProcessProgram.path(pid: pid).map(Handler.Program.path) != program
+            || ProcessFiles.bytes("environ", pid: pid) == nil
+        {
+            await Task.yield()
+        }
     }
 
     /// Stops the process, and returns when the kernel has stopped it.

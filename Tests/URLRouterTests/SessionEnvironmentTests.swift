@@ -112,9 +112,10 @@ import Testing
 
     // MARK: The display of the caller
 
-    @Test func sessionWithoutDisplayGetsThatOfTheCaller() throws {
+    @Test func sessionWithoutDisplayGetsThatOfTheCaller() async throws {
         let caller = try RunningProcess(["DISPLAY": ":9", "XAUTHORITY": "/x", "LD_PRELOAD": "", "HOME": "/other"])
         defer { caller.end() }
+        await caller.waitUntilItRuns()
         #expect(
             CallerDisplay.complete(["HOME": "/home/u"], from: caller.pid)
                 == ["HOME": "/home/u", "DISPLAY": ":9", "XAUTHORITY": "/x"]
