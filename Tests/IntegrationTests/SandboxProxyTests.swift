@@ -30,7 +30,7 @@ import Testing
         #expect(sent.output.contains(#""source-executable":"/usr/bin/xdg-dbus-proxy""#), "\(sent.output)\(sent.errors)")
         #expect(sent.output.contains(#""source-intermediary":true"#))
 
-        #expect(try await router.open("boxed:1").path == .active)
+        #expect(try await router.open("boxed:1").handler == Self.id)
         #expect(try router.log(of: Self.id).contains("open boxed:1"))
         await #expect(throws: CallError.self) { try await router.lifecycle(LifecycleInterface.suspend, Self.id) }
         try await router.lifecycle(LifecycleInterface.terminate, Self.id)
