@@ -301,6 +301,27 @@ import Testing
         }
     }
 
+    /// Without the owner of the name no answer can be recognised, and the call would wait for ever.
+    @Test(arguments: [
+        "<limit name='max_match_rules_per_connection'>0</limit>",
+        "<policy context='mandatory'><deny send_interface='org.freedesktop.DBus' send_member='GetNameOwner'/></policy>",
+    ])
+    func callOfANameWhoseOwnerTheBusDoesNotTellFails(rules: String) async throws {
+        let bus = try await PrivateBus(rules: rules)
+        defer { bus.stop() }
+        let service = try await Connection.open(.address(bus.address), on: bus.makeLoop())
+        await service.export([Echo.exported()], at: Echo.path)
+        #expect(try await service.requestName(Echo.name) == .owned)
+        let client = try await Connection.open(.address(bus.address), on: bus.makeLoop())
+        for _ in 0..<2 {
+            await #expect(throws: CallError.self) {
+                try await client.call(Echo.string, on: Echo.object, "a", timeout: nil)
+            }
+            let short = try BlockingConnection(.address(bus.address))
+            #expect(throws: CallError.self) { try short.call(Echo.string, on: Echo.object, "a", timeout: nil) }
+        }
+    }
+
     @Test func manyCalledNamesLeaveNoRules() async throws {
         try await withPair { (pair: Pair) async throws in
             let missing = Method<Empty, Empty>("com.example.Nobody1", "A")

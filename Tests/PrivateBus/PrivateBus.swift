@@ -39,8 +39,10 @@ public final class PrivateBus: Sendable {
 
     /// Starts a bus. The initializer waits while too many other buses run.
     ///
-    /// - Parameter prepare: A closure that puts files in place before the bus reads them, such as service files.
-    public init(prepare: (_ directory: URL) throws -> Void = { _ in }) async throws {
+    /// - Parameters:
+    ///   - rules: Elements of the configuration (dbus-daemon(1)) for a bus that is not configured like a user's.
+    ///   - prepare: A closure that puts files in place before the bus reads them, such as service files.
+    public init(rules: String? = nil, prepare: (_ directory: URL) throws -> Void = { _ in }) async throws {
         place = await Place.take()
         directory = FileManager.default.temporaryDirectory.appending(path: "openurl-\(UUID().uuidString)")
         for (name, path) in Self.environment(in: directory)
@@ -52,11 +54,17 @@ public final class PrivateBus: Sendable {
             )
         }
         try prepare(directory)
+        var configuration = "--session"
+        if let rules {
+            let file = directory.appending(path: "bus.conf")
+            try Data(Self.configuration(rules).utf8).write(to: file)
+            configuration = "--config-file=\(file.path)"
+        }
         process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [
             "timeout", "--signal=KILL", "600", "setpriv", "--pdeathsig", "KILL",
-            "dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address=1", "--print-pid=1",
+            "dbus-daemon", configuration, "--nofork", "--nopidfile", "--print-address=1", "--print-pid=1",
         ]
         process.environment = Self.environment(in: directory)
         let output = Pipe()
@@ -72,6 +80,14 @@ public final class PrivateBus: Sendable {
         let lines = text.split(separator: "\n")
         address = String(lines[0])
         pid = Int32(lines[1]) ?? 0
+    }
+
+    private static func configuration(_ rules: String) -> String {
+        """
+        <busconfig><type>session</type><listen>unix:tmpdir=/tmp</listen><auth>EXTERNAL</auth>
+        <policy context="default"><allow send_destination="*"/><allow eavesdrop="true"/><allow own="*"/></policy>
+        \(rules)</busconfig>
+        """
     }
 
     /// Creates an event loop for a connection of the test. The loop ends with the bus.

@@ -14,8 +14,10 @@ public final class BlockingConnection {
     /// The destinations of the unfinished calls, by the serials of the calls.
     private var calls: [UInt32: BusName?] = [:]
     private var calledNames = CalledNames()
-    /// The names whose owners are asked for, by the serials of the questions.
-    private var ownerQuestions: [UInt32: BusName] = [:]
+    /// The names that the bus is asked about, by the serials of the questions.
+    private var questions: [UInt32: BusName] = [:]
+    /// The errors of the calls whose answers could not be recognised, by the serials of the calls.
+    private var failures: [UInt32: CallError] = [:]
     private var answers: [UInt32: Message] = [:]
 
     /// Connects to a bus and blocks the thread meanwhile.
@@ -119,6 +121,7 @@ public final class BlockingConnection {
         defer {
             calls[serial] = nil
             answers[serial] = nil
+            failures[serial] = nil
         }
         if let notice {
             if try !wait(for: serial, until: start + min(noticeDelay, timeout ?? .longest, .longest)) { notice() }
@@ -133,8 +136,8 @@ public final class BlockingConnection {
     /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.
     private func follow(_ name: BusName) throws(CallError) {
         guard isOnBus, name.changesOwner, calledNames.beginCall(of: name) else { return }
-        _ = try send(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))
-        ownerQuestions[try send(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue)] = name
+        questions[try send(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))] = name
+        questions[try send(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue)] = name
     }
 
     /// Sends a call.
@@ -178,6 +181,7 @@ public final class BlockingConnection {
     /// - Returns: Whether the answer arrived before the deadline.
     private func wait(for serial: UInt32, until deadline: ContinuousClock.Instant?) throws(CallError) -> Bool {
         while answers[serial] == nil {
+            if let failure = failures[serial] { throw failure }
             var milliseconds: CInt = -1
             if let deadline {
                 let left = ContinuousClock.now.duration(to: deadline)
@@ -214,12 +218,9 @@ public final class BlockingConnection {
     /// - Returns: Whether the message is such an answer.
     private func takeAnswer(_ message: OpaquePointer) -> Bool {
         let serial = dbus_message_get_reply_serial(message)
-        if let name = ownerQuestions[serial], calledNames.isAnswer(message, to: .bus) {
-            ownerQuestions[serial] = nil
-            // An error means that the name has no owner yet. The bus then reports the owner that it starts.
-            if case .success(let owner) = Message.result(message) as Result<String, CallError> {
-                calledNames.setOwner(of: name, BusName(owner))
-            }
+        if let name = questions[serial], calledNames.isAnswer(message, to: .bus) {
+            questions[serial] = nil
+            learn(of: name, from: message)
             return true
         }
         guard let destination = calls[serial], answers[serial] == nil,
@@ -227,6 +228,20 @@ public final class BlockingConnection {
         else { return false }
         answers[serial] = Message(owning: dbus_message_ref(message))
         return true
+    }
+
+    /// Handles the bus's answer to `AddMatch`, which is empty, or to `GetNameOwner`.
+    private func learn(of name: BusName, from answer: OpaquePointer) {
+        let owner: Result<String, CallError> = Message.result(answer)
+        switch owner {
+        case .success(let owner): calledNames.setOwner(of: name, BusName(owner))
+        case .failure(.unexpectedReply): break
+        // The bus reports the owner that it starts.
+        case .failure(.remote(let error)) where error.name == .nameHasNoOwner: break
+        case .failure(let error):
+            calledNames.remove(name)
+            for (serial, destination) in calls where destination == name { failures[serial] = error }
+        }
     }
 
     /// Answers a call of another program, which can only be one of ``PeerInterface``.

@@ -126,8 +126,12 @@ extension Connection {
             if case .failure(let error) = added { connection.failCalls(of: name, error) }
         }
         request(BusDriver.getNameOwner, name.rawValue) { connection, owner in
-            // An error means that the name has no owner yet. The bus then reports the owner that it starts.
-            if case .success(let owner) = owner { connection.calledNames.setOwner(of: name, BusName(owner)) }
+            switch owner {
+            case .success(let owner): connection.calledNames.setOwner(of: name, BusName(owner))
+            // The bus reports the owner that it starts.
+            case .failure(.remote(let error)) where error.name == .nameHasNoOwner: break
+            case .failure(let error): connection.failCalls(of: name, error)
+            }
         }
         if let idle = calledNames.popIdle() {
             do throws(CallError) {
