@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// A startup notification of X11, which the desktop shows as a busy pointer until the notification ends
 /// (Startup Notification Protocol Specification, version 0.1).
 ///
@@ -29,8 +31,44 @@ struct StartupNotification {
         }
     }
 
-    /// Ends the notification. If the display cannot be reached, the desktop ends the notification after some seconds.
+    /// The time that the display gets to take the message, in milliseconds.
+    private static let timeLimit: CInt = 1000
+
+    /// Ends the notification. If the display does not take the message, the desktop ends the notification after some seconds.
+    ///
+    /// Another thread talks to the display, because a display behind a network may not answer. The thread ends with the program.
     func end() {
-        XCB()?.broadcast(removal, as: ("_NET_STARTUP_INFO_BEGIN", "_NET_STARTUP_INFO"), on: display)
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else { return }
+        let removal = Unmanaged.passRetained(Removal(notification: self, done: ends[1]))
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                if let argument { Unmanaged<Removal>.fromOpaque(argument).takeRetainedValue().perform() }
+                return nil
+            },
+            removal.toOpaque()
+        )
+        guard status == 0 else { return removal.release() }
+        var end = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
+        poll(&end, 1, Self.timeLimit)
+    }
+
+    private final class Removal: Sendable {
+        private let notification: StartupNotification
+        private let done: CInt
+
+        init(notification: StartupNotification, done: CInt) {
+            self.notification = notification
+            self.done = done
+        }
+
+        func perform() {
+            let types = (first: "_NET_STARTUP_INFO_BEGIN", others: "_NET_STARTUP_INFO")
+            XCB()?.broadcast(notification.removal, as: types, on: notification.display)
+            close(done)
+        }
     }
 }
