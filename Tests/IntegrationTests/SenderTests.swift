@@ -33,6 +33,11 @@ import Testing
         let command = RouterProcess.command.resolvingSymlinksInPath().path
         #expect(run.output.contains(#""source-executable":"\#(shell)""#), "\(run.output)")
         #expect(run.output.contains(#""source-via":["\#(command)"]"#), "\(run.output)")
+
+        // A process that has left its parent's session may have left the parent too.
+        let left = try await router.run("setsid", "--wait", RouterProcess.command.path, "--json", "any:y")
+        #expect(left.output.contains(#""source-executable":"\#(command)""#), "\(left.output)")
+        #expect(left.output.contains(#""source-intermediary":true"#), "\(left.output)")
     }
 
     @Test func onlyAllowedSourcesReachTheHandler() async throws {

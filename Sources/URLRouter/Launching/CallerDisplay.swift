@@ -16,7 +16,8 @@ enum CallerDisplay {
     /// The variables are those with which the process was started. A process that is confined, or that may be, is not asked: its
     /// display could be one that it made to watch the user.
     static func complete(_ environment: [String: String], from caller: UInt32?) -> [String: String] {
-        guard let caller, environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, isUnconfined(caller),
+        guard let caller, environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil,
+            !ProcessConfinement.isConfined(pid: caller),
             let bytes = ProcessFiles.bytes("environ", pid: caller, limit: 1 << 18)
         else { return environment }
         var result = environment
@@ -28,14 +29,5 @@ enum CallerDisplay {
             result[String(text[..<equals])] = String(text[text.index(after: equals)...])
         }
         return result
-    }
-
-    /// Whether a process has the router's view of users and files, and the router's security label.
-    private static func isUnconfined(_ pid: UInt32) -> Bool {
-        let router = UInt32(getpid())
-        return ["ns/user", "ns/mnt"].allSatisfy { name in
-            guard let link = ProcessFiles.link(name, pid: router) else { return false }
-            return link == ProcessFiles.link(name, pid: pid)
-        } && ProcessFiles.bytes("attr/current", pid: pid) == ProcessFiles.bytes("attr/current", pid: router)
     }
 }

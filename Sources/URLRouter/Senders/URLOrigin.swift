@@ -3,7 +3,7 @@ internal import Glibc
 /// The process that a URL comes from, found through the programs that only pass URLs on.
 ///
 /// The kernel vouches for the program and the parent of each process. The search ends at a process whose parent has ended,
-/// because the kernel then names another parent.
+/// because the kernel then names another parent. It also ends at a confined process, which may see another program at a path.
 struct URLOrigin {
     /// The process that the URL comes from, as far as it is known.
     private(set) var pid: UInt32
@@ -24,6 +24,8 @@ struct URLOrigin {
         while let forwarder {
             guard via.count < Self.limit, !isLaunchedByGLib, let parent = ProcessIdentity.parent(of: pid),
                 let program = ProcessProgram.path(pid: parent), !Self.adoptsOrphans(parent, program),
+                // A process that has left its parent's session may have left the parent too.
+                getsid(pid_t(pid)) == getsid(pid_t(parent)),
                 // Another process may have got the number of a parent that has ended.
                 ProcessIdentity.parent(of: pid) == parent
             else {
@@ -34,12 +36,13 @@ struct URLOrigin {
             pid = parent
             executable = program
         }
-        isIntermediary = executable.map(Self.intermediaries.contains(system:)) ?? false
+        isIntermediary =
+            ProcessConfinement.isConfined(pid: pid) || executable.map(Self.intermediaries.contains(system:)) ?? false
     }
 
     /// The program or script that this process runs, if it only passes URLs on.
     private var forwarder: String? {
-        guard let executable else { return nil }
+        guard let executable, !ProcessConfinement.isConfined(pid: pid) else { return nil }
         if executable == Self.command || Self.openers.contains(system: executable) { return executable }
         guard Self.shells.contains(system: executable), let script = ProcessProgram.script(pid: pid),
             Self.openers.contains(system: script)
