@@ -30,6 +30,24 @@ import Testing
         #expect(await environment.variables == ["HOME": "/home/u", "EXTRA": "1", "WAYLAND_DISPLAY": "wayland-0"])
     }
 
+    @Test func variablesOfAManagerThatHasGoneAreForgotten() async throws {
+        let (bus, connection) = try await session()
+        defer { bus.stop() }
+        let manager = try await Manager(bus, on: connection.loop)
+        let environment = SessionEnvironment(
+            ["HOME": "/h"],
+            from: connection,
+            on: connection.loop,
+            log: RecordedLog().logger
+        )
+        await manager.set(["HOME=/home/u", "DISPLAY=:7", "LD_PRELOAD=/tmp/x.so"])
+        await environment.startUpdate()?.value
+        #expect(await environment.variables == ["HOME": "/home/u", "DISPLAY": ":7"])
+        await manager.end()
+        await environment.startUpdate()?.value
+        #expect(await environment.variables == ["HOME": "/h"])
+    }
+
     @Test func sessionWithoutManagerHasTheRoutersVariables() async throws {
         let (bus, connection) = try await session()
         defer { bus.stop() }
@@ -158,6 +176,8 @@ private actor Manager {
         let name = try #require(SystemdManager.object.destination)
         try #require(try await connection.requestName(name) == .owned)
     }
+
+    func end() async { await connection.close() }
 
     func set(_ entries: [String]) {
         self.entries.withLock { $0 = entries }

@@ -60,10 +60,16 @@ actor SessionEnvironment {
             use(try await manager.get(SystemdManager.environment, on: SystemdManager.object, timeout: timeout))
             isSilent = false
         } catch {
-            if case .remote(let error) = error, error.isFromMissingService { return }
+            if case .remote(let error) = error, error.isFromMissingService { return forgetManager() }
             if !isSilent { log.warning("systemd does not tell the session's environment: \(error)") }
             isSilent = true
         }
+    }
+
+    /// Uses the router's own variables, because there is no manager.
+    private func forgetManager() {
+        shared = []
+        variables = own
     }
 
     /// Takes the manager's variables over. A variable that the manager no longer has is no longer the session's.
@@ -71,7 +77,11 @@ actor SessionEnvironment {
         var told: [String: String] = [:]
         for entry in entries {
             guard let equals = entry.firstIndex(of: "=") else { continue }
-            told[String(entry[..<equals])] = String(entry[entry.index(after: equals)...])
+            let name = String(entry[..<equals])
+            // These variables choose the code that a process loads. A session has no use for them, but another owner of the
+            // manager's name would.
+            if name.hasPrefix("LD_") { continue }
+            told[name] = String(entry[entry.index(after: equals)...])
         }
         shared.formUnion(own.keys.filter { told[$0] != nil })
         variables = own.filter { !shared.contains($0.key) }.merging(Self.clean(told)) { $1 }
