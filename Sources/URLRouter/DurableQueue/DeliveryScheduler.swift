@@ -135,12 +135,17 @@ final class DeliveryScheduler {
         guard state != .closed else { return }
         state = .closed
         timer.cancel()
-        do throws(DeliveryStoreError) {
-            for id in attempted { try await store.takeBack(id) }
-        } catch {
-            log.error("\(error)")
-        }
+        for id in attempted { await abandon(id) }
         await store.giveBack()
+    }
+
+    private func abandon(_ id: Int64) async {
+        do throws(DeliveryStoreError) {
+            // The store may have failed when the handler had taken the URL.
+            if case .delivered? = outcomes[id] { try await store.succeed(id) } else { try await store.takeBack(id) }
+        } catch {
+            log.error("queued URL \(id): \(error)")
+        }
     }
 
     /// Returns when the work has ended that the state still allows.
@@ -223,6 +228,11 @@ final class DeliveryScheduler {
         do throws(DeliveryStoreError) {
             if outcomes[id] == nil {
                 guard let (delivery, attempt) = try await store.begin(id) else { return .gone }
+                // The bus may have ended while the store began.
+                guard state != .closed else {
+                    try await store.takeBack(id)
+                    return .gone
+                }
                 attempted.insert(id)
                 bus.announce(.delivering, ofQueued: id)
                 outcomes[id] = await outcome(of: delivery, id, attempt)
