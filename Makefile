@@ -35,7 +35,7 @@ INSTALLED = \
 	share/zsh/site-functions/_openurl
 
 # The entries and service files of the installed handlers.
-PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(DESTDIR)"
+PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath $(DESTDIR))"
 
 .PHONY: build demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop lint format install uninstall clean
 

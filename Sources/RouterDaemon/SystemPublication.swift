@@ -47,13 +47,16 @@ struct SystemPublication: Hashable {
             let staged = root == "/" ? "" : root
             let directory = "\(staged)\(directory)"
             let handlers = "\(directory)/\(RegistryDirectories.subdirectory)"
+            _ = try resolvedPath(directory)
+            // Without the manifests, all files would look like those of handlers that are gone.
+            if !isRemoval { _ = try names(inDirectory: handlers) }
             // The installation's own handlers decide about the schemes that belong to the system.
             let directories = isSame(handlers, installation.handlers) ? [handlers] : [handlers, installation.handlers]
             let all = Registry(loading: RegistryDirectories(user: nil, system: directories))
             let published = isRemoval ? [] : all.publishedHandlers.filter { $0.precedence == 0 }
             // The files are for all users, whatever the mask of the user who installs is.
             umask(0o022)
-            if !published.isEmpty { try makeDirectories(below: directory) }
+            if !published.isEmpty { try makeDirectories(below: directory, in: staged) }
             let isBelowRoot = command.hasPrefix("\(staged)/")
             var publication = DesktopPublication(
                 inDataDirectory: self.directory,
@@ -79,12 +82,16 @@ struct SystemPublication: Hashable {
         }
     }
 
-    private func makeDirectories(below directory: String) throws(FileError) {
+    /// Makes the directories of the published files. A link must not lead from the root of a package to the system.
+    private func makeDirectories(below directory: String, in root: String) throws(FileError) {
         for name in ["applications", "dbus-1/services"] {
             do throws(DirectoryError) {
                 try UserFiles.makeDirectories("\(directory)/\(name)", mode: 0o755)
             } catch {
                 throw FileError("\(error.path) cannot be made: \(error.error)")
+            }
+            guard try resolvedPath("\(directory)/\(name)").hasPrefix("\(root)/") else {
+                throw FileError("its directory \(name) is a link that leads out of \(root)")
             }
         }
     }

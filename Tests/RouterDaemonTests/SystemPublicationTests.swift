@@ -159,6 +159,40 @@ final class SystemPublicationTests {
         #expect(try read("applications/com.example.app.desktop") == foreign)
     }
 
+    /// Without the manifests, the entries of all handlers would look like those of handlers that are gone.
+    @Test func handlersThatCannotBeReadKeepTheirFiles() throws {
+        #expect(try publish() == [])
+        let handlers = root.appending(path: "usr/share/openurl/handlers")
+        try FileManager.default.removeItem(at: handlers)
+        try write("", to: "usr/share/openurl/handlers")
+        let publication = try #require(SystemPublication(["\(root.path)/usr/share"]))
+        let (problems, isDone) = publication.perform(with: installation)
+        #expect(!isDone)
+        #expect(problems.count == 1, "\(problems)")
+        #expect(try files().keys.contains("com.example.app.desktop"))
+    }
+
+    @Test func directoryThatDoesNotExistIsAFailure() throws {
+        let publication = try #require(SystemPublication(["\(root.path)/usr/shar"]))
+        let (problems, isDone) = publication.perform(with: installation)
+        #expect(!isDone)
+        #expect(problems.first?.contains("usr/shar: does not exist") == true, "\(problems)")
+    }
+
+    /// A link in a package would lead to the system on which the package is built.
+    @Test func linkOutOfTheRootIsNotFollowed() throws {
+        let outside = FileManager.default.temporaryDirectory.appending(path: "outside-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: outside, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            at: root.appending(path: "usr/share/applications"),
+            withDestinationURL: outside
+        )
+        let publication = try #require(SystemPublication(["/usr/share", "--root", root.path]))
+        #expect(!publication.perform(with: installation).isDone)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path) == [])
+        try FileManager.default.removeItem(at: outside)
+    }
+
     @Test func fileThatCannotBeWrittenIsAFailure() throws {
         try write("", to: "usr/share/applications")
         let publication = try #require(SystemPublication(["\(root.path)/usr/share"]))
