@@ -523,6 +523,31 @@ final class DesktopPublicationTests {
         #expect(try cached() == ["x-scheme-handler/todolist=com.acme.app.desktop;"])
     }
 
+    /// Publishes again after a change of the desktop's files alone.
+    private func publishAfterAChange(_ handler: Handler) -> [String] {
+        publish(registry([handler]), insteadOf: registry([handler]))
+    }
+
+    @Test func entryThatSomebodyDeletesComesBack() throws {
+        let handler = try Handler.test("com.acme.app")
+        #expect(publish(handler) == [])
+        let entry = try #require(try root.read("\(applications)/com.acme.app.desktop"))
+        #expect(unlink("\(root.path)/\(applications)/com.acme.app.desktop") == 0)
+        #expect(publishAfterAChange(handler) == [])
+        #expect(try root.read("\(applications)/com.acme.app.desktop") == entry)
+    }
+
+    @Test func filesThatTheSystemGetsLaterAreRemoved() throws {
+        let handler = try Handler.test("com.acme.app", scope: .system)
+        #expect(publish(handler) == [])
+        for (directory, name) in [(applications, "com.acme.app.desktop"), (services, "com.acme.app.service")] {
+            let text = try #require(try root.read("\(directory)/\(name)"))
+            try root.write(text, to: "data1\(directory.dropFirst("home".count))/\(name)")
+        }
+        #expect(publishAfterAChange(handler) == [])
+        #expect(try files() == [cache])
+    }
+
     @Test func foreignSystemEntryIsNotShadowed() throws {
         try root.writeEntry("data1/applications/com.acme.app.desktop", opening: ["todolist"])
         let handler = try Handler.test("com.acme.app")

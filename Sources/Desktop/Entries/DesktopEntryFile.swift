@@ -207,11 +207,13 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 }
 
-/// Returns whether a file holds zeros, as a loss of power leaves a file whose blocks were reserved before the contents
+/// Returns whether a file ends in zeros, as a loss of power leaves a file whose blocks were reserved before the contents
 /// were written; false if the file does not exist or cannot be read.
 private func isLostToPower(_ path: String) -> Bool {
     do throws(FileError) {
-        return try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true).contains(0)
+        let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
+        guard let start = bytes.firstIndex(of: 0) else { return false }
+        return bytes[start...].allSatisfy { $0 == 0 }
     } catch {
         return false
     }

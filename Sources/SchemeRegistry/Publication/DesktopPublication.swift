@@ -134,7 +134,7 @@ public struct DesktopPublication: Sendable {
     public mutating func publish(_ registry: Registry, insteadOf old: Registry, isRetrying: Bool) {
         let (removed, added) = differences(from: old.handlers, to: registry.handlers)
         var ids = Set((removed + added).map(\.id))
-        if isRetrying { ids.formUnion(unpublished) }
+        if isRetrying { ids.formUnion(unpublished.union(changedByOthers(registry))) }
         unpublished.subtract(ids)
         otherProblems = []
         var claims: Claims = [:]
@@ -143,7 +143,10 @@ public struct DesktopPublication: Sendable {
             let new = registry[id].flatMap { $0.isPublished ? $0 : nil }
             if let new { publishService(of: new) } else { withdrawService(of: id) }
             guard let file = DesktopFileID(rawValue: "\(id).desktop") else { continue }
-            if let new, new.desktopFileID != nil {
+            if let new, new.scope == .system, isPublishedBySystem(new, file) {
+                unpublished.insert(id)
+                if let entry = ownEntry(file, of: id) { withdrawEntry(entry, of: id, &claims) }
+            } else if let new, new.desktopFileID != nil {
                 let types = old[id]?.mimeTypes ?? []
                 let existing = registry.applications.entries.entries[file]
                 publishEntry(of: new, file, insteadOf: types, beside: existing, &claims)
@@ -152,6 +155,28 @@ public struct DesktopPublication: Sendable {
             }
         }
         updateCache(claims)
+    }
+
+    /// Returns the handlers whose entries another program has deleted, and those that a system directory publishes now.
+    ///
+    /// - Parameter registry: the registry with the current applications of the desktop.
+    private func changedByOthers(_ registry: Registry) -> [BundleIdentifier] {
+        let entries = registry.applications.entries.entries
+        let published = registry.publishedHandlers
+        var changed = published.filter { handler in
+            guard handler.scope == .system, let id = handler.desktopFileID, let entry = entries[id] else {
+                return false
+            }
+            return isInPlace(entry) && isPublishedBySystem(handler, id)
+        }
+        // Each registration leads here, so the entries are only looked for if one is missing.
+        if entries.values.count(where: { $0.handler != nil }) < published.count - unpublished.count {
+            changed += published.filter { handler in
+                guard let id = handler.desktopFileID, entries[id] == nil else { return false }
+                return !DesktopEntryFile.exists(id, in: applicationDirectory)
+            }
+        }
+        return changed.map(\.id)
     }
 
     /// Returns the entry to write for a handler.
