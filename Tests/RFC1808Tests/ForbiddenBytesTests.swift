@@ -27,6 +27,12 @@ import Testing
         #expect(try GenericURL(escaped(decoded)).description == url)
     }
 
+    /// With an escape, the host would be another one for programs that take the backslash for a slash.
+    @Test func backslashInTheNetworkLocationStays() {
+        #expect(escaped("http://evil.example\\@good.example/a\\b") == "http://evil.example\\@good.example/a%5Cb")
+        #expect(throws: GenericURL.ParseError.self) { try GenericURL(escaped("http://evil.example\\@good.example/")) }
+    }
+
     /// Other decoders leave other bytes.
     @Test(arguments: [
         ("todo:a%7Cb%5Ec%60d%7Be%7Df%3Cg%3E%22h%5Ci", "todo:a|b^c`d{e}f<g>\"h\\i"),

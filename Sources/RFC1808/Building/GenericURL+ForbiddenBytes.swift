@@ -21,6 +21,9 @@ extension GenericURL {
                     bytes.dropFirst(index + 1).prefix(2).count(where: ByteSet.hexDigits.contains) == 2
                 case UInt8(ascii: "["), UInt8(ascii: "]"): location.contains(index)
                 case UInt8(ascii: "#"): !hasFragment
+                // Some programs take a backslash for a slash. With an escape the host would be another one, so the byte stays,
+                // and the parser refuses it.
+                case UInt8(ascii: "\\"): location.contains(index)
                 default: ByteSet.query.contains(byte)
                 }
             if byte == UInt8(ascii: "#") { hasFragment = true }
