@@ -8,6 +8,7 @@ ROOT = $(DESTDIR)$(PREFIX)
 BUILT = .build/release
 PROGRAMS = openurl openurld todolist
 HANDLERS = $(wildcard Schemes/*.plist)
+INTERFACES = $(wildcard Packaging/interfaces/*.xml)
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources
 
 BUILD_PACKAGES = dbus libdbus-1-dev libsqlite3-dev pkg-config
@@ -27,6 +28,7 @@ INSTALLED = \
 	$(addprefix share/openurl/handlers/,$(notdir $(HANDLERS))) \
 	share/applications/org.openurl.Router1.desktop \
 	share/dbus-1/services/org.openurl.Router1.service \
+	$(addprefix share/dbus-1/interfaces/,$(notdir $(INTERFACES))) \
 	lib/systemd/user/openurld.service \
 	share/man/man1/openurl.1 \
 	share/man/man8/openurld.8 \
@@ -92,6 +94,7 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 		install -m 644 /dev/stdin $(ROOT)/share/dbus-1/services/org.openurl.Router1.service
 	sed 's|@BINDIR@|$(BINDIR)|' Packaging/openurld.service.in | \
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
+	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
 	install -m 644 Packaging/openurld.8 $(ROOT)/share/man/man8
 	$(BUILT)/openurl --generate-completion-script bash | install -m 644 /dev/stdin $(ROOT)/share/bash-completion/completions/openurl
