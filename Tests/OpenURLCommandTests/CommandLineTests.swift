@@ -86,6 +86,13 @@ import Testing
         #expect(run.errors.contains("an annotation is key=value"))
     }
 
+    /// The bus carries no such bytes, so the command gives them the escapes that the router gives to other decoded bytes.
+    @Test func bytesOfADesktopThatAreNotUTF8AreEscaped() throws {
+        let url = CommandLineArgument.notUTF8(Array("a:".utf8) + [0xFF, 0x20])
+        #expect(try url.urlText(passedBy: "x.desktop") == "a:%FF%20")
+        #expect(throws: CommandFailure.self) { try url.urlText() }
+    }
+
     private static let notUTF8 = CommandLineArgument.notUTF8([0xFF])
 
     @Test(arguments: [

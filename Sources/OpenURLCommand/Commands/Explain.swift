@@ -33,7 +33,10 @@ struct Explain: Command {
         options.handler = handler
         options.desktopEntry = desktopEntry
         let router = RouterClient(on: invocation.bus)
-        let explanation = try router.call(RouterInterface.explain, Arguments(url.urlText(), options))
+        let explanation = try router.call(
+            RouterInterface.explain,
+            Arguments(url.urlText(passedBy: desktopEntry), options)
+        )
         if outputOptions.json {
             invocation.output.print(JSON(explanation).text)
         } else {

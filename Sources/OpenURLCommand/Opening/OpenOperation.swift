@@ -39,7 +39,7 @@ struct OpenOperation {
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         var isWithApplication = false
         let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
-            let text = try urlText(url)
+            let text = try url.urlText(passedBy: options.desktopEntry)
             if report == .nothing, startup == nil {
                 _ = try open(text, OpenCall.unread, with: router, invocation)
                 return
@@ -65,12 +65,6 @@ struct OpenOperation {
         }
     }
 
-    /// Returns the text of a URL. A URL that the desktop has decoded can hold bytes that the bus cannot carry.
-    private func urlText(_ url: CommandLineArgument) throws(CommandFailure) -> String {
-        guard options.desktopEntry != nil, case .notUTF8(let bytes) = url else { return try url.urlText() }
-        return GenericURL.escapingForbiddenBytes(in: bytes)
-    }
-
     private func open<Output: MessageBody>(
         _ url: String,
         _ method: Method<OpenCall, Output>,
@@ -78,7 +72,7 @@ struct OpenOperation {
         _ invocation: Invocation
     ) throws(CommandFailure) -> Output {
         var options = options
-        for url in fallback { options.fallback.append(try urlText(url)) }
+        for url in fallback { options.fallback.append(try url.urlText(passedBy: options.desktopEntry)) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
         options.desktopStartupID = invocation.environment(Self.startupVariable)
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
@@ -125,9 +119,13 @@ extension CommandLineArgument {
     /// Returns the text of a URL.
     ///
     /// Only bytes that the bus cannot carry are an error here. The router judges the rest.
-    func urlText() throws(CommandFailure) -> String {
+    ///
+    /// - Parameter entry: the desktop entry that passes the URL, if there is one. The desktop may have decoded the URL, so the
+    ///   bytes get their escapes again.
+    func urlText(passedBy entry: String? = nil) throws(CommandFailure) -> String {
         switch self {
         case .text(let text): return text
+        case .notUTF8(let bytes) where entry != nil: return GenericURL.escapingForbiddenBytes(in: bytes)
         case .notUTF8(let bytes):
             do throws(GenericURL.ParseError) {
                 return try GenericURL(utf8: bytes.span, maximumLength: .max).description
