@@ -86,7 +86,7 @@ def dialog(session):
         session.run("xdotool", "search", "--sync", *window, "windowfocus", "--sync")
         before = session.url(1)
         session.run("xdotool", "key", *keys)
-        arrival = session.arrival(3 if keys == ("Escape",) else 10)
+        arrival = session.arrival(3 if keys == ("Escape",) else 30)
         is_closed = wait_until(lambda: session.run("xdotool", "search", *window).status != 0)
         return before, arrival["id"], "closed" if is_closed else "open"
 
