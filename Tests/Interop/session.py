@@ -153,7 +153,10 @@ class Session:
         self.start(*command, pass_fds=[write])
         os.close(write)
         with os.fdopen(read) as display:
-            self.environment["DISPLAY"] = f":{display.readline().strip()}"
+            number = display.readline().strip()
+        if not number:
+            raise Skip("the X server does not start")
+        self.environment["DISPLAY"] = f":{number}"
         self.environment["QT_QPA_PLATFORM"] = "xcb"
 
     # Handlers
