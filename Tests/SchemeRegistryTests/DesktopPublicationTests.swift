@@ -508,13 +508,17 @@ final class DesktopPublicationTests {
     }
 
     /// An earlier router has published the handler, and the system's files have come since.
-    @Test func filesThatTheSystemHasTooAreRemoved() throws {
-        let handler = try Handler.test("com.acme.app", scope: .system)
-        #expect(publish(handler) == [])
-        for (directory, name) in [(applications, "com.acme.app.desktop"), (services, "com.acme.app.service")] {
+    private func copyToTheSystem(_ id: String) throws {
+        for (directory, name) in [(applications, "\(id).desktop"), (services, "\(id).service")] {
             let text = try #require(try root.read("\(directory)/\(name)"))
             try root.write(text, to: "data1\(directory.dropFirst("home".count))/\(name)")
         }
+    }
+
+    @Test func filesThatTheSystemHasTooAreRemoved() throws {
+        let handler = try Handler.test("com.acme.app", scope: .system)
+        #expect(publish(handler) == [])
+        try copyToTheSystem("com.acme.app")
         #expect(publish(handler) == [])
         #expect(try files() == [cache])
         #expect(try cached() == [])
@@ -540,10 +544,7 @@ final class DesktopPublicationTests {
     @Test func filesThatTheSystemGetsLaterAreRemoved() throws {
         let handler = try Handler.test("com.acme.app", scope: .system)
         #expect(publish(handler) == [])
-        for (directory, name) in [(applications, "com.acme.app.desktop"), (services, "com.acme.app.service")] {
-            let text = try #require(try root.read("\(directory)/\(name)"))
-            try root.write(text, to: "data1\(directory.dropFirst("home".count))/\(name)")
-        }
+        try copyToTheSystem("com.acme.app")
         #expect(publishAfterAChange(handler) == [])
         #expect(try files() == [cache])
     }

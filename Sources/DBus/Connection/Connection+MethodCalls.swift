@@ -130,15 +130,19 @@ extension Connection {
             case .success(let owner): connection.calledNames.setOwner(of: name, BusName(owner))
             // The bus reports the owner that it starts.
             case .failure(.remote(let error)) where error.name == .nameHasNoOwner: break
-            case .failure(let error): connection.failCalls(of: name, error)
+            case .failure(let error):
+                connection.removeOwnerRule(of: name)
+                connection.failCalls(of: name, error)
             }
         }
-        if let idle = calledNames.popIdle() {
-            do throws(CallError) {
-                try send(BusDriver.removeMatch, on: BusDriver.object, BusDriver.ownerRule(idle))
-            } catch {
-                // The connection has ended, and the bus has removed its rules.
-            }
+        if let idle = calledNames.popIdle() { removeOwnerRule(of: idle) }
+    }
+
+    private func removeOwnerRule(of name: BusName) {
+        do throws(CallError) {
+            try send(BusDriver.removeMatch, on: BusDriver.object, BusDriver.ownerRule(name))
+        } catch {
+            // The connection has ended, and the bus has removed its rules.
         }
     }
 

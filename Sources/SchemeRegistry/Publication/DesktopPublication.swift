@@ -102,11 +102,7 @@ public struct DesktopPublication: Sendable {
             publishService(of: handler)
             guard let id = handler.desktopFileID else { continue }
             let entry = entries.entries[id]
-            if handler.scope == .system, isPublishedBySystem(handler, id) {
-                unpublished.insert(handler.id)
-                if let own = ownEntry(id, of: handler.id) { withdrawEntry(own, of: handler.id, &claims) }
-                continue
-            }
+            if leavesToSystem(handler, id, &claims) { continue }
             if let entry, isInPlace(entry), isComplete(entry, handler) { continue }
             publishEntry(of: handler, id, insteadOf: [], beside: entry, &claims)
         }
@@ -143,10 +139,8 @@ public struct DesktopPublication: Sendable {
             let new = registry[id].flatMap { $0.isPublished ? $0 : nil }
             if let new { publishService(of: new) } else { withdrawService(of: id) }
             guard let file = DesktopFileID(rawValue: "\(id).desktop") else { continue }
-            if let new, new.scope == .system, isPublishedBySystem(new, file) {
-                unpublished.insert(id)
-                if let entry = ownEntry(file, of: id) { withdrawEntry(entry, of: id, &claims) }
-            } else if let new, new.desktopFileID != nil {
+            if let new, leavesToSystem(new, file, &claims) { continue }
+            if let new, new.desktopFileID != nil {
                 let types = old[id]?.mimeTypes ?? []
                 let existing = registry.applications.entries.entries[file]
                 publishEntry(of: new, file, insteadOf: types, beside: existing, &claims)
@@ -164,10 +158,8 @@ public struct DesktopPublication: Sendable {
         let entries = registry.applications.entries.entries
         let published = registry.publishedHandlers
         var changed = published.filter { handler in
-            guard handler.scope == .system, let id = handler.desktopFileID, let entry = entries[id] else {
-                return false
-            }
-            return isInPlace(entry) && isPublishedBySystem(handler, id)
+            guard let id = handler.desktopFileID, let entry = entries[id] else { return false }
+            return isPublishedBySystem(handler, id) && isInPlace(entry)
         }
         // Each registration leads here, so the entries are only looked for if one is missing.
         if entries.values.count(where: { $0.handler != nil }) < published.count - unpublished.count {
@@ -209,8 +201,19 @@ public struct DesktopPublication: Sendable {
     /// Returns whether an entry is in the directory of the handlers' entries.
     private func isInPlace(_ entry: DesktopEntry) -> Bool { entry.file == "\(applicationDirectory)/\(entry.id)" }
 
-    /// Returns whether the desktop finds a complete entry of a handler in the system's directories.
+    /// Removes the entry of a handler of the system that the system's directories publish.
+    ///
+    /// - Returns: whether the handler is such a handler.
+    private mutating func leavesToSystem(_ handler: Handler, _ id: DesktopFileID, _ claims: inout Claims) -> Bool {
+        guard isPublishedBySystem(handler, id) else { return false }
+        unpublished.insert(handler.id)
+        if let own = ownEntry(id, of: handler.id) { withdrawEntry(own, of: handler.id, &claims) }
+        return true
+    }
+
+    /// Returns whether the desktop finds a complete entry of a handler of the system in the system's directories.
     private func isPublishedBySystem(_ handler: Handler, _ id: DesktopFileID) -> Bool {
+        guard handler.scope == .system else { return false }
         let directories = dataDirectories.map { "\($0)/applications" }
         guard let directory = directories.first(where: { DesktopEntryFile.exists(id, in: $0) }) else { return false }
         let location = DesktopFile.Location(id: id, file: "\(directory)/\(id)", precedence: 0)

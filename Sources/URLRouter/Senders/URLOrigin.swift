@@ -56,10 +56,8 @@ struct URLOrigin {
     /// the command its own number in the environment.
     private var isLaunchedByGLib: Bool {
         let mark = Array("GIO_LAUNCHED_DESKTOP_FILE_PID=\(pid)".utf8)
-        return ProcessFiles.bytes("environ", pid: pid, limit: 1 << 18)?.split(separator: 0).contains {
-            $0.elementsEqual(mark)
-        }
-            ?? false
+        let variables = ProcessFiles.bytes("environ", pid: pid, limit: 1 << 18)?.split(separator: 0) ?? []
+        return variables.contains { $0.elementsEqual(mark) }
     }
 
     /// The `openurl` command that is installed beside the router.
