@@ -1,6 +1,7 @@
 import Logging
 import OpenURLBus
 import Reactor
+import SQLite
 import SchemeRegistry
 import Testing
 
@@ -65,6 +66,23 @@ import Testing
         await router.abandonDeliveries()
         #expect(try await router.queuedURLs().map(\.attempts) == [0])
         #expect(log.lines == [])
+    }
+
+    /// A full disk, for example, keeps the success from being stored until the bus ends.
+    @Test func deliveredURLIsNotGivenBackWhenTheBusEnds() async throws {
+        let bus = try FakeHandlers([handler: owner])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try #require(try await router.open("app:1", queued, caller: ":1.9").id)
+        await bus.wait(for: .opened("app:1", at: owner))
+        let file = try Database(path: directory.queue, .existing)
+        try file.execute("CREATE TRIGGER full BEFORE DELETE ON deliveries BEGIN SELECT RAISE(FAIL, 'full'); END")
+        bus.answer("app:1")
+        await router.wait { _ in log.lines.contains { $0.contains("queued URL \(id)") } }
+        try file.execute("DROP TRIGGER full")
+        bus.end()
+        await router.abandonDeliveries()
+        #expect(try await router.queuedURLs() == [])
     }
 
     @Test func urlsAreStoredInTheOrderOfTheirArrival() async throws {
