@@ -26,5 +26,8 @@ static inline int signal_this_process(int signal, int descriptor) {
     return fcntl(descriptor, F_SETFL, flags | O_ASYNC);
 }
 
+// <fcntl.h> declares O_PATH for _GNU_SOURCE only. The value is that of all machines for which Swift is built.
+enum { OPEN_PATH = 010000000 };
+
 // Swift does not let concurrent code use the variable stdout.
 static inline void buffer_standard_output_by_line(void) { setvbuf(stdout, NULL, _IOLBF, 0); }

@@ -7,6 +7,11 @@ public struct OpenContext: Sendable, Hashable {
     /// The router looks through the `openurl` command and the desktop's openers, such as `xdg-open` and `gio open`, to the
     /// program that started them.
     public struct Source: Sendable, Hashable {
+        /// The kind of program.
+        public var callerClass = Reported<CallerClass>.absent
+        /// The identifier of the application that the program belongs to: the identifier of a handler, or the identifier that
+        /// the sandbox gives. Nil for a program without an identifier.
+        public var application: String?
         /// The identifier of the process at the time when the URL arrived.
         public var pid: UInt32?
         /// The user that the process runs as.
@@ -126,6 +131,19 @@ extension OpenContext: Record {
 extension OpenContext.Source: Record {
     package static let fields = FieldList(
         initial: OpenContext.Source(),
+        Field(
+            "class",
+            { $0.callerClass },
+            { $0.callerClass = $1 },
+            omitting: .absent,
+            "The kind of program."
+        ),
+        Field(
+            "application",
+            { $0.application },
+            { $0.application = $1 },
+            "The identifier of the handler, or the identifier that the sandbox gives."
+        ),
         Field(
             "pid",
             { $0.pid },

@@ -18,7 +18,7 @@ extension URLRouter {
             guard error.code == .noHandler else { throw error }
             return false
         }
-        let sender = await senders.sender(caller).handler
+        let sender = await callers.caller(caller).handler
         if let sender, !sender.mayQuery(url.lowercasedScheme) { return false }
         do throws(OpenURLError) {
             try destination.claimant.handler?.checkAccess(of: sender?.id)
@@ -36,7 +36,7 @@ extension URLRouter {
         let url = try GenericURL(ofCaller: text, options)
         var explanation = Explanation(url: url.description)
         explanation.parts = url.explainedParts
-        let sender = await senders.sender(caller).handler
+        let sender = await callers.caller(caller).handler
         do throws(OpenURLError) {
             let wanted = registry.claimant(wantedBy: options, for: url)
             explanation.candidates = try registry.candidates(

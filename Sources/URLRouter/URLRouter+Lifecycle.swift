@@ -65,7 +65,7 @@ extension URLRouter {
     /// - Returns: the number of the task, and the time that is left, in milliseconds.
     func beginBackgroundTask(_ name: String, caller: BusName?) async throws(OpenURLError) -> (UInt32, UInt32) {
         // A handler of an earlier router begins its open tasks again as soon as this router has the name.
-        await senders.waitForRelease()
+        await callers.waitForRelease()
         return try callingSession(caller).beginBackgroundTask(name)
     }
 

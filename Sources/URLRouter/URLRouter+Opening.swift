@@ -31,20 +31,20 @@ extension URLRouter {
         caller: BusName?
     ) async throws(OpenURLError) -> OpenResult {
         let destination = try Destination(text, in: registry, for: options)
-        return try await senders.counting(caller) { () async throws(OpenURLError) in
+        return try await callers.counting(caller) { () async throws(OpenURLError) in
             switch destination.claimant {
             case .handler(let handler):
                 let session = sessions.obtain(for: handler)
                 let request = session.makeRequest(.open(destination), options)
                 return try await session.open(request) { () async throws(OpenURLError) in
-                    let sender = await senders.sender(caller)
-                    request.complete(try senders.context(of: sender, for: destination.claimant))
+                    let sender = await callers.caller(caller)
+                    request.complete(try callers.context(of: sender, for: destination.claimant))
                     request.cause = sender.cause
                     request.caller = sender.pid
                 }
             case .application(let application):
-                let sender = await senders.sender(caller)
-                let context = try senders.context(of: sender, for: destination.claimant)
+                let sender = await callers.caller(caller)
+                let context = try callers.context(of: sender, for: destination.claimant)
                 let timeout = options.timeout ?? limits.openTimeout
                 let result = try await applications.open(
                     ApplicationRequest(
@@ -75,10 +75,10 @@ extension URLRouter {
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
-        return try await senders.counting(caller) { () async throws(OpenURLError) in
+        return try await callers.counting(caller) { () async throws(OpenURLError) in
             let handler = destination.claimant.id
             let id = try await deliveries.accept { () async throws(OpenURLError) in
-                let context = try senders.context(of: await senders.sender(caller), for: destination.claimant)
+                let context = try callers.context(of: await callers.caller(caller), for: destination.claimant)
                 return Delivery(url: destination.url.description, handler: handler, options: options, context: context)
             }
             var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
@@ -110,7 +110,7 @@ extension URLRouter {
             let request = session.makeRequest(.open(destination), options)
             do throws(OpenURLError) {
                 _ = try await session.open(request) { () async throws(OpenURLError) in
-                    try senders.check(context, for: handler)
+                    try callers.check(context, for: handler)
                     request.complete(context)
                 }
                 return .delivered

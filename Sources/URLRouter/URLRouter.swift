@@ -11,14 +11,14 @@ internal import UserFiles
 /// Takes URLs to the handlers of their schemes: launches or wakes a handler, delivers the URL, and answers the sender.
 ///
 /// A request belongs to the router from the moment it arrives, and continues when its sender has gone. Requests for one
-/// handler are delivered in the order of their arrival, across all senders. Every request ends within its time limit: with
+/// handler are delivered in the order of their arrival, across all callers. Every request ends within its time limit: with
 /// the handler's answer, or with one `OpenURLError`.
 ///
 /// The router runs on the event loop of its connection. Between a message and the decision about it there is no change of
 /// threads, and the order of decisions is the order of arrival.
 ///
 /// The router itself only connects its parts, and each part has its own folder: ``HandlerSession`` runs one handler,
-/// ``ApplicationOpener`` reaches the desktop's applications, ``DeliveryScheduler`` delivers later, and ``Senders`` knows the
+/// ``ApplicationOpener`` reaches the desktop's applications, ``DeliveryScheduler`` delivers later, and ``Callers`` knows the
 /// callers. The parts are not Sendable and share the router's isolation. Only an actor can start a task in its own isolation,
 /// so the parts start theirs through ``RouterTasks``.
 public actor URLRouter {
@@ -39,7 +39,7 @@ public actor URLRouter {
     var announcedServices: Set<String> = []
 
     private(set) lazy var sessions = makeSessions()
-    private(set) lazy var senders = Senders(bus, limits, sessions, commandHops)
+    private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
         launcher: launcher,
@@ -89,6 +89,7 @@ public actor URLRouter {
         scopes: ProcessScopes? = nil,
         limits: RouterLimits,
         deliveries: DeliveryStore? = nil,
+        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = nil,
         log: Logger
     ) {
         self.registry = registry
@@ -107,7 +108,8 @@ public actor URLRouter {
                 log: log
             ),
             scopes: scopes,
-            records: ProcessRecords(environment: environment, log: log)
+            records: ProcessRecords(environment: environment, log: log),
+            examine: examine
         )
     }
 
@@ -167,7 +169,7 @@ public actor URLRouter {
     /// Makes requests wait until ``adoptRunning()`` is done, because their sender may be a handler that runs already. Call it
     /// before the name is requested.
     public func prepareToAdopt() {
-        senders.hold()
+        callers.hold()
     }
 
     /// Finds the handlers that run already, for example after the end of another router. Call it when the name is owned.
@@ -178,7 +180,7 @@ public actor URLRouter {
         for id in launcher.records?.removeEnded() ?? [] {
             if let handler = registry.handler(named: id) { await sessions.obtain(for: handler).findProcess() }
         }
-        senders.release()
+        callers.release()
     }
 
     /// Finds the handlers that run without a session.

@@ -127,6 +127,7 @@ final class TestDelegate: ApplicationDelegate {
         }
         reply["annotation"] = annotation
         reply["source-application"] = sourceApplication.map(Value.string)
+        reply["source-class"] = (application.source?.callerClass.rawValue).map(Value.string)
         reply["source-pid"] = application.source?.pid.map(Value.uint32)
         reply["source-via"] = (application.source?.via).map { .array($0.map(Value.string), of: "s") }
         reply["source-intermediary"] = (application.source?.isIntermediary).map(Value.boolean)

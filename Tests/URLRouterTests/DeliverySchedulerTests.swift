@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import OpenURLBus
 import Reactor
@@ -44,7 +45,7 @@ import Testing
         #expect(bus.context(of: "app:1")?.requestID == id)
         // The sender may have left the bus, and another process may own its names.
         #expect(bus.context(of: "app:1")?.source.uniqueName == nil)
-        #expect(bus.context(of: "app:1")?.source.uid == 1000)
+        #expect(bus.context(of: "app:1")?.source.uid == getuid())
         #expect(try await router.queuedURLs().map(\.state) == [.delivering])
         await bus.wait(for: .announcedQueued(id, .delivering))
         bus.answer("app:1")

@@ -24,6 +24,8 @@ import Testing
         options.isQueued = true
         var context = OpenContext()
         context.sourceApplication = sender
+        context.source.callerClass = .known(.handler)
+        context.source.application = sender
         context.hops = 2
         return Delivery(url: url, handler: "com.example.app", options: options, context: context)
     }
@@ -100,7 +102,8 @@ import Testing
         let store = try limited { $0.deliveries = 4 }
         let first = try await store.accept(delivery("app:1"), at: 0)
         _ = try await store.accept(delivery("app:2"), at: 0)
-        let reason = "it holds 2 URLs of com.example.sender, and one program gets at most half of the room that is left"
+        let reason =
+            "it holds 2 URLs of the handler com.example.sender, and one sender gets at most half of the room that is left"
         let full = DeliveryStoreError(path: directory.queue, reason: reason, isFull: true)
         await #expect(throws: full) { try await store.accept(delivery("app:3"), at: 0) }
         // A dead letter also counts towards the limit.
@@ -135,7 +138,7 @@ import Testing
             }
         } catch {
             #expect(error.isFull)
-            #expect(error.description.contains("URLs of \(sender)"), "\(error)")
+            #expect(error.description.contains("URLs of the handler \(sender)"), "\(error)")
         }
         return count
     }
@@ -156,11 +159,15 @@ import Testing
     @Test func callerIsAHandlerOrAProgram() {
         var context = OpenContext()
         func caller() -> String { Delivery(url: "", handler: "", options: OpenOptions(), context: context).caller }
-        #expect(caller() == "")
+        #expect(caller() == "programs that are not known")
         context.source.executable = "/usr/bin/openurl"
+        context.source.callerClass = .known(.user)
         #expect(caller() == "/usr/bin/openurl")
-        context.sourceApplication = "com.example.sender"
-        #expect(caller() == "com.example.sender")
+        context.source.application = "com.example.sender"
+        context.source.callerClass = .known(.handler)
+        #expect(caller() == "the handler com.example.sender")
+        context.source.callerClass = .known(.sandboxed)
+        #expect(caller() == "the sandbox of com.example.sender")
     }
 
     @Test func fileWithoutCallersIsUsedFurther() async throws {
@@ -190,19 +197,6 @@ import Testing
             }
             try #require(failures.withLock { $0 } == [])
         }
-    }
-
-    @Test func fullShareOfUnknownProgramsIsNotCalledThatOfOneProgram() {
-        let shares = QueueShares()
-        var limits = DeliveryStoreLimits()
-        limits.deliveries = 1
-        let unknown = shares.refusal(of: "", bytes: 1, limits)
-        #expect(
-            unknown
-                == "it holds 0 URLs of programs that are not known, and all of these get at most half of the room that is left"
-        )
-        let known = shares.refusal(of: "/bin/a", bytes: 1, limits)
-        #expect(known == "it holds 0 URLs of /bin/a, and one program gets at most half of the room that is left")
     }
 
     @Test func callerGetsHalfOfTheBytesThatAreLeft() async throws {

@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import OpenURLBus
 import Reactor
@@ -252,7 +253,7 @@ final class FakeHandlers: HandlerBus {
     func credentials(of name: BusName) async throws(CallError) -> Credentials {
         record(.askedWhoIs(name))
         await waitUntilReleased(name)
-        return Credentials(pid: content.withLock { $0.processes[name] }, uid: 1000, processDescriptor: nil)
+        return Credentials(pid: content.withLock { $0.processes[name] }, uid: getuid(), processDescriptor: nil)
     }
 
     func open(
@@ -395,6 +396,11 @@ extension CallError {
     }
 }
 
+/// Takes the owner of a handler's name for the handler, although it need not be a process.
+let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim? = { launcher, pid, handler in
+    pid.map { launcher.runsProgram(of: handler, pid: $0) } == true ? .runsProgram : .isInSandbox
+}
+
 extension URLRouter {
     /// Creates a router with these handlers and applications on a bus that the test plays.
     init(
@@ -404,6 +410,7 @@ extension URLRouter {
         environment: [String: String] = [:],
         limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
+        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = ownProgramOrAnother,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.init(
@@ -413,6 +420,7 @@ extension URLRouter {
             environment: environment,
             limits: limits,
             deliveries: deliveries,
+            examine: examine,
             log: log
         )
     }
@@ -425,7 +433,7 @@ extension URLRouter {
     var startsNothing: Bool { applications.startingCommands.isEmpty && sessions.isEmpty }
 
     /// Whether no request of any caller is without an answer.
-    var hasAnsweredAll: Bool { senders.unanswered.isEmpty }
+    var hasAnsweredAll: Bool { callers.unanswered.isEmpty }
 
     /// Returns when a condition holds that has no event.
     func wait(until condition: @Sendable (isolated URLRouter) -> Bool) async {

@@ -26,7 +26,8 @@ import Testing
     /// The events of the table: each with the first or the second owner, where it names one.
     enum TableEvent: String, CaseIterable {
         case requested, foundNobody, foundFirst, foundSecond, nameIsFree, nameIsTheFirsts, nameIsTheSeconds
-        case launchFailed, exited, launchTimedOut, firstHangs, secondHangs, lookupFailed, refusesMore, endTimedOut
+        case foundStranger, launchFailed, exited, launchTimedOut, firstHangs, secondHangs, lookupFailed, refusesMore,
+            endTimedOut
         case delivers, deliversInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive
         case losesForeground, firstReachesBackground, secondReachesBackground, released
         case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, timeOver, terminated, purged
@@ -40,6 +41,7 @@ import Testing
             case .nameIsFree: .ownerChanged(nil)
             case .nameIsTheFirsts: .ownerChanged(first)
             case .nameIsTheSeconds: .ownerChanged(second)
+            case .foundStranger: .foundStranger(failure)
             case .launchFailed: .launchFailed(failure)
             case .exited: .exited(exit)
             case .launchTimedOut: .launchTimedOut
@@ -197,6 +199,13 @@ import Testing
                 return outcome
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspending, .waking, .ending:
                 return running(second)
+            }
+        case .foundStranger:
+            switch state {
+            case .lookingForOwner, .lostProcess: return failed(failure)
+            case .starting: return ending(nil, [.kill, .failWaiting(failure), .startEndWatchdog])
+            case .running: return ending(nil, [.terminate, .startEndWatchdog])
+            case .notRunning, .suspending, .suspended, .waking, .ending: return nothing
             }
         case .launchFailed:
             switch state {

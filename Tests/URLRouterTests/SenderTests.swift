@@ -29,7 +29,13 @@ import Testing
             try .test("com.example.sender", program: .path("/proc/self/exe"), sender),
             try .test("com.example.target", target),
         ]
-        let router = URLRouter(handlers, on: bus, limits: limits)
+        // A router has started this process for the handler.
+        let router = URLRouter(
+            handlers,
+            on: bus,
+            limits: limits,
+            examine: { _, pid, _ in pid == 1 ? .isInSandbox : .wasStarted }
+        )
         let statuses = await router.status()
         #expect(statuses.map(\.pid) == [Self.pid, 1])
         #expect(statuses.map(\.state) == [.known(.active), .known(.active)])
@@ -52,7 +58,9 @@ import Testing
             let context = try await open("target:\(caller.rawValue)", from: caller, router, bus)
             #expect(context.sourceApplication == "com.example.sender")
             #expect(context.source.pid == Self.pid)
-            #expect(context.source.uid == 1000)
+            #expect(context.source.uid == getuid())
+            #expect(context.source.callerClass == .known(.handler))
+            #expect(context.source.application == "com.example.sender")
             #expect(context.source.uniqueName == caller.rawValue)
             #expect(context.hops == 1)
         }
@@ -63,8 +71,8 @@ import Testing
         #expect(context.hops == 0)
     }
 
-    @Test func ownerOfAHandlersNameMustRunTheHandlersProgram() async throws {
-        // The target's name belongs to a process that does not run its program.
+    @Test func onlyAProcessThatARouterHasStartedSpeaksForTheHandler() async throws {
+        // Somebody has started the target by hand.
         let bus = try FakeHandlers(
             ["com.example.target": Self.sender, "com.example.other": ":1.1"],
             processes: [Self.sender: Self.pid]
@@ -230,36 +238,44 @@ import Testing
     // MARK: Identity of a caller
 
     @Test func processIsDescribedFromProc() throws {
-        let source = OpenContext.Source(":1.5", Credentials(pid: Self.pid, uid: 7, processDescriptor: nil))
+        let entry = KnownCallers.Entry(":1.5", Credentials(pid: Self.pid, uid: getuid(), processDescriptor: nil))
+        let source = entry.source
+        #expect(entry.process == ProcessIdentity(pid: Self.pid))
+        #expect(source.callerClass == .known(.user))
         #expect(source.uniqueName == ":1.5")
         #expect(source.pid == Self.pid)
-        #expect(source.uid == 7)
+        #expect(source.uid == getuid())
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &path, path.count)
         #expect(source.executable == String(decoding: path.prefix(count).map(UInt8.init), as: UTF8.self))
         #expect(source.unit.map { $0.hasSuffix(".scope") || $0.hasSuffix(".service") } ?? true)
 
-        let gone = OpenContext.Source(":1.6", Credentials(pid: .max, uid: nil, processDescriptor: nil))
+        let other = KnownCallers.Entry(":1.5", Credentials(pid: Self.pid, uid: getuid() + 1, processDescriptor: nil))
+        #expect(other.source.callerClass == .known(.sandboxed))
+
+        let gone = KnownCallers.Entry(":1.6", Credentials(pid: .max, uid: nil, processDescriptor: nil)).source
+        #expect(gone.callerClass == .known(.unknown))
         #expect(gone.executable == nil)
         #expect(gone.unit == nil)
         var unknown = OpenContext.Source()
         unknown.uniqueName = ":1.7"
-        #expect(OpenContext.Source(":1.7", nil) == unknown)
+        unknown.callerClass = .known(.unknown)
+        #expect(KnownCallers.Entry(":1.7", nil).source == unknown)
     }
 
     @Test func onlyTheLast1024CallersAreKept() {
-        var senders = KnownSenders()
+        var callers = KnownCallers()
         for number in 0..<1024 {
             let name = BusName(trusted: ":1.\(number)")
-            senders.add(name, KnownSenders.Entry(source: OpenContext.Source(name, nil), pid: nil))
+            callers.add(name, KnownCallers.Entry(name, nil))
         }
-        let nothing = KnownSenders.Entry(source: OpenContext.Source(), pid: nil)
-        senders.add(":1.0", nothing)
-        #expect(senders[":1.0"] != nil)
-        senders.add(":2.0", nothing)
-        #expect(senders[":1.0"] == nil)
-        #expect(senders[":1.1"]?.source.uniqueName == ":1.1")
-        #expect(senders[":2.0"] != nil)
+        let nothing = KnownCallers.Entry(source: OpenContext.Source(), process: nil)
+        callers.add(":1.0", nothing)
+        #expect(callers[":1.0"] != nil)
+        callers.add(":2.0", nothing)
+        #expect(callers[":1.0"] == nil)
+        #expect(callers[":1.1"]?.source.uniqueName == ":1.1")
+        #expect(callers[":2.0"] != nil)
     }
 
     @Test func callerIsLookedUpOnce() async throws {

@@ -12,8 +12,6 @@ struct Delivery: Sendable, Hashable {
     /// The sender, as it was known when the URL arrived.
     let context: OpenContext
 
-    /// The program whose share of the queue the delivery uses: the identifier of a handler, or the path of another program.
-    /// The text is empty for all senders that are not known: those that had gone before they could be looked up, and those of
-    /// URLs that an earlier version stored.
-    var caller: String { context.sourceApplication ?? context.source.executable ?? "" }
+    /// The application whose share of the queue the delivery uses.
+    var caller: String { context.source.account }
 }

@@ -47,10 +47,6 @@ struct QueueShares {
         let room = limits.bytes - all.bytes
         if places < 0 || room < 0 { return "it is full" }
         guard own.deliveries > places || own.bytes > room else { return nil }
-        if caller.isEmpty {
-            return
-                "it holds \(held) URLs of programs that are not known, and all of these get at most half of the room that is left"
-        }
-        return "it holds \(held) URLs of \(caller), and one program gets at most half of the room that is left"
+        return "it holds \(held) URLs of \(caller), and one sender gets at most half of the room that is left"
     }
 }

@@ -15,6 +15,8 @@ struct HandlerLauncher: Sendable {
     let scopes: ProcessScopes?
     /// Nil without a directory for the records.
     var records: ProcessRecords?
+    /// The decision of a unit test, whose handlers are no processes.
+    var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)?
 
     /// The variables of the session; every process gets them.
     var environment: [String: String] { session.assumeIsolated { $0.variables } }
@@ -161,6 +163,23 @@ struct HandlerLauncher: Sendable {
             if access(path, X_OK) == 0 { return path }
         }
         throw .noSuchFileOrDirectory
+    }
+
+    /// The reason for which a process that owns a handler's name counts as the handler; nil for a stranger.
+    ///
+    /// - Parameter child: the process that this router has started for the handler, while it runs.
+    func claim(of pid: UInt32?, _ handler: Handler, child: pid_t?) -> OwnerClaim? {
+        if let examine { return examine(self, pid, handler) }
+        guard let pid else { return nil }
+        if records?.contain(pid, of: handler.id) == true { return .wasStarted }
+        let session = pid_t(exactly: pid).map(getsid) ?? -1
+        if session > 0, session == child || records?.contain(UInt32(session), of: handler.id) == true {
+            return .descends
+        }
+        guard let confinement = ProcessConfinement(pid: pid) else {
+            return runsProgram(of: handler, pid: pid) ? .runsProgram : nil
+        }
+        return confinement.application == handler.id.rawValue ? .isInSandbox : nil
     }
 
     /// Whether a process runs the handler's own program, or the script that is the handler's program.

@@ -1,25 +1,76 @@
 internal import Glibc
 
-/// The confinement of a process, such as a sandbox or a container.
-enum ProcessConfinement {
-    private static let own = marks(of: UInt32(getpid()))
+/// The confinement of a process by a sandbox, a container, or a security label.
+///
+/// A doubt counts as a confinement: a process that cannot be asked is confined.
+struct ProcessConfinement: Hashable {
+    /// The identifier that the sandbox gives its application; nil if the sandbox gives none.
+    let application: String?
 
-    /// Whether a process has another view of users or files than the router, or another security label. A process that cannot be
-    /// asked counts as confined.
-    static func isConfined(pid: UInt32) -> Bool {
-        let marks = marks(of: pid)
-        return marks != own || marks.namespaces.contains(nil)
+    /// The confinement of a process; nil for a process that has the router's own view of users and files, and no label that
+    /// confines.
+    init?(pid: UInt32) {
+        let label = SecurityLabel(pid: pid)
+        let namespaces = Self.namespaces(of: pid)
+        let isElsewhere =
+            namespaces != Self.ownNamespaces || namespaces.contains(nil) || ProcessFiles.link("root", pid: pid) != "/"
+        guard isElsewhere || label.confines else { return nil }
+        application = label.snap ?? Self.snap(pid: pid) ?? FlatpakInstance.application(pid: pid)
     }
 
-    private struct Marks: Hashable {
-        let namespaces: [String?]
-        let label: [UInt8]?
+    /// Whether a process is confined.
+    static func isConfined(pid: UInt32) -> Bool { ProcessConfinement(pid: pid) != nil }
+
+    private static let ownNamespaces = namespaces(of: UInt32(getpid()))
+
+    private static func namespaces(of pid: UInt32) -> [String?] {
+        ["ns/user", "ns/mnt"].map { ProcessFiles.link($0, pid: pid) }
     }
 
-    private static func marks(of pid: UInt32) -> Marks {
-        Marks(
-            namespaces: ["ns/user", "ns/mnt"].map { ProcessFiles.link($0, pid: pid) },
-            label: ProcessFiles.bytes("attr/current", pid: pid)
-        )
+    /// The snap whose control group a process is in: snapd starts each snap in a scope `snap.NAME.APP-ID.scope`.
+    private static func snap(pid: UInt32) -> String? {
+        let group = ProcessFiles.bytes("cgroup", pid: pid).map { String(decoding: $0, as: UTF8.self) }
+        let scope = group?.split(whereSeparator: { $0 == "\n" || $0 == "/" }).last { $0.hasPrefix("snap.") }
+        return scope?.split(separator: ".").dropFirst().first.map(String.init)
+    }
+}
+
+/// The label that a security module of the kernel gives a process.
+struct SecurityLabel: Hashable {
+    /// Whether the label restricts the process more than the router.
+    let confines: Bool
+    /// The name of the snap that the label is for; nil for any other label.
+    let snap: String?
+
+    private static let own = ProcessFiles.bytes("attr/current", pid: UInt32(getpid())).map(text)
+
+    init(pid: UInt32) {
+        self.init(ProcessFiles.bytes("attr/current", pid: pid).map(Self.text), own: Self.own)
+    }
+
+    /// - Parameters:
+    ///   - label: the content of the process's `attr/current`; nil for a kernel without labels.
+    ///   - own: the same of the router.
+    init(_ label: String?, own: String?) {
+        snap = label.flatMap {
+            $0.hasPrefix("snap.") ? $0.split(separator: ".").dropFirst().first.map(String.init) : nil
+        }
+        guard let label, label != own else {
+            confines = label == nil && own != nil
+            return
+        }
+        // AppArmor: `unconfined`, or the profile and its mode in parentheses. A profile in the modes `complain` and
+        // `unconfined` refuses nothing.
+        if label == "unconfined" || label.hasSuffix("(unconfined)") || label.hasSuffix("(complain)") {
+            confines = false
+            return
+        }
+        // SELinux: user, role, type, level. The types `unconfined_t`, `unconfined_service_t` and the like refuse nothing.
+        let fields = label.split(separator: ":")
+        confines = !(fields.count >= 3 && fields[2].hasPrefix("unconfined_"))
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes.prefix { $0 != 0 && $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
 }

@@ -6,15 +6,18 @@ enum ProcessFiles {
     ///
     /// - Parameter limit: the number of bytes to read at most.
     static func bytes(_ name: String, pid: UInt32, limit: Int = 4096) -> [UInt8]? {
-        let descriptor = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC)
+        let descriptor = open("/proc/\(pid)/\(name)", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var count = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, initialized in
-            count = read(descriptor, buffer.baseAddress, limit)
-            initialized = max(count, 0)
+            // The kernel gives a long file in parts.
+            while initialized < limit {
+                let count = read(descriptor, buffer.baseAddress.map { $0 + initialized }, limit - initialized)
+                guard count > 0 else { return }
+                initialized += count
+            }
         }
-        return count > 0 ? bytes : nil
+        return bytes.isEmpty ? nil : bytes
     }
 
     /// The target of a link, such as `exe`; nil if the process is gone or belongs to another user.

@@ -7,6 +7,8 @@ internal import Reactor
 struct HandlerProcess {
     /// The process; nil until it is known, and after the router has let go of a process that it did not start.
     var handle: ProcessHandle?
+    /// The process among all processes since the start of the system; nil if it had ended before the router looked.
+    var identity: ProcessIdentity?
     /// The place of the output, if this router started the process.
     var output = ProcessOutput.nowhere
     /// The time at which the router first saw the process, in seconds since 1970.
@@ -19,10 +21,8 @@ struct HandlerProcess {
     var isUnwanted = false
     /// Whether the owner of the name has answered once, and so has launched.
     var hasAnswered = false
-    /// Whether an earlier router started the process for the handler, and put the process on record.
-    var isRecorded = false
-    /// Whether the process runs the manifest's program.
-    var runsProgram = false
+    /// The reason for which the process counts as the handler.
+    var claim: OwnerClaim?
     /// The time at which the router last stopped the process; nil if it never has.
     var suspendedSince: ContinuousClock.Instant?
     /// Whether the handler can be asked to release its name, as far as it has not said otherwise.
@@ -77,20 +77,21 @@ struct HandlerProcess {
     /// Whether this router started the process.
     var isChild: Bool { handle?.isChild == true }
 
-    /// Whether this router or an earlier one started the process for the handler, so that the process is the handler's own.
-    var isStartedByRouter: Bool { isChild || isRecorded }
+    /// Whether this router or an earlier one started the process for the handler.
+    var isStartedByRouter: Bool { claim == .wasStarted }
 
-    /// Whether the process may speak for the handler, and is the router's to end: any process can take a free name.
-    var isVerified: Bool { isStartedByRouter || runsProgram }
+    /// Whether the process is the router's to end. The proxy of a sandbox is not.
+    var isRoutersToEnd: Bool { claim == .wasStarted || claim == .runsProgram }
 
     /// The same process behind another connection: only the facts about the process itself stay.
     var withNewConnection: HandlerProcess {
         HandlerProcess(
             handle: handle,
+            identity: identity,
             output: output,
             since: since,
             isEnded: isEnded,
-            isRecorded: isRecorded,
+            claim: claim,
             launchDeadline: launchDeadline
         )
     }

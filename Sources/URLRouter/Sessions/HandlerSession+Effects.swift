@@ -17,7 +17,7 @@ extension HandlerSession {
             expiryTimer.cancel()
             // A process that waits for its first message does not hang. The first message starts the watchdog again.
             if requests.waiting.isEmpty { launchTimer.cancel() }
-            host.tasks.start { await self.identify(owner) }
+            identify(owner)
         case .deliver: deliverWaiting()
         case .failWaiting(let error): failWaiting(error)
         case .failLaunch(let failure): failWaiting(launchError(failure))
@@ -39,8 +39,8 @@ extension HandlerSession {
         case .startTimer: startTimer(stateTimer, in: machine.transitionTimeout, .timeOver)
         case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
         case .terminate:
-            process.isEnded = process.isVerified
-            if process.isVerified {
+            process.isEnded = process.isRoutersToEnd
+            if process.isRoutersToEnd {
                 process.handle?.send(signal: SIGTERM)
             } else if let owner = machine.connection {
                 host.tasks.start { await self.askToEnd(owner) }

@@ -87,7 +87,7 @@ extension HandlerSession {
     /// Ends the handler; returns when its process is gone.
     func terminate() async throws(OpenURLError) {
         let connection = machine.connection
-        let isVerified = process.isVerified
+        let isRoutersToEnd = process.isRoutersToEnd
         process.isUnwanted = true
         handle(.terminated)
         let isGone = await wait(for: openTimeout + host.limits.endTimeout) { state in
@@ -98,7 +98,7 @@ extension HandlerSession {
             }
         }
         if !isGone { throw OpenURLError(.timedOut, "\(id) does not end") }
-        guard !isVerified, let connection else { return }
+        guard !isRoutersToEnd, let connection else { return }
         do throws(CallError) {
             guard try await host.bus.owner(of: id) == connection else { return }
         } catch {

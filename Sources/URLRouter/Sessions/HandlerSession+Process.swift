@@ -6,6 +6,7 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
+internal import UserFiles
 
 /// The handler's process: found, started, identified, ended.
 extension HandlerSession {
@@ -15,10 +16,12 @@ extension HandlerSession {
         // A launch needs the session's variables, which are asked for at the same time.
         let update = machine.state == .lookingForOwner ? host.launcher.session.startUpdate() : nil
         do throws(CallError) {
-            let owner = try await currentOwner()
             // The machine is told every change of the owner, so this answer may be late.
-            if owner == nil { await update?.value }
-            handle(.found(owner: owner))
+            while let owner = try await currentOwner() {
+                if await examine(owner, { .found(owner: owner) }) { return }
+            }
+            await update?.value
+            handle(.found(owner: nil))
         } catch {
             host.log.error("the bus does not tell the owner of \(id): \(error)")
             handle(.lookupFailed)
@@ -43,7 +46,54 @@ extension HandlerSession {
 
     func ownerChanged(to owner: BusName?) {
         ownerChanges += 1
-        handle(.ownerChanged(owner))
+        // A handler that continues takes its name back on the connection that the router knows.
+        guard let owner, owner != machine.connection else { return handle(.ownerChanged(owner)) }
+        host.tasks.start { await self.examine(owner) { .ownerChanged(owner) } }
+    }
+
+    /// Finds out whether a new owner of the name is the handler, and tells the machine. A stranger gets nothing.
+    ///
+    /// - Parameter event: the machine's event if the owner is the handler.
+    /// - Returns: false if the owner has changed meanwhile. The new owner is examined by itself.
+    @discardableResult
+    private func examine(_ owner: BusName, _ event: () -> HandlerStateMachine.Event) async -> Bool {
+        let changes = ownerChanges
+        let candidate = await candidate(owner)
+        guard changes == ownerChanges else { return false }
+        guard let candidate, candidate.claim != nil else {
+            handle(.foundStranger(strangerError(candidate)))
+            return true
+        }
+        self.candidate = candidate
+        handle(event())
+        return true
+    }
+
+    /// Asks the bus for the process of an owner of the name.
+    ///
+    /// - Returns: nil if the bus does not tell the process.
+    private func candidate(_ owner: BusName) async -> OwnerCandidate? {
+        do throws(CallError) {
+            let pid = try await host.bus.credentials(of: owner).pid
+            if let running = process.running, running.isChild, UInt32(exactly: running.pid) == pid {
+                return OwnerCandidate(owner: owner, pid: pid, claim: .wasStarted)
+            }
+            let claim = host.launcher.claim(of: pid, handler, child: process.running?.pid)
+            return OwnerCandidate(owner: owner, pid: pid, claim: claim)
+        } catch {
+            host.log.debug("the bus does not tell the process of \(id): \(error)")
+            return nil
+        }
+    }
+
+    private func strangerError(_ candidate: OwnerCandidate?) -> OpenURLError {
+        let program = candidate?.pid.flatMap(ProcessProgram.path).map { ", \(printable($0))" } ?? ""
+        let stranger = candidate?.pid.map { "process \($0)\(program)" } ?? "a process that the bus does not tell"
+        return OpenURLError(
+            .launchFailed,
+            "the name \(id) belongs to \(stranger), which neither the router has started nor runs the program of \(handler.path); "
+                + "end that process, and try again"
+        )
     }
 
     /// Finds a process that this router did not start, if the handler has one and the session does not know it.
@@ -51,31 +101,32 @@ extension HandlerSession {
         guard machine.state == .notRunning else { return }
         do throws(CallError) {
             guard let owner = try await currentOwner(), machine.state == .notRunning else { return }
-            ownerChanged(to: owner)
-            await identify(owner)
+            await examine(owner) { .ownerChanged(owner) }
         } catch {
             host.log.error("the bus does not answer: \(error)")
         }
     }
 
-    /// Finds out which process owns the name: not always the process that was started.
-    func identify(_ owner: BusName) async {
-        do {
-            let credentials = try await host.bus.credentials(of: owner)
-            guard let pid = credentials.pid else { return }
-            ownerProcess = (owner, pid)
-            guard self.owner == owner else { return }
-            if let running = process.running, UInt32(exactly: running.pid) == pid {
-                if !process.isStartedByRouter { process.runsProgram = host.launcher.runsProgram(of: handler, pid: pid) }
-                return
-            }
+    /// Watches the process that owns the name, which is not always the process that was started.
+    func identify(_ owner: BusName) {
+        guard let candidate, candidate.owner == owner, let claim = candidate.claim else { return }
+        process.claim = claim
+        guard let pid = candidate.pid else { return }
+        ownerProcess = (owner, pid)
+        if let running = process.running, UInt32(exactly: running.pid) == pid { return }
+        do throws(Errno) {
             let adopted = try host.launcher.adopt(pid: pid, of: handler.id) { exit in self.processEnded(exit) }
             process.handle?.release()
             process.handle = adopted
+            process.identity = ProcessIdentity(pid: pid)
             process.since = UInt64(time(nil))
             process.isEnded = false
-            process.isRecorded = host.launcher.records?.contain(pid, of: handler.id) ?? false
-            process.runsProgram = host.launcher.runsProgram(of: handler, pid: pid)
+            if !claim.isStrong {
+                host.log.notice(
+                    "started by hand",
+                    metadata: ["handler": "\(id)", "pid": "\(pid)", "verified": "false"]
+                )
+            }
             // A handler that does not answer must not hold up the others.
             stateWaiters = stateWaiters ?? []
             host.tasks.start {
@@ -85,16 +136,14 @@ extension HandlerSession {
         } catch {
             // The process has ended in the meantime, which the bus tells by itself, unless another process holds the connection.
             host.log.debug("\(id) cannot be watched: \(error)")
-            if error as? Errno == .noSuchProcess, self.owner == owner, process.running == nil {
-                handle(.exited(.unknown))
-            }
+            if error == .noSuchProcess, self.owner == owner, process.running == nil { handle(.exited(.unknown)) }
         }
     }
 
     /// Asks a handler that another program started for its state, which only the handler knows.
     func askForState(_ owner: BusName) async {
         // A handler in another language need not tell. A person who has started a handler by hand looks at it.
-        var state = process.isRecorded ? HandlerState.background : .active
+        var state = process.isStartedByRouter ? HandlerState.background : .active
         do throws(CallError) {
             let answer = try await host.bus.state(of: id, at: owner, timeout: .seconds(1))
             state = HandlerState(rawValue: answer) ?? state
@@ -132,7 +181,13 @@ extension HandlerSession {
                 self.processEnded(exit)
             }
             host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
-            process = HandlerProcess(handle: started.handle, output: started.output, since: UInt64(time(nil)))
+            process = HandlerProcess(
+                handle: started.handle,
+                identity: UInt32(exactly: started.handle.pid).flatMap(ProcessIdentity.init(pid:)),
+                output: started.output,
+                since: UInt64(time(nil)),
+                claim: .wasStarted
+            )
             startLaunchTimer()
             for request in requests.waiting {
                 request.causedLaunch = true
@@ -161,10 +216,11 @@ extension HandlerSession {
     /// Kills the handler's own process. The router lets go of any other process.
     func killProcess() {
         guard let handle = process.running else { return }
-        if process.isVerified {
+        if process.isRoutersToEnd {
             host.log.notice("killed", metadata: ["handler": "\(id)", "pid": "\(handle.pid)"])
             return handle.kill()
         }
+        if process.claim == .descends, ProcessSession.end(getsid(handle.pid)) > 0 { return }
         handle.release()
         process.handle = nil
         self.handle(.released)

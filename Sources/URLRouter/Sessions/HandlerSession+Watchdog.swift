@@ -130,7 +130,7 @@ extension HandlerSession {
     private func hangs(_ owner: BusName, _ reason: String) {
         guard self.owner == owner, isExpectedToAnswer else { return }
         process.silentSince = nil
-        guard process.isVerified, !process.isHeld else {
+        guard process.isRoutersToEnd, !process.isHeld else {
             host.log.warning("\(reason); its process is left alone", metadata: ["handler": "\(id)"])
             return handle(.reachedBackground(owner: owner))
         }

@@ -22,6 +22,8 @@ final class HandlerSession {
     /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
     /// process, because the bus tells the end of the process before the end of its requests.
     var verdict: OpenURLError?
+    /// The owner of the name that was examined last and that the machine may be told of.
+    var candidate: OwnerCandidate?
     /// The last owner of the name whose process the bus has told, and the number of the process.
     var ownerProcess: (owner: BusName, pid: UInt32)?
     /// The process that ended last. The bus may tell the end of the process's requests after the kernel has told the exit.
@@ -118,7 +120,7 @@ final class HandlerSession {
         while let event = events.popFirst() {
             let before = machine.state
             // A stranger that has the name is not the router's to end.
-            machine.exitsOnSuspend = handler.manifest.exitsOnSuspend && process.isVerified
+            machine.exitsOnSuspend = handler.manifest.exitsOnSuspend && process.isRoutersToEnd
             let effects = machine.on(event, hasProcess: process.running != nil)
             // The timer was for the state that is over.
             if machine.state != before { stateTimer.cancel() }

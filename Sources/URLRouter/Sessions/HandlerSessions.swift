@@ -99,12 +99,13 @@ final class HandlerSessions {
 
     // MARK: Which session
 
-    /// The session of the handler that a process is, while the process runs.
-    func session(ofProcess pid: UInt32) -> HandlerSession? {
+    /// The session of the handler that a process is, while the process runs. Only a process that a router has started for the
+    /// handler is the handler.
+    func session(ofProcess process: ProcessIdentity) -> HandlerSession? {
         sessions.values.first { session in
             // A child of the router is the handler before the bus says whether it owns the name: it may send at once.
-            guard let process = session.process.running, session.process.isVerified else { return false }
-            return UInt32(exactly: process.pid) == pid
+            guard let running = session.process.running, session.process.claim?.isStrong == true else { return false }
+            return UInt32(exactly: running.pid) == process.pid && session.process.identity == process
         }
     }
 
@@ -121,7 +122,7 @@ final class HandlerSessions {
     /// handlers end than the shortage takes.
     func relieveMemory() {
         for session in sessions.values.sorted(by: { $0.id.rawValue < $1.id.rawValue }) {
-            guard let owner = session.owner, session.process.isVerified else { continue }
+            guard let owner = session.owner else { continue }
             host.tasks.start { await session.warnOfMemory(owner) }
         }
         let suspended = sessions.values.compactMap { session -> SuspendedMemory? in

@@ -5,7 +5,8 @@ internal import Reactor
 /// The life of one handler's process as a pure value: an event goes in, the effects to perform come out.
 ///
 /// A handler never has two processes. The router starts a process only when the handler's name has no owner and no process
-/// of the handler is left. The owner of the name is the handler, also when another program started the process.
+/// of the handler is left. The owner of the name is the
+/// handler, also when another program started the process: the session tells the machine of no other owner.
 ///
 /// Both tables are exhaustive: a new state or a new event does not compile until every pair is decided.
 struct HandlerStateMachine {
@@ -49,6 +50,8 @@ struct HandlerStateMachine {
         case found(owner: BusName?)
         /// The bus says that the name has another owner, or none.
         case ownerChanged(BusName?)
+        /// The name belongs to a process that is not the handler.
+        case foundStranger(OpenURLError)
         /// The process could not be started.
         case launchFailed(OpenURLError)
         /// The process that the session holds has ended.
@@ -171,6 +174,7 @@ struct HandlerStateMachine {
         case .delivers(let inBackground): delivers(inBackground)
         case .found(let owner): found(owner)
         case .ownerChanged(let owner): ownerChanged(owner, hasProcess)
+        case .foundStranger(let error): foundStranger(error)
         case .launchFailed(let error): launchFailed(error)
         case .exited(let exit): exited(exit)
         case .launchTimedOut: launchTimedOut()
@@ -265,6 +269,23 @@ extension HandlerStateMachine {
             state = .ending(owner: nil)
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking:
+            return []
+        }
+    }
+
+    private mutating func foundStranger(_ error: OpenURLError) -> [Effect] {
+        switch state {
+        case .lookingForOwner, .lostProcess:
+            state = .notRunning
+            return [.failWaiting(error)]
+        // The started process cannot have the name.
+        case .starting:
+            return end(nil, .kill, .failWaiting(error))
+        // The process has lost its name, so no URL can reach it.
+        case .running:
+            return end(nil, .terminate)
+        // A handler that cannot take its name back ends by itself when it continues.
+        case .notRunning, .suspending, .suspended, .waking, .ending:
             return []
         }
     }

@@ -3,30 +3,14 @@ internal import OpenURLBus
 internal import Reactor
 internal import SchemeRegistry
 
-/// The sender of a request, as the bus and the kernel know it.
-struct Sender {
-    /// The program that the URL comes from, for the handler.
-    let source: OpenContext.Source
-    /// The process of the sender's connection.
-    let pid: UInt32?
-    /// The session of the handler that the sending process is; nil for every other program.
-    let session: HandlerSession?
-
-    /// The handler that the sending process is.
-    var handler: Handler? { session?.handler }
-
-    /// The request that the sending handler has in hand, with the longest chain of openings behind it.
-    var cause: OpenRequest? { session?.requests.deepestInHand }
-}
-
 /// The callers of the router: their identity, the number of their requests, and the chain of openings behind each.
 ///
 /// The object belongs to the router's actor.
-final class Senders {
+final class Callers {
     private let bus: any HandlerBus
     private let limits: RouterLimits
     private let sessions: HandlerSessions
-    private var known = KnownSenders()
+    private var known = KnownCallers()
     private let commandHops: CommandHops
     /// The requests whose sender is not looked up yet, because the running handlers are not known yet; nil when they are.
     private var held: [CheckedContinuation<Void, Never>]?
@@ -44,12 +28,18 @@ final class Senders {
 
     /// Looks a caller up.
     ///
-    /// - Parameter caller: the caller's unique name; nil on a connection without a bus.
-    func sender(_ caller: BusName?) async -> Sender {
-        let known = await identify(caller)
+    /// - Parameter name: the caller's unique name; nil on a connection without a bus.
+    func caller(_ name: BusName?) async -> Caller {
+        let known = await identify(name)
         await waitForRelease()
-        let session = known.pid.flatMap(sessions.session(ofProcess:))
-        return Sender(source: known.source, pid: known.pid, session: session)
+        let session = known.process.flatMap(sessions.session(ofProcess:))
+        var source = known.source
+        if let id = session?.handler.id.rawValue {
+            source.application = id
+            // A handler in a sandbox has the rights of the sandbox, with the handler's identifier.
+            if source.callerClass == .known(.user) { source.callerClass = .known(.handler) }
+        }
+        return Caller(source: source, pid: known.process?.pid, session: session)
     }
 
     /// Makes the look-ups of callers wait for ``release()``.
@@ -73,32 +63,32 @@ final class Senders {
         for continuation in waiting { continuation.resume() }
     }
 
-    private func identify(_ caller: BusName?) async -> KnownSenders.Entry {
-        guard let caller else { return KnownSenders.Entry(source: OpenContext.Source(), pid: nil) }
-        if let entry = known[caller] { return entry }
+    private func identify(_ name: BusName?) async -> KnownCallers.Entry {
+        guard let name else { return KnownCallers.Entry(source: OpenContext.Source(), process: nil) }
+        if let entry = known[name] { return entry }
         let credentials: Credentials?
         do throws(CallError) {
-            credentials = try await bus.credentials(of: caller)
+            credentials = try await bus.credentials(of: name)
         } catch {
             // The caller has gone already. Its URL is still delivered, from an unknown sender.
             credentials = nil
         }
-        let entry = KnownSenders.Entry(source: OpenContext.Source(caller, credentials), pid: credentials?.pid)
-        if credentials != nil { known.add(caller, entry) }
+        let entry = KnownCallers.Entry(name, credentials)
+        if credentials != nil { known.add(name, entry) }
         return entry
     }
 
     // MARK: Context
 
-    /// The context of a request by a sender, for the handler or application that gets the URL.
+    /// The context of a request by a caller, for the handler or application that gets the URL.
     ///
-    /// - Throws: `notAllowed` if the handler takes nothing from the sender, `loopDetected` for too many openings in a row.
-    func context(of sender: Sender, for claimant: Claimant) throws(OpenURLError) -> OpenContext {
-        try claimant.handler?.checkAccess(of: sender.handler?.id)
+    /// - Throws: `notAllowed` if the handler takes nothing from the caller, `loopDetected` for too many openings in a row.
+    func context(of caller: Caller, for claimant: Claimant) throws(OpenURLError) -> OpenContext {
+        try claimant.handler?.checkAccess(of: caller.handler?.id)
         var context = OpenContext()
-        context.hops = try hops(of: sender)
-        context.sourceApplication = sender.handler?.id.rawValue
-        context.source = sender.source
+        context.hops = try hops(of: caller)
+        context.sourceApplication = caller.handler?.id.rawValue
+        context.source = caller.source
         return context
     }
 
@@ -115,12 +105,12 @@ final class Senders {
         try handler.checkAccess(of: sender)
     }
 
-    /// The number of openings that led to a request by this sender: none, unless the sender is a handler or a command that
+    /// The number of openings that led to a request by this caller: none, unless the caller is a handler or a command that
     /// was started for a URL.
-    private func hops(of sender: Sender) throws(OpenURLError) -> UInt32 {
+    private func hops(of caller: Caller) throws(OpenURLError) -> UInt32 {
         let before =
-            sender.session.map { _ in sender.cause?.context?.hops ?? 0 }
-            ?? sender.pid.flatMap { commandHops[$0] }
+            caller.session.map { _ in caller.cause?.context?.hops ?? 0 }
+            ?? caller.pid.flatMap { commandHops[$0] }
         guard let before else { return 0 }
         guard before < limits.hops else {
             throw OpenURLError(.loopDetected, "\(before + 1) handlers in a row have opened each other")

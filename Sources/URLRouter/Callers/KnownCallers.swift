@@ -2,15 +2,17 @@ internal import DBus
 internal import DequeModule
 internal import OpenURLBus
 
-/// The senders that the router has looked up: the last thousand.
+/// The callers that the router has looked up: the last thousand.
 ///
 /// A bus never gives a unique name to a second connection, so an entry stays true.
-struct KnownSenders {
+struct KnownCallers {
     private static let limit = 1024
+
     struct Entry {
         let source: OpenContext.Source
-        /// The process of the connection. The source may be another process, for which this one passes URLs on.
-        let pid: UInt32?
+        /// The process of the connection; nil if the process had gone before it could be asked. The source may be another
+        /// process, for which this one passes URLs on.
+        let process: ProcessIdentity?
     }
 
     private var entries: [BusName: Entry] = [:]

@@ -37,7 +37,8 @@ struct URLOrigin {
             executable = program
         }
         isIntermediary =
-            ProcessConfinement.isConfined(pid: pid) || executable.map(Self.intermediaries.contains(system:)) ?? false
+            ProcessConfinement.isConfined(pid: pid) || Self.isProxy(executable)
+            || executable.map(Self.portals.contains(system:)) ?? false
     }
 
     /// The program or script that this process runs, if it only passes URLs on.
@@ -69,7 +70,11 @@ struct URLOrigin {
         "exo-open",
     ]
     private static let shells: Set = ["sh", "dash", "bash", "busybox"]
-    private static let intermediaries: Set = ["xdg-dbus-proxy", "xdg-desktop-portal"]
+    private static let proxies: Set = ["xdg-dbus-proxy"]
+    private static let portals: Set = ["xdg-desktop-portal"]
+
+    /// Whether a program connects sandboxes with the bus.
+    static func isProxy(_ executable: String?) -> Bool { executable.map(proxies.contains(system:)) ?? false }
 
     /// Whether a process is the parent of processes whose own parent has ended: init, or the user's service manager.
     private static func adoptsOrphans(_ pid: UInt32, _ program: String) -> Bool {

@@ -1,0 +1,42 @@
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// A program that calls the router, as the bus and the kernel know it.
+struct Caller {
+    /// The program that the caller's URLs come from, for the handler. The class in it decides what the caller may do.
+    let source: OpenContext.Source
+    /// The process of the caller's connection.
+    let pid: UInt32?
+    /// The session of the handler that the process is; nil for every other program.
+    let session: HandlerSession?
+
+    /// The kind of program.
+    var callerClass: CallerClass { source.callerClass.known ?? .unknown }
+
+    /// The handler that the process is. Only a process that a router has started for the handler speaks for it.
+    var handler: Handler? { session?.handler }
+
+    /// The application that everything is counted to that the caller makes the router hold.
+    var account: String { source.account }
+
+    /// The request that the handler has in hand, with the longest chain of openings behind it.
+    var cause: OpenRequest? { session?.requests.deepestInHand }
+}
+
+extension OpenContext.Source {
+    /// The application that the program's requests are counted to: a handler, a sandbox, or the path of a program.
+    ///
+    /// All programs that are not known share one account, and so do all sandboxes without an identifier. The text fits after
+    /// "of" in a sentence.
+    var account: String {
+        switch callerClass.known {
+        case .handler: "the handler \(application ?? "")"
+        case .sandboxed: application.map { "the sandbox of \($0)" } ?? "sandboxes without an identifier"
+        case .remote: application.map { "the host \($0)" } ?? "other hosts"
+        case .user: executable ?? Self.unknown
+        case .unknown, nil: Self.unknown
+        }
+    }
+
+    private static let unknown = "programs that are not known"
+}

@@ -1,0 +1,60 @@
+internal import CLinux
+internal import DBus
+internal import Glibc
+internal import OpenURLBus
+
+extension KnownCallers.Entry {
+    /// Looks a caller up, from the bus's knowledge of its connection. The source's class is never `handler` here.
+    ///
+    /// The number of a process may belong to another process if the caller has ended. A bus that gives a pidfd rules that out.
+    ///
+    /// - Parameter credentials: nil if the connection had gone.
+    init(_ name: BusName, _ credentials: Credentials?) {
+        var source = OpenContext.Source()
+        source.uniqueName = name.rawValue
+        source.uid = credentials?.uid
+        source.callerClass = .known(.unknown)
+        guard let credentials, let pid = credentials.pid, let process = ProcessIdentity(pid: pid) else {
+            self.init(source: source, process: nil)
+            return
+        }
+        let origin = URLOrigin(ofCaller: pid)
+        source.pid = origin.pid
+        source.executable = origin.executable
+        source.via = origin.via
+        source.isIntermediary = origin.isIntermediary
+        source.unit = unitName(origin.pid)
+        if let sandbox = ProcessConfinement(pid: pid) ?? ProcessConfinement(pid: origin.pid) {
+            source.callerClass = .known(.sandboxed)
+            source.application = sandbox.application
+        } else {
+            // Another user has no business on the user's bus, and a proxy speaks for a program that may be confined.
+            let isOwn = credentials.uid == getuid() && !URLOrigin.isProxy(origin.executable)
+            source.callerClass = .known(isOwn ? .user : .sandboxed)
+        }
+        // The facts are of one process only if the process has been there all the time.
+        guard credentials.isProcessRunning, ProcessIdentity(pid: pid) == process else {
+            var gone = OpenContext.Source()
+            gone.uniqueName = name.rawValue
+            gone.callerClass = .known(.unknown)
+            self.init(source: gone, process: nil)
+            return
+        }
+        self.init(source: source, process: process)
+    }
+}
+
+extension Credentials {
+    /// Whether the process that opened the connection runs, as far as the bus tells.
+    fileprivate var isProcessRunning: Bool {
+        guard let processDescriptor else { return true }
+        return pidfd_send_signal(processDescriptor.rawValue, 0, nil, 0) == 0
+    }
+}
+
+/// The last element of the process's control group, if it is a unit's.
+private func unitName(_ pid: UInt32) -> String? {
+    let text = ProcessFiles.bytes("cgroup", pid: pid).flatMap { String(validating: $0, as: UTF8.self) }
+    let units = text?.split(separator: "\n").compactMap { $0.split(separator: "/").last }
+    return units?.first { $0.hasSuffix(".scope") || $0.hasSuffix(".service") }.map(String.init)
+}

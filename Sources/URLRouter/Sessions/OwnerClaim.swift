@@ -1,0 +1,32 @@
+internal import DBus
+
+/// The reason for which the process that owns a handler's name counts as the handler. No other owner of the name gets a URL.
+enum OwnerClaim: Hashable, Sendable {
+    /// A router has started the process for the handler.
+    case wasStarted
+    /// The process descends from the one that a router has started, and has stayed in its process session: a script starts the
+    /// program, or a proxy stands between a sandbox and the bus.
+    case descends
+    /// Somebody has started the manifest's program by hand, under a debugger for example.
+    case runsProgram
+    /// The process is in the sandbox of the application whose identifier is the handler's.
+    case isInSandbox
+
+    /// Whether the process speaks for the handler. The other claims are weak: any program of the user can start the handler's
+    /// program with other arguments, or change it while it runs.
+    var isStrong: Bool {
+        switch self {
+        case .wasStarted, .descends: true
+        case .runsProgram, .isInSandbox: false
+        }
+    }
+}
+
+/// An owner of a handler's name, and its process.
+struct OwnerCandidate {
+    let owner: BusName
+    /// Nil if the bus does not tell the process.
+    let pid: UInt32?
+    /// Nil for a stranger.
+    let claim: OwnerClaim?
+}
