@@ -73,7 +73,7 @@ import Testing
         sandbox.standardOutput = output
         try sandbox.run()
         defer {
-            input.fileHandleForWriting.closeFile()
+            kill(sandbox.processIdentifier, SIGKILL)
             sandbox.waitUntilExit()
         }
         // The sandbox has the process numbers of the system.
