@@ -7,8 +7,8 @@ internal import SchemeRegistry
 extension URLRouter {
     /// Whether a URL has a handler that the caller may reach.
     ///
-    /// A handler asks only about schemes that its manifest lists (`LSApplicationQueriesSchemes`). The answer for any other
-    /// scheme is no, so that a handler does not learn what is installed.
+    /// A handler, and an application in a sandbox, asks only about schemes that the manifest of the same identifier lists
+    /// (`LSApplicationQueriesSchemes`). The answer for any other scheme is no, so that the caller does not learn what is installed.
     func canOpen(_ text: String, caller: BusName?) async throws(OpenURLError) -> Bool {
         let url = try GenericURL(ofCaller: text)
         let destination: Destination
@@ -18,10 +18,10 @@ extension URLRouter {
             guard error.code == .noHandler else { throw error }
             return false
         }
-        let sender = await callers.caller(caller).handler
-        if let sender, !sender.mayQuery(url.lowercasedScheme) { return false }
+        let caller = await callers.caller(caller)
+        guard mayAsk(caller, about: url) else { return false }
         do throws(OpenURLError) {
-            try destination.claimant.handler?.checkAccess(of: sender?.id)
+            try destination.claimant.handler?.checkAccess(of: caller.handler?.id)
             return true
         } catch {
             return false
@@ -30,13 +30,19 @@ extension URLRouter {
 
     /// Decides as ``open(_:_:caller:)`` does, up to the point at which a process would be started or a message sent.
     ///
-    /// - Throws: only `malformedURL` and `limitsExceeded`, for a text that is not a URL. Every other reason not to open the
-    ///   URL is part of the explanation.
+    /// - Throws: only `malformedURL` and `limitsExceeded`, for a text that is not a URL, and `notAllowed` for a caller that may
+    ///   not ask about the scheme. Every other reason not to open the URL is part of the explanation.
     func explain(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> Explanation {
         let url = try GenericURL(ofCaller: text, options)
         var explanation = Explanation(url: url.description)
         explanation.parts = url.explainedParts
-        let sender = await callers.caller(caller).handler
+        let caller = await callers.caller(caller)
+        guard mayAsk(caller, about: url) else {
+            throw OpenURLError(
+                .notAllowed,
+                "this program may ask only about the schemes of LSApplicationQueriesSchemes in the manifest of its identifier"
+            )
+        }
         do throws(OpenURLError) {
             let wanted = registry.claimant(wantedBy: options, for: url)
             explanation.candidates = try registry.candidates(
@@ -51,13 +57,24 @@ extension URLRouter {
                 explanation.state = .known(sessions.state(of: handler.id))
                 explanation.quarantinedUntil = sessions[handler.id]?.quarantinedUntil
                 explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
-                try handler.checkAccess(of: sender?.id)
+                try handler.checkAccess(of: caller.handler?.id)
             }
         } catch {
             guard error.code != .malformedURL else { throw error }
             explanation.error = (error.code.errorName.rawValue, error.message)
         }
         return explanation
+    }
+
+    /// Whether a caller may learn who claims the scheme of a URL.
+    private func mayAsk(_ caller: Caller, about url: GenericURL) -> Bool {
+        switch caller.callerClass {
+        case .user: true
+        case .handler: caller.handler?.mayQuery(url.lowercasedScheme) ?? false
+        case .sandboxed, .remote:
+            caller.source.application.flatMap { registry.handler(named: $0) }?.mayQuery(url.lowercasedScheme) ?? false
+        case .unknown: false
+        }
     }
 }
 

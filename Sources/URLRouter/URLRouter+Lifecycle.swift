@@ -86,6 +86,12 @@ extension URLRouter {
 
     // MARK: State
 
+    /// The state of each handler that a caller may know of.
+    func status(for caller: BusName?) async -> [HandlerStatus] {
+        guard let own = await ownIdentifier(of: caller) else { return await status() }
+        return await status().filter { $0.id == own }
+    }
+
     /// The state of each handler.
     func status() async -> [HandlerStatus] {
         // The user may have started handlers by hand since the router looked.

@@ -147,17 +147,24 @@ extension URLRouter {
         await deliveries?.abandon()
     }
 
-    func queuedURLs(after id: String = "") async throws(RemoteError) -> [QueuedURL] {
-        try await deliveries?.list(after: id) ?? []
+    /// The queued URLs that a caller may know of: a program of the user knows all, and any other program its own.
+    func queuedURLs(after id: String = "", caller: BusName?) async throws(RemoteError) -> [QueuedURL] {
+        try await deliveries?.list(after: id, of: await ownAccount(of: caller)) ?? []
     }
 
-    func retryQueued(_ id: String) async throws(RemoteError) {
+    func retryQueued(_ id: String, caller: BusName?) async throws(RemoteError) {
         guard let deliveries else { throw .noSuchDelivery(id) }
-        try await deliveries.retry(id)
+        try await deliveries.retry(id, of: await ownAccount(of: caller))
     }
 
-    func dropQueued(_ id: String) async throws(RemoteError) {
+    func dropQueued(_ id: String, caller: BusName?) async throws(RemoteError) {
         guard let deliveries else { throw .noSuchDelivery(id) }
-        try await deliveries.drop(id)
+        try await deliveries.drop(id, of: await ownAccount(of: caller))
+    }
+
+    /// The account that a caller's rights to the queue are limited to; nil without a limit.
+    private func ownAccount(of caller: BusName?) async -> String? {
+        let caller = await callers.caller(caller)
+        return caller.callerClass == .user ? nil : caller.account
     }
 }

@@ -166,11 +166,28 @@ import Testing
         let router = try await RouterProcess(wrapper: Self.limitingWatches)
         defer { router.stop() }
         try RouterProcess.write("com.example.unseen", [], in: router.bus.directory)
-        #expect(try await router.reload() == [:])
+        try await reloadFromInside(router)
         #expect(try await router.open("unseen:x").handler == "com.example.unseen")
         // The router begins to watch after it is ready, and logs a failure after it has read all directories again.
         while try !log(router).contains("No space left on device: its changes are not noticed") {
-            #expect(try await router.reload() == [:])
+            try await reloadFromInside(router)
         }
+    }
+
+    /// Makes a router read its files again. A router in a user namespace takes programs outside for confined ones, as the two see
+    /// different users.
+    private func reloadFromInside(_ router: RouterProcess) async throws {
+        let run = try await router.run(
+            "nsenter",
+            "--user=/proc/\(router.pid)/ns/user",
+            "--preserve-credentials",
+            "gdbus",
+            "call",
+            "--session",
+            "--dest=\(RouterService.name)",
+            "--object-path=\(RouterService.path)",
+            "--method=\(RegistryInterface.name).\(RegistryInterface.reload.name)"
+        )
+        #expect(run.status == 0, "\(run.errors)")
     }
 }

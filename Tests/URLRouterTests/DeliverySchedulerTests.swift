@@ -46,12 +46,12 @@ import Testing
         // The sender may have left the bus, and another process may own its names.
         #expect(bus.context(of: "app:1")?.source.uniqueName == nil)
         #expect(bus.context(of: "app:1")?.source.uid == getuid())
-        #expect(try await router.queuedURLs().map(\.state) == [.delivering])
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.state) == [.delivering])
         await bus.wait(for: .announcedQueued(id, .delivering))
         bus.answer("app:1")
         await bus.wait(for: .announcedQueued(id, .delivered))
         await router.stopDeliveries()
-        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
         #expect(await router.hasAnsweredAll)
     }
 
@@ -61,11 +61,11 @@ import Testing
         await router.startDeliveries()
         _ = try await router.open("app:1", queued, caller: ":1.9")
         await bus.wait(for: .opened("app:1", at: owner))
-        #expect(try await router.queuedURLs().map(\.attempts) == [1])
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.attempts) == [1])
         bus.end()
         bus.answer("app:1", .failure(.disconnected))
         await router.abandonDeliveries()
-        #expect(try await router.queuedURLs().map(\.attempts) == [0])
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.attempts) == [0])
         #expect(log.lines == [])
     }
 
@@ -83,7 +83,7 @@ import Testing
         try file.execute("DROP TRIGGER full")
         bus.end()
         await router.abandonDeliveries()
-        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
     }
 
     @Test func urlsAreStoredInTheOrderOfTheirArrival() async throws {
@@ -101,10 +101,10 @@ import Testing
             return await failure { () throws(OpenURLError) in try await router.open("app:x", options, caller: ":1.9") }
         }
         #expect(await refused.value?.code == .noHandler)
-        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
         bus.release(":1.8")
         _ = try await (first.value, second.value)
-        #expect(try await router.queuedURLs().map(\.url) == ["app:1", "app:2"])
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.url) == ["app:1", "app:2"])
         #expect(await router.hasAnsweredAll)
     }
 
@@ -129,7 +129,7 @@ import Testing
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         _ = try await router.open("app:1", queued, caller: nil)
-        #expect(try await router.queuedURLs().map(\.state) == [.waiting])
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.state) == [.waiting])
         #expect(bus.opened == [])
         await router.startDeliveries()
         await bus.wait(for: .opened("app:1", at: owner))
@@ -152,7 +152,7 @@ import Testing
         }
         await bus.wait(for: .announcedQueued(try #require(ids.last), .delivered))
         await next.stopDeliveries()
-        #expect(try await next.queuedURLs() == [])
+        #expect(try await next.queuedURLs(caller: ownConnection) == [])
     }
 
     @Test func refusedURLIsADeadLetterUntilItsRetry() async throws {
@@ -164,14 +164,14 @@ import Testing
         bus.answer("app:1", .failure(.named(OpenURLError.Code.declined.errorName, "not today")))
         await bus.wait(for: .announcedQueued(id, .dead))
         #expect(log.lines.contains { $0.hasSuffix("a queued URL was not delivered: not today") })
-        let entry = try #require(try await router.queuedURLs().first)
+        let entry = try #require(try await router.queuedURLs(caller: ownConnection).first)
         #expect(entry.state == .dead)
         #expect(entry.error == RemoteError("org.openurl.Error.Declined", "not today"))
-        try await router.retryQueued(id)
+        try await router.retryQueued(id, caller: ownConnection)
         await bus.wait(for: .opened("app:1", at: owner))
         bus.answer("app:1")
         await router.stopDeliveries()
-        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
     }
 
     @Test func failedDeliveryIsRetried() async throws {
@@ -185,20 +185,20 @@ import Testing
         await bus.wait(for: .opened("app:1", at: owner))
         bus.answer("app:1")
         await router.stopDeliveries()
-        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
     }
 
     @Test func droppedURLIsNotDelivered() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)
         let id = try #require(try await router.open("app:1", queued, caller: nil).id)
-        try await router.dropQueued(id)
+        try await router.dropQueued(id, caller: ownConnection)
         for text in [id, "0", "x", ""] {
             await #expect(throws: RemoteError(.invalidArguments, "there is no URL '\(text)' in the queue")) {
-                try await router.dropQueued(text)
+                try await router.dropQueued(text, caller: ownConnection)
             }
             await #expect(throws: RemoteError(.invalidArguments, "there is no URL '\(text)' in the queue")) {
-                try await router.retryQueued(text)
+                try await router.retryQueued(text, caller: ownConnection)
             }
         }
         _ = try await router.open("app:2", queued, caller: nil)
@@ -225,7 +225,7 @@ import Testing
         await bus.wait(for: .opened("app:1", at: owner))
         bus.answer("app:1")
         await router.stopDeliveries()
-        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
     }
 
     @Test func timedOutDeliveryIsNotRetried() async throws {
@@ -245,10 +245,10 @@ import Testing
         await router.startDeliveries()
         let id = try #require(try await router.open("app:1", queued, caller: nil).id)
         await bus.wait(for: .opened("app:1", at: owner))
-        try await router.dropQueued(id)
+        try await router.dropQueued(id, caller: ownConnection)
         bus.answer("app:1", .failure(.fromBus(.noReply)))
         await router.stopDeliveries()
-        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
         #expect(bus.count(of: .announcedQueued(id, .waiting)) == 0)
     }
 
@@ -260,7 +260,7 @@ import Testing
         await router.startDeliveries()
         await router.stopDeliveries()
         #expect(bus.opened == [])
-        #expect(try await router.queuedURLs().map(\.state) == [.waiting])
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.state) == [.waiting])
     }
 
     /// `stopDeliveries` must not miss the end of the last delivery between its check and its wait. Each round makes the
@@ -275,7 +275,7 @@ import Testing
             bus.answer("app:1")
             for _ in 0..<round % 40 { await bus.loop.run {} }
             await router.stopDeliveries()
-            #expect(try await router.queuedURLs() == [])
+            #expect(try await router.queuedURLs(caller: ownConnection) == [])
         }
     }
 
@@ -287,8 +287,8 @@ import Testing
         await bus.wait(for: .opened("app:1", at: owner))
         bus.answer("app:1", .failure(.named(OpenURLError.Code.declined.errorName, "no")))
         await bus.wait(for: .announcedQueued(id, .dead))
-        async let first: Void = router.retryQueued(id)
-        async let second: Void = router.retryQueued(id)
+        async let first: Void = router.retryQueued(id, caller: ownConnection)
+        async let second: Void = router.retryQueued(id, caller: ownConnection)
         _ = try await (first, second)
         await bus.wait(for: .opened("app:1", at: owner))
         bus.answer("app:1", .failure(.named(OpenURLError.Code.declined.errorName, "no")))
@@ -328,7 +328,7 @@ import Testing
         let bus = try FakeHandlers([handler: owner])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         await #expect(throws: OpenURLError.self) { try await router.open("app:1", queued, caller: nil) }
-        #expect(try await router.queuedURLs() == [])
+        #expect(try await router.queuedURLs(caller: ownConnection) == [])
     }
 
     @Test func fallbackWithAHandlerIsAccepted() async throws {
@@ -337,6 +337,6 @@ import Testing
         var options = queued
         options.fallback = ["app:instead"]
         #expect(try await router.open("nobody:x", options, caller: nil).path == .queued)
-        #expect(try await router.queuedURLs().map(\.url) == ["app:instead"])
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.url) == ["app:instead"])
     }
 }

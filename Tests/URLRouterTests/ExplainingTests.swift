@@ -28,7 +28,7 @@ import Testing
     }
 
     private func explain(_ url: String, _ options: OpenOptions = OpenOptions()) async throws -> Explanation {
-        try await router.explain(url, options, caller: nil)
+        try await router.explain(url, options, caller: ownConnection)
     }
 
     private func errorCode(of explanation: Explanation) -> OpenURLError.Code? {
@@ -99,7 +99,7 @@ import Testing
         func explain(_ entry: String) async throws -> Explanation {
             var options = OpenOptions()
             options.desktopEntry = entry
-            return try await router.explain("app:x", options, caller: nil)
+            return try await router.explain("app:x", options, caller: ownConnection)
         }
         // The desktop's first entry is not a pick.
         let usual = try await explain("com.example.a.desktop")

@@ -77,6 +77,7 @@ final class FakeHandlers: HandlerBus {
         content.withLock {
             $0.owners = owners
             $0.processes = processes
+            $0.processes[ownConnection] = UInt32(getpid())
         }
     }
 
@@ -395,6 +396,9 @@ extension CallError {
         .remote(RemoteError(name, message, isFromBus: true))
     }
 }
+
+/// A connection of the test's process, a program of the user.
+let ownConnection: BusName = ":1.77"
 
 /// Takes the owner of a handler's name for the handler, although it need not be a process.
 let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim? = { launcher, pid, handler in

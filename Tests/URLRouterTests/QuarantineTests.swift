@@ -54,7 +54,9 @@ import Testing
         let router = try await quarantined()
         let end = try #require(await router.status().first?.quarantinedUntil)
         #expect(abs(Date().timeIntervalSince1970 + 300 - Double(end)) <= 301)
-        let explained = try #require(try await router.explain("app:x", OpenOptions(), caller: nil).quarantinedUntil)
+        let explained = try #require(
+            try await router.explain("app:x", OpenOptions(), caller: ownConnection).quarantinedUntil
+        )
         #expect(explained.distance(to: end).magnitude <= 1)
     }
 
@@ -62,7 +64,7 @@ import Testing
         let router = try await quarantined()
         try await router.reset(BundleIdentifier("com.example.app"))
         #expect(await router.status().first?.quarantinedUntil == nil)
-        #expect(try await router.explain("app:x", OpenOptions(), caller: nil).quarantinedUntil == nil)
+        #expect(try await router.explain("app:x", OpenOptions(), caller: ownConnection).quarantinedUntil == nil)
         // All crashes are forgotten, not only the last.
         for _ in 1...3 { #expect(await !isQuarantined(router)) }
         #expect(await isQuarantined(router))
@@ -92,7 +94,7 @@ import Testing
         let router = try await quarantined()
         try use("/bin/true")
         #expect(await router.status().first?.quarantinedUntil == nil)
-        #expect(try await router.explain("app:x", OpenOptions(), caller: nil).quarantinedUntil == nil)
+        #expect(try await router.explain("app:x", OpenOptions(), caller: ownConnection).quarantinedUntil == nil)
         #expect(await message(router).contains("exited with status 0"))
     }
 

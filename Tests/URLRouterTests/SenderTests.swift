@@ -11,6 +11,7 @@ import Testing
     /// A connection of this process. The tests make this process a handler.
     private static let sender: BusName = ":1.50"
     private static let stranger: BusName = ":1.99"
+    private static let user: BusName = ":1.60"
     private static let pid = UInt32(getpid())
 
     /// Returns a router that knows this process as `com.example.sender`. The handler `com.example.target` also runs.
@@ -22,19 +23,19 @@ import Testing
         let bus = try FakeHandlers(
             ["com.example.sender": Self.sender, "com.example.target": ":1.1"],
             // The target can be any process that lasts, for example process 1.
-            processes: [Self.sender: Self.pid, ":1.51": Self.pid, ":1.1": 1]
+            processes: [Self.sender: Self.pid, ":1.51": Self.pid, ":1.1": 1, Self.user: UInt32(getppid())]
         )
         let handlers: [Handler] = [
             // A process counts as a handler only if it runs the handler's program.
             try .test("com.example.sender", program: .path("/proc/self/exe"), sender),
             try .test("com.example.target", target),
         ]
-        // A router has started this process for the handler.
+        // This process descends from the process of the sender. The router does not stop such a process.
         let router = URLRouter(
             handlers,
             on: bus,
             limits: limits,
-            examine: { _, pid, _ in pid == 1 ? .isInSandbox : .wasStarted }
+            examine: { _, pid, _ in pid == 1 ? .isInSandbox : .descends }
         )
         let statuses = await router.status()
         #expect(statuses.map(\.pid) == [Self.pid, 1])
@@ -216,9 +217,10 @@ import Testing
         #expect(try await router.canOpen("target:x", caller: Self.sender))
         #expect(try await router.canOpen("TARGET:x", caller: Self.sender))
         #expect(try await !router.canOpen("sender:x", caller: Self.sender))
-        #expect(try await router.canOpen("sender:x", caller: Self.stranger))
-        #expect(try await router.canOpen("sender:x", caller: nil))
-        #expect(try await !router.canOpen("unclaimed:x", caller: Self.stranger))
+        #expect(try await router.canOpen("sender:x", caller: Self.user))
+        #expect(try await !router.canOpen("unclaimed:x", caller: Self.user))
+        // A program that has gone learns nothing.
+        #expect(try await !router.canOpen("sender:x", caller: Self.stranger))
         await #expect {
             try await router.canOpen("target: x", caller: Self.stranger)
         } throws: { error in

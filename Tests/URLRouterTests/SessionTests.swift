@@ -15,8 +15,8 @@ import Testing
         let bus = try FakeHandlers([:])
         let router = URLRouter([try .test("com.example.app")], on: bus)
         #expect(await router.status().map(\.state) == [.known(.notRunning)])
-        #expect(try await router.canOpen("app:x", caller: nil))
-        #expect(try await router.explain("app:x", OpenOptions(), caller: nil).handler == "com.example.app")
+        #expect(try await router.canOpen("app:x", caller: ownConnection))
+        #expect(try await router.explain("app:x", OpenOptions(), caller: ownConnection).handler == "com.example.app")
         await #expect(throws: OpenURLError.self) { try await router.background(BundleIdentifier("com.example.app")) }
         try await router.terminate(BundleIdentifier("com.example.app"))
         #expect(await router.hasNoSession)

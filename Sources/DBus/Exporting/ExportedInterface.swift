@@ -40,6 +40,42 @@ public struct ExportedInterface: Sendable {
         self.signals = signals
     }
 
+    private init(_ interface: ExportedInterface, methods: [MemberName: ExportedMethod]) {
+        name = interface.name
+        self.methods = methods
+        properties = interface.properties
+        signals = interface.signals
+    }
+
+    /// The names of the methods, in alphabetical order.
+    public var methodNames: [MemberName] { methods.keys.sorted { $0.rawValue < $1.rawValue } }
+
+    /// Returns the interface with a check before each method.
+    ///
+    /// - Parameter check: A closure that gets the call and the method's name. If the closure throws, the method does not run,
+    ///   and the error is the answer.
+    public func checked(
+        by check: @escaping @Sendable (IncomingCall, MemberName) async throws -> Void
+    ) -> ExportedInterface {
+        ExportedInterface(
+            self,
+            methods: methods.mapValues { method in
+                ExportedMethod(
+                    name: method.name,
+                    inputs: method.inputs,
+                    outputs: method.outputs,
+                    inputSignature: method.inputSignature
+                ) { (reader) throws(MessageDecodingError) -> ExportedMethod.Body in
+                    let body = try method.begin(&reader)
+                    return { call in
+                        try await check(call, method.name)
+                        return try await body(call)
+                    }
+                }
+            }
+        )
+    }
+
     /// One member of an interface and its code.
     public struct Member: Sendable {
         enum Content: Sendable {

@@ -289,11 +289,13 @@ final class DeliveryScheduler {
 
     // MARK: Requests of a person
 
+    // The queue shows a caller that is limited to an account nothing of other accounts, not even that a number exists.
+
     /// The stored URLs after the one with a number, a page of them; after an empty text the first ones.
-    func list(after text: String) async throws(RemoteError) -> [QueuedURL] {
+    func list(after text: String, of account: String?) async throws(RemoteError) -> [QueuedURL] {
         guard let id = text.isEmpty ? 0 : Int64(text) else { throw .noSuchDelivery(text) }
         var urls = try await asking { () async throws(DeliveryStoreError) in
-            try await store.list(after: id, limit: QueueInterface.pageSize)
+            try await store.list(after: id, of: account, limit: QueueInterface.pageSize)
         }
         for index in urls.indices where Int64(urls[index].id).map(waiting.isInProgress) == true {
             urls[index].state = .delivering
@@ -303,8 +305,8 @@ final class DeliveryScheduler {
     }
 
     /// Tries a delivery now, with all of its attempts.
-    func retry(_ text: String) async throws(RemoteError) {
-        guard let id = Int64(text) else { throw .noSuchDelivery(text) }
+    func retry(_ text: String, of account: String?) async throws(RemoteError) {
+        let id = try await number(text, of: account)
         // A delivery in progress is being tried already.
         if waiting.isInProgress(id) { return }
         let handler = try await asking { () async throws(DeliveryStoreError) in
@@ -322,12 +324,21 @@ final class DeliveryScheduler {
     }
 
     /// Forgets a delivery.
-    func drop(_ text: String) async throws(RemoteError) {
-        guard let id = Int64(text) else { throw .noSuchDelivery(text) }
+    func drop(_ text: String, of account: String?) async throws(RemoteError) {
+        let id = try await number(text, of: account)
         guard try await asking({ () async throws(DeliveryStoreError) in try await store.drop(id) }) else {
             throw .noSuchDelivery(text)
         }
         waiting.remove(id)
+    }
+
+    /// The number of a delivery that belongs to an account.
+    private func number(_ text: String, of account: String?) async throws(RemoteError) -> Int64 {
+        guard let id = Int64(text) else { throw .noSuchDelivery(text) }
+        guard let account else { return id }
+        let owner = try await asking { () async throws(DeliveryStoreError) in try await store.caller(of: id) }
+        guard owner == account else { throw .noSuchDelivery(text) }
+        return id
     }
 
     private func asking<Result: Sendable>(

@@ -299,16 +299,19 @@ public actor DeliveryStore {
 
     /// The deliveries after the one with a number, in the order of their numbers. The store does not know which of them are in
     /// progress.
-    func list(after id: Int64, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
+    ///
+    /// - Parameter account: the only account whose deliveries count; nil for all.
+    func list(after id: Int64, of account: String? = nil, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
         try reading([]) { database throws(SQLiteError) in
             let rows = try database.prepare(
                 """
                 SELECT id, url, handler, attempts, accepted, due, due IS NULL, error, message FROM deliveries
-                    WHERE id > ? ORDER BY id LIMIT ?
+                    WHERE id > ?1 AND (caller = ?3 OR \(account == nil)) ORDER BY id LIMIT ?2
                 """
             )
             try rows.bind(1, id)
             try rows.bind(2, Int64(limit))
+            try rows.bind(3, account ?? "")
             var urls: [QueuedURL] = []
             while try rows.step() {
                 let isDead = rows.integer(6) != 0
@@ -325,6 +328,15 @@ public actor DeliveryStore {
                 urls.append(url)
             }
             return urls
+        }
+    }
+
+    /// The account that a delivery is counted to; nil if there is no such delivery.
+    func caller(of id: Int64) throws(DeliveryStoreError) -> String? {
+        try reading(nil) { database throws(SQLiteError) in
+            let rows = try database.prepare("SELECT caller FROM deliveries WHERE id = ?")
+            try rows.bind(1, id)
+            return try rows.step() ? rows.text(0) : nil
         }
     }
 

@@ -8,29 +8,29 @@ enum LifecycleObject {
         ExportedInterface(
             LifecycleInterface.name,
             [
-                .method(LifecycleInterface.list) { _, _ in await router.status() },
-                .method(LifecycleInterface.activate) { _, id in
-                    try await router.activate(try identifier(id))
+                .method(LifecycleInterface.list) { call, _ in await router.status(for: call.sender) },
+                .method(LifecycleInterface.activate) { call, id in
+                    try await router.activate(try await subject(id, call, router))
                     return Empty()
                 },
-                .method(LifecycleInterface.wake) { _, id in
-                    try await router.wake(try identifier(id))
+                .method(LifecycleInterface.wake) { call, id in
+                    try await router.wake(try await subject(id, call, router))
                     return Empty()
                 },
-                .method(LifecycleInterface.background) { _, id in
-                    try await router.background(try identifier(id))
+                .method(LifecycleInterface.background) { call, id in
+                    try await router.background(try await subject(id, call, router))
                     return Empty()
                 },
-                .method(LifecycleInterface.suspend) { _, id in
-                    try await router.suspend(try identifier(id))
+                .method(LifecycleInterface.suspend) { call, id in
+                    try await router.suspend(try await subject(id, call, router))
                     return Empty()
                 },
-                .method(LifecycleInterface.terminate) { _, id in
-                    try await router.terminate(try identifier(id))
+                .method(LifecycleInterface.terminate) { call, id in
+                    try await router.terminate(try await subject(id, call, router))
                     return Empty()
                 },
-                .method(LifecycleInterface.reset) { _, id in
-                    try await router.reset(try identifier(id))
+                .method(LifecycleInterface.reset) { call, id in
+                    try await router.reset(try await subject(id, call, router))
                     return Empty()
                 },
                 .method(LifecycleInterface.beginBackgroundTask) { call, name in
@@ -44,9 +44,9 @@ enum LifecycleObject {
                 .method(LifecycleInterface.backgroundTimeRemaining) { call, _ in
                     try await router.backgroundTimeRemaining(caller: call.sender)
                 },
-                .method(LifecycleInterface.notify) { _, input in
+                .method(LifecycleInterface.notify) { call, input in
                     let (id, kind, value) = input.values
-                    try await router.notify(try identifier(id), kind, value)
+                    try await router.notify(try await subject(id, call, router), kind, value)
                     return Empty()
                 },
                 .method(LifecycleInterface.relieveMemory) { _, _ in
@@ -56,5 +56,16 @@ enum LifecycleObject {
                 .signal(LifecycleInterface.stateChanged),
             ]
         )
+    }
+
+    /// Returns the handler that a call names, if the caller may do something to it.
+    private static func subject(
+        _ text: String,
+        _ call: IncomingCall,
+        _ router: URLRouter
+    ) async throws -> BundleIdentifier {
+        let id = try identifier(text)
+        try await router.check(call.sender, for: text)
+        return id
     }
 }

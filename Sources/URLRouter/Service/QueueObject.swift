@@ -7,13 +7,15 @@ enum QueueObject {
         ExportedInterface(
             QueueInterface.name,
             [
-                .method(QueueInterface.list) { _, id in try await router.queuedURLs(after: id) },
-                .method(QueueInterface.retry) { _, id in
-                    try await router.retryQueued(id)
+                .method(QueueInterface.list) { call, id in
+                    try await router.queuedURLs(after: id, caller: call.sender)
+                },
+                .method(QueueInterface.retry) { call, id in
+                    try await router.retryQueued(id, caller: call.sender)
                     return Empty()
                 },
-                .method(QueueInterface.drop) { _, id in
-                    try await router.dropQueued(id)
+                .method(QueueInterface.drop) { call, id in
+                    try await router.dropQueued(id, caller: call.sender)
                     return Empty()
                 },
                 .signal(QueueInterface.stateChanged),

@@ -20,10 +20,16 @@ public struct RouterObject: Sendable {
 
     /// Exports the interfaces. Request the name after that.
     public func export() async {
-        await connection.export(
-            [opening, registering, LifecycleObject.interface(router), QueueObject.interface(router), desktop],
-            at: RouterService.path
-        )
+        await connection.export(interfaces, at: RouterService.path)
+    }
+
+    /// The interfaces, with the check of the caller's rights before each method.
+    var interfaces: [ExportedInterface] {
+        [opening, registering, LifecycleObject.interface(router), QueueObject.interface(router), desktop].map {
+            [router] in
+            let name = $0.name
+            return $0.checked { call, method in try await router.check(call.sender, of: method, name) }
+        }
     }
 
     /// The number of URLs in one call: as many as a caller may have without an answer.
@@ -99,24 +105,27 @@ public struct RouterObject: Sendable {
         ExportedInterface(
             RegistryInterface.name,
             [
-                .method(RegistryInterface.register) { _, path in try await register(path) },
-                .method(RegistryInterface.unregister) { _, id in
-                    try await unregister(id)
+                .method(RegistryInterface.register) { call, path in try await register(path, call.sender) },
+                .method(RegistryInterface.unregister) { call, id in
+                    try await unregister(id, call.sender)
                     return Empty()
                 },
-                .method(RegistryInterface.listHandlers) { [router] _, _ in
-                    await router.entries(await store.resources())
+                .method(RegistryInterface.listHandlers) { [router] call, _ in
+                    let entries = await router.entries(await store.resources())
+                    guard let own = await router.ownIdentifier(of: call.sender) else { return entries }
+                    return entries.filter { $0.id == own }
                 },
-                .method(RegistryInterface.listSchemes) { [router] _, _ in
+                .method(RegistryInterface.listSchemes) { [router] call, _ in
                     let registry = await router.registry
                     var schemes: [String: [String]] = [:]
                     for scheme in registry.schemes {
                         schemes[scheme.rawValue] = registry.claimants(of: scheme)
                     }
-                    return schemes
+                    guard let own = await router.ownIdentifier(of: call.sender) else { return schemes }
+                    return schemes.compactMapValues { $0.contains(own) ? [own] : nil }
                 },
-                .method(RegistryInterface.setDefault) { _, input in
-                    try await setDefault(input.values.0, input.values.1)
+                .method(RegistryInterface.setDefault) { call, input in
+                    try await setDefault(input.values.0, input.values.1, call.sender)
                     return Empty()
                 },
                 .method(RegistryInterface.reload) { _, _ in
@@ -134,7 +143,9 @@ public struct RouterObject: Sendable {
         )
     }
 
-    private func register(_ path: String) async throws -> HandlerEntry {
+    private func register(_ path: String, _ caller: BusName?) async throws -> HandlerEntry {
+        // A handler may register nothing but itself.
+        try await router.check(caller, for: "")
         let (registration, snapshot): (Registration, RegistrySnapshot)
         do throws(RegistrationError) {
             (registration, snapshot) = try await store.register(path)
@@ -149,8 +160,9 @@ public struct RouterObject: Sendable {
         return entry
     }
 
-    private func unregister(_ text: String) async throws {
+    private func unregister(_ text: String, _ caller: BusName?) async throws {
         let id = try identifier(text)
+        try await router.check(caller, for: id.rawValue)
         let snapshot: RegistrySnapshot
         do throws(UnregistrationError) {
             snapshot = try await store.unregister(id)
@@ -160,7 +172,8 @@ public struct RouterObject: Sendable {
         try await use(snapshot)
     }
 
-    private func setDefault(_ scheme: String, _ id: String) async throws {
+    private func setDefault(_ scheme: String, _ id: String, _ caller: BusName?) async throws {
+        try await router.check(caller, for: id)
         let snapshot: RegistrySnapshot
         do throws(DefaultError) {
             snapshot = try await store.setDefault(id, for: scheme)

@@ -1,0 +1,92 @@
+package import DBus
+package import OpenURLBus
+
+/// The extent to which callers of one class may use a method.
+package enum Right: String, Sendable, Hashable {
+    /// Without a restriction.
+    case yes
+    /// For the caller itself: its handler, its URLs in the queue, its background tasks.
+    case own
+    /// For the schemes that the manifest of the caller's handler declares (`LSApplicationQueriesSchemes`).
+    case declared
+    /// For the handlers that the caller can reach (`OUReach`, `OUAllowedSources`, the user's policy).
+    case reachable
+    /// Not at all. The answer is the same for every argument, so that nothing can be learnt from it.
+    case no
+}
+
+/// The rights of each class of callers, by method. A method without an entry may not be called.
+///
+/// The table is the whole truth: the check before each method uses the table, and `Documentation/Rights.md` is made from it.
+package struct Rights: Sendable, Hashable {
+    package let user: Right
+    package let handler: Right
+    /// The right of sandboxed and remote callers.
+    package let confined: Right
+    package let unknown: Right
+
+    /// The right of a class.
+    package subscript(callerClass: CallerClass) -> Right {
+        switch callerClass {
+        case .user: user
+        case .handler: handler
+        case .sandboxed, .remote: confined
+        case .unknown: unknown
+        }
+    }
+
+    /// Whether every caller may use the method, to some extent. The caller is then looked up by the method itself, which first
+    /// gives a request its place in the order of arrival.
+    var needNoCheck: Bool { ![user, handler, confined, unknown].contains(.no) }
+
+    private static let opening = Rights(user: .yes, handler: .yes, confined: .reachable, unknown: .reachable)
+    private static let asking = Rights(user: .yes, handler: .declared, confined: .declared, unknown: .no)
+    private static let looking = Rights(user: .yes, handler: .own, confined: .own, unknown: .no)
+    private static let changing = Rights(user: .yes, handler: .own, confined: .no, unknown: .no)
+    private static let governing = Rights(user: .yes, handler: .no, confined: .no, unknown: .no)
+    private static let working = Rights(user: .own, handler: .own, confined: .own, unknown: .no)
+    private static let greeting = Rights(user: .yes, handler: .yes, confined: .yes, unknown: .yes)
+
+    /// The rights, by interface and method.
+    package static let table: [InterfaceName: [MemberName: Rights]] = [
+        RouterInterface.name: [
+            RouterInterface.openURL.name: opening,
+            RouterInterface.open.name: opening,
+            RouterInterface.openURLs.name: opening,
+            RouterInterface.canOpenURL.name: asking,
+            RouterInterface.explain.name: asking,
+        ],
+        FreedesktopApplication.name: [
+            FreedesktopApplication.open.name: opening,
+            FreedesktopApplication.activate.name: greeting,
+            FreedesktopApplication.activateAction.name: greeting,
+        ],
+        RegistryInterface.name: [
+            RegistryInterface.register.name: changing,
+            RegistryInterface.unregister.name: changing,
+            RegistryInterface.setDefault.name: changing,
+            RegistryInterface.reload.name: governing,
+            RegistryInterface.listHandlers.name: looking,
+            RegistryInterface.listSchemes.name: looking,
+        ],
+        LifecycleInterface.name: [
+            LifecycleInterface.list.name: looking,
+            LifecycleInterface.activate.name: changing,
+            LifecycleInterface.wake.name: changing,
+            LifecycleInterface.background.name: changing,
+            LifecycleInterface.suspend.name: changing,
+            LifecycleInterface.terminate.name: changing,
+            LifecycleInterface.reset.name: changing,
+            LifecycleInterface.notify.name: looking,
+            LifecycleInterface.relieveMemory.name: governing,
+            LifecycleInterface.beginBackgroundTask.name: working,
+            LifecycleInterface.endBackgroundTask.name: working,
+            LifecycleInterface.backgroundTimeRemaining.name: working,
+        ],
+        QueueInterface.name: [
+            QueueInterface.list.name: looking,
+            QueueInterface.retry.name: looking,
+            QueueInterface.drop.name: looking,
+        ],
+    ]
+}
