@@ -164,8 +164,10 @@ class Target(Session):
         directory = directory or f"{self.root}/manifests-{next(self.numbers)}"
         os.makedirs(directory, exist_ok=True)
         path = f"{directory}/{id}.plist"
+        # The text form has no control characters.
+        form = plistlib.FMT_XML if str(content).isprintable() and "\\x" not in repr(content) else plistlib.FMT_BINARY
         with open(path, "wb") as file:
-            plistlib.dump(content, file)
+            plistlib.dump(content, file, fmt=form)
         return path
 
     def register_path(self, path, *options):

@@ -7,16 +7,22 @@ from identity import in_namespace
 HANDLER = "org.openurl.Handler1"
 
 
-@attack("deputy", "registers the name of a running program, and has the router end the program")
-def terminate(session):
-    session.begin()
-    stranger = session.squatter("com.example.running")
-    path = session.manifest("com.example.running", "running", f"{session.programs}/testhandler",
-                            ["com.example.running", "/dev/null"])
-    register = session.register_path(path)
-    runs = [session.run("openurl", word, "com.example.running", limit=10) for word in ["activate", "suspend", "terminate"]]
-    harm = not is_alive(stranger.process.pid) or state(stranger.process.pid) == "T"
-    return harm, f"register: status {register.status}, terminate: {short(runs[-1], 60)}, the program runs: {not harm}"
+def running(words, program):
+    @attack("deputy", words)
+    def run(session):
+        session.begin()
+        stranger = session.squatter("com.example.running")
+        path = session.manifest("com.example.running", "running", program(session), ["com.example.running", "/dev/null"])
+        register = session.register_path(path)
+        ends = [session.run("openurl", word, "com.example.running", limit=8) for word in ["activate", "suspend", "terminate"]]
+        harm = not is_alive(stranger.process.pid) or state(stranger.process.pid) == "T"
+        return harm, f"register: status {register.status}, terminate: {short(ends[-1], 60)}, the program runs: {not harm}"
+
+
+running("registers the name of a running program, and has the router end the program",
+        lambda session: f"{session.programs}/testhandler")
+running("registers a running program with its name, and has the router end the program",
+        lambda session: f"{HERE}/squatter.py")
 
 
 @attack("deputy", "has the router end a program that hangs and owns a handler's name")
@@ -26,7 +32,7 @@ def watchdog(session):
     stranger = session.squatter(VICTIM, "hang")
     os.kill(stranger.process.pid, signal.SIGSTOP)
     run = handler.open("?x", "--timeout", "6s")
-    runs = session.run("openurl", "terminate", VICTIM, limit=10)
+    runs = session.run("openurl", "terminate", VICTIM, limit=6)
     os.kill(stranger.process.pid, signal.SIGCONT) if is_alive(stranger.process.pid) else None
     harm = not is_alive(stranger.process.pid)
     return harm, f"open: {short(run, 60)}, terminate: status {runs.status}, the program runs: {not harm}"
@@ -56,11 +62,20 @@ for member, signature, body, words, harm in [
          lambda handler, events: "didEnterBackground" in events),
         ("ReceiveMemoryWarning", "", [], "warns a handler of low memory, past the router",
          lambda handler, events: "didReceiveMemoryWarning" in events),
-        ("ExpireBackgroundTasks", "", [], "expires the background tasks of a handler, past the router",
-         lambda handler, events: bool(events)),
         ("Notify", "a{sv}", [{"evil": ("s", "text")}], "notifies a handler, past the router",
          lambda handler, events: any("notification evil" in line for line in events))]:
     attack("deputy", words)(direct(member, signature, body, harm))
+
+
+@attack("deputy", "expires the background tasks of a handler, past the router")
+def expire(session):
+    session.begin()
+    handler = session.swift(VICTIM, SCHEME, "task=long").start()
+    session.run("openurl", "background", VICTIM)
+    wait_until(lambda: "task began" in handler.events())
+    said = attempt(lambda: session.bus.call(HANDLER, "ExpireBackgroundTasks", "", [], VICTIM, "/com/example/victim", wait=5))
+    expired = wait_until(lambda: "expired long" in handler.events(), 2)
+    return bool(expired), f"ExpireBackgroundTasks: {said}"
 
 
 @attack("deputy", "lets a handler give its name back with Suspend, past the router")
@@ -93,7 +108,8 @@ def as_handler(member, interface, signature, body, harm, words):
         session.begin()
         handler = session.swift(VICTIM, SCHEME).start()
         bad = session.python("com.example.bad", "bad", "calls").start()
-        session.run("openurl", "--queue", f"{SCHEME}:?{SECRET}")
+        session.swift("com.example.no", "no", "decline=no")
+        session.run("openurl", "--queue", f"no:?{SECRET}")
         said = bad_call(session, bad, interface, member, signature, body(session))
         done = wait_until(lambda: harm(session, handler, said), 2)
         return bool(done), f"{member}: {short(said, 80)}"

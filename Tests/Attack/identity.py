@@ -1,6 +1,6 @@
 """A program poses as a handler towards another handler, which takes URLs from that handler alone."""
 
-import ctypes, os, signal, subprocess, sys, time
+import os, signal, subprocess
 from attack import *
 
 VAULT = "com.example.vault"
@@ -25,6 +25,14 @@ def attacker(session, code, *arguments, environment={}, program=PYTHON):
     head = (f"import sys, os, time, signal\nsys.path.insert(0, {HERE!r})\nfrom bus import *\n"
             f"def victim(): os.execv({victim[0]!r}, {victim!r})\n"
             "def runs(pid): return os.readlink(f'/proc/{pid}/exe').endswith('testhandler')\n"
+            "def adopt(bus):\n"
+            "    other = Bus()\n"
+            "    other.begin(ROUTER, 'OpenURL', 'sa{sv}', ['victim:?adopt', {}])\n"
+            "    try:\n"
+            "        while (call := bus.receive(8)).member != 'Open': pass\n"
+            "        bus.reply(call, 'ba{sv}a(stb)', [True, {}, []])\n"
+            "        other.receive(5)\n"
+            "    except NoAnswer: pass\n"
             "def steal(bus):\n"
             "    try: bus.open('vault:evil', wait=10); print('answered', flush=True)\n"
             "    except (BusError, NoAnswer) as error: print(getattr(error, 'short', error), flush=True)\n")
@@ -38,29 +46,51 @@ def itself(session):
     return result(session, run.output.strip())
 
 
+@attack("identity", "stays out although the victim may send (the check of the attacks themselves)")
+def control(session):
+    handler = vault(session, "swift", "forward=vault:good")
+    handler.open()
+    return not session.vault.urls(), f"the other handler took {len(session.vault.urls())} URLs of the victim"
+
+
+EXEC = """
+bus, first = Bus(), os.getpid()
+bus.own('NAME')
+if os.fork(): victim()
+while not runs(first): time.sleep(0.01)
+adopt(bus)
+steal(bus)
+os.kill(first, signal.SIGKILL)
+"""
+
+
 @attack("identity", "connects, and then executes the handler's program in the process of the connection")
 def exec_after(session):
     vault(session)
-    run = attacker(session, """
-bus, first = Bus(), os.getpid()
-if os.fork(): victim()
-while not runs(first): time.sleep(0.01)
-steal(bus)
-os.kill(first, signal.SIGKILL)
-""")
+    run = attacker(session, EXEC.replace("NAME", "com.example.other").replace("adopt(bus)", ""))
     return result(session, run.output.strip())
 
 
-@attack("identity", "does so while the handler runs")
-def exec_after_running(session):
+@attack("identity", "takes the handler's name, executes the handler's program, and is adopted")
+def exec_named(session):
+    vault(session)
+    run = attacker(session, EXEC.replace("NAME", VICTIM))
+    return result(session, run.output.strip())
+
+
+@attack("identity", "executes the handler's program while the handler runs")
+def exec_running(session):
     vault(session).start()
-    run = attacker(session, """
-bus, first = Bus(), os.getpid()
-if os.fork(): victim()
-while not runs(first): time.sleep(0.01)
-steal(bus)
-os.kill(first, signal.SIGKILL)
-""")
+    run = attacker(session, EXEC.replace("NAME", VICTIM))
+    return result(session, run.output.strip())
+
+
+@attack("identity", "executes the handler's program, and is there when the router starts again")
+def exec_restart(session):
+    vault(session)
+    router = session.router
+    session.environment["ROUTER"] = str(router)
+    run = attacker(session, EXEC.replace("NAME", VICTIM).replace("adopt(bus)", "os.kill(int(os.environ['ROUTER']), 9)\nadopt(bus)"))
     return result(session, run.output.strip())
 
 
@@ -81,7 +111,14 @@ def preload(session):
     os.mkdir(f"{session.root}/evil")
     with open(f"{session.root}/evil/sitecustomize.py", "w") as file:
         file.write(f"import sys; sys.path.insert(0, {HERE!r}); from bus import *\n"
-                   "try: Bus().open('vault:evil', wait=10); print('answered', flush=True)\n"
+                   f"bus, other = Bus(), Bus()\nbus.own({VICTIM!r})\n"
+                   f"other.begin(ROUTER, 'OpenURL', 'sa{{sv}}', ['{SCHEME}:?adopt', {{}}])\n"
+                   "try:\n"
+                   "    while (call := bus.receive(8)).member != 'Open': pass\n"
+                   "    bus.reply(call, 'ba{sv}a(stb)', [True, {}, []])\n"
+                   "    other.receive(5)\n"
+                   "except NoAnswer: pass\n"
+                   "try: bus.open('vault:evil', wait=10); print('answered', flush=True)\n"
                    "except (BusError, NoAnswer) as error: print(getattr(error, 'short', error), flush=True)\n"
                    "os._exit(0)\n")
     run = session.run(PYTHON, f"{HERE}/handler.py", VICTIM, "/dev/null",
@@ -91,14 +128,14 @@ def preload(session):
 
 @attack("identity", "runs another script with the interpreter of the handler")
 def interpreter(session):
-    vault(session, "python").start()
-    run = attacker(session, "steal(Bus())", program="/usr/bin/python3.11" if os.path.exists("/usr/bin/python3.11") else PYTHON)
+    vault(session, "python")
+    run = attacker(session, f"bus = Bus()\nbus.own({VICTIM!r})\nadopt(bus)\nsteal(bus)", program="/usr/bin/python3.11" if os.path.exists("/usr/bin/python3.11") else PYTHON)
     return result(session, run.output.strip())
 
 
 @attack("identity", "writes the script of the handler over its own arguments")
 def arguments(session):
-    handler = vault(session, "python").start()
+    vault(session, "python")
     code = """
 import ctypes
 script = sys.argv[1].encode()
@@ -106,11 +143,12 @@ stat = open('/proc/self/stat').read().rpartition(')')[2].split()
 start, end = int(stat[45]), int(stat[46])
 text = (b'/usr/bin/python3\\0' + script + b'\\0').ljust(end - start, b'\\0')[:end - start]
 ctypes.memmove(start, text, len(text))
-steal(Bus())
+bus = Bus()
+bus.own('com.example.victim')
+adopt(bus)
+steal(bus)
 """
-    with open(f"/proc/{handler.pid}/cmdline") as file:
-        script = file.read().split("\0")[1]
-    run = attacker(session, code, script, "padding" * 20)
+    run = attacker(session, code, f"{HERE}/handler.py", "padding" * 20)
     return result(session, run.output.strip() or run.errors[-100:])
 
 
@@ -132,9 +170,11 @@ os.kill(first, signal.SIGKILL)
 first = os.getpid()
 if os.fork(): victim()
 while not runs(first): time.sleep(0.01)
-os.execvp('openurl', ['openurl', 'vault:evil'])
+child = os.getpid()
+if os.fork(): os.execvp('openurl', ['openurl', 'vault:evil'])
+while os.getppid() == child: time.sleep(0.01)
+os.kill(first, signal.SIGKILL)
 """)
-    wait_until(lambda: False, 0.5) if not direct[0] else None
     return result(session, f"{direct[1].split(',')[0]}, {short(run.errors.strip() or run, 60)}", 2)
 
 

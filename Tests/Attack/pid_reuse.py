@@ -17,6 +17,12 @@ def next_pid(number):
         file.write(str(number - 1))
 
 
+def end(pid):
+    """Ends a process, and waits until its number is free."""
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: reap() or not os.path.exists(f"/proc/{pid}"))
+
+
 def connection(session):
     """A child keeps the connection of a process that ends. The victim's process then gets the number."""
     handler = session.swift(VICTIM, SCHEME)
@@ -66,18 +72,15 @@ def become(session, number):
 def handler(session):
     handler = session.swift(VICTIM, SCHEME).start()
     number = handler.pid
-    os.kill(number, signal.SIGKILL)
-    wait_until(lambda: not os.path.exists(f"/proc/{number}"))
+    end(number)
     return become(session, number)
 
 
 def record(session):
     handler = session.swift(VICTIM, SCHEME).start()
     router, number = session.router, handler.pid
-    os.kill(router, signal.SIGKILL)
-    wait_until(lambda: not is_alive(router))
-    os.kill(number, signal.SIGKILL)
-    wait_until(lambda: not is_alive(number))
+    end(router)
+    end(number)
     return become(session, number)
 
 
@@ -85,10 +88,8 @@ def innocent(session):
     """The number of a handler's record belongs to a program that never was a handler, and the router is asked to end it."""
     handler = session.swift(VICTIM, SCHEME).start()
     router, number = session.router, handler.pid
-    os.kill(router, signal.SIGKILL)
-    wait_until(lambda: not is_alive(router))
-    os.kill(number, signal.SIGKILL)
-    wait_until(lambda: not is_alive(number))
+    end(router)
+    end(number)
     for _ in range(20):
         next_pid(number)
         process = session.start("sleep", "60")
