@@ -1,6 +1,6 @@
 """Declares attacks, and gives each one a session with a victim."""
 
-import dataclasses, itertools, json, os, plistlib, select, signal, socket, subprocess, sys, time
+import dataclasses, itertools, json, os, plistlib, resource, select, signal, socket, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.append(f"{HERE}/../Interop")
@@ -127,9 +127,16 @@ class Target(Session):
         self.bus = Bus()
         return self.bus
 
-    def start_router(self, environment={}, **options):
-        """Starts a router without the bus, and waits until the router has its name."""
-        process = self.start("openurld", environment=environment, **options)
+    def start_router(self, environment={}, descriptors=None, **options):
+        """Starts a router without the bus, and waits until the router has its name.
+
+        - descriptors: the soft limit of descriptors; sessions have 1,024 in most distributions.
+        """
+        def limit():
+            _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors or hard, hard))
+
+        process = self.start("openurld", environment=environment, preexec_fn=limit, **options)
         if not wait_until(lambda: self.owner(ROUTER) == process.pid):
             raise RuntimeError("the router does not start")
         return process

@@ -285,7 +285,7 @@ def huge(session):
     return not good or grown > 100 << 10, f"{facts}, the router grew by {grown >> 10} MiB"
 
 
-@attack("files", "puts 3,000 manifests with long strings into the directory")
+@attack("files", "puts 300 manifests with long strings into the directory")
 def many(session):
     session.begin()
     session.swift().start()

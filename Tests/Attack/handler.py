@@ -3,10 +3,11 @@
 
     handler.py ID LOG [WORD ...]
 
-The words: `delay=SECONDS` before each answer, `hang` for no answer, `replaceable` to let others take the name, `error=TEXT`,
+The words: `delay=SECONDS` before each answer, `hang` for no answer, `until=FILE` for none
+before the file is there, `replaceable` to let others take the name, `error=TEXT`,
 `decline=TEXT`, `shout=SECONDS` to fill standard output, `child` to leave a child that holds the connection, `take=NAME` to take another name, too,
 `router` to answer as a router does, `forward=URL` to open a URL at the signal SIGUSR1, `calls` to
-call the router for a caller of `com.example.Puppet`.
+call the router for a caller of `com.example.Puppet`, `tasks=COUNT` to begin background tasks with long names.
 """
 
 import json, os, signal, sys, time
@@ -62,6 +63,8 @@ def serve(bus):
         note("context " + json.dumps(context, default=repr))
         if "hang" in WORDS:
             continue
+        while "until" in WORDS and not os.path.exists(WORDS["until"]):
+            time.sleep(0.05)
         time.sleep(float(WORDS.get("delay", 0)))
         if "error" in WORDS:
             bus.refuse(call, "com.example.Error.Thrown", json.loads(f'"{WORDS["error"]}"') * int(WORDS.get("times", 1)))
@@ -82,6 +85,13 @@ def main():
     signal.signal(signal.SIGUSR1, forward)
     if "take" in WORDS:
         note(f"taken {bus.own(WORDS['take'])}")
+    for number in range(int(WORDS.get("tasks", 0))):
+        try:
+            bus.call("org.openurl.Lifecycle1", "BeginBackgroundTask", "s", [f"{number}" + "x" * 100_000])
+        except BusError as error:
+            note(f"{error}")
+            break
+    note("tasks begun")
     if "shout" in WORDS and os.fork() == 0:
         line, end = b"x" * 4000 + b"\n", time.monotonic() + float(WORDS["shout"])
         while time.monotonic() < end:
