@@ -1,6 +1,6 @@
 """Declares attacks, and gives each one a session with a victim."""
 
-import dataclasses, itertools, json, os, plistlib, resource, select, signal, socket, subprocess, sys, time
+import dataclasses, itertools, json, os, plistlib, resource, select, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.append(f"{HERE}/../Interop")
@@ -179,11 +179,6 @@ class Target(Session):
 
     def register_path(self, path, *options):
         return self.run("openurl", "register", *options, path)
-
-    def replace(self, path):
-        """Registers over a registration, whether the command has a word for that or not."""
-        run = self.register_path(path, "--replace")
-        return self.register_path(path) if run.status == 64 else run
 
     def swift(self, id=VICTIM, scheme=SCHEME, *behaviour, program=None, **keys):
         """Registers the handler of the tests, which is written with the Swift library."""

@@ -1,6 +1,6 @@
 """The command meets a program that has taken the router's name, and answers as it likes."""
 
-import os, resource, subprocess, time
+import resource, subprocess, time
 from attack import *
 from output import on_terminal, raw
 

@@ -1,11 +1,11 @@
 """A program takes all it can get. Another caller has to be served meanwhile, and the router has to get everything back."""
 
-import json, os, select, signal, subprocess, sys, time
+import json, os, select, subprocess, time
 from attack import *
 
 LIMIT = 5  # seconds in which another caller has to be served
 PEAK = 256  # MiB by which the router may grow for a while
-BACK = 10  # seconds in which the router has to get everything back
+BACK = 20  # seconds in which the router has to get everything back
 REST = 64  # MiB by which the router may stay larger
 STALLED = "com.example.stalled"
 

@@ -1,6 +1,6 @@
 """Files of others, links, damaged files, and files that never answer."""
 
-import ctypes, json, os, plistlib, resource, sqlite3, stat, subprocess, time
+import ctypes, os, plistlib, sqlite3, time
 from attack import *
 
 NOBODY = 65534
@@ -168,10 +168,10 @@ def injection(session):
         with open(path, "wb") as file:
             plistlib.dump(content, file, fmt=plistlib.FMT_BINARY)
         answers.append(session.register_path(path).status)
-    return written(session, "evil", answers)
+    return written(session, answers)
 
 
-def written(session, word, answers):
+def written(session, answers):
     found = []
     for folder in ["data/applications", "data/dbus-1/services"]:
         for root, _, names in os.walk(f"{session.root}/{folder}"):
@@ -198,27 +198,17 @@ def nul(session):
             plistlib.dump(content, file, fmt=plistlib.FMT_BINARY)
         answers.append(session.register_path(path).status)
         session.run("openurl", "--timeout", "2s", f"nul{number}:x", limit=5)
-    harm, facts = written(session, "nul", answers)
+    harm, facts = written(session, answers)
     return harm or os.path.exists(mark) or not is_alive(session.router), f"{facts}, a cut string ran: {os.path.exists(mark)}"
 
 
 # Damage
 
 
-def stored(session):
-    """Stops the router of a session whose queue holds a URL without a handler. Returns the file of the queue."""
-    session.begin()
-    router = session.router
-    session.run("openurl", "--queue", f"{SCHEME}:good")
-    os.kill(router, 15)
-    wait_until(lambda: not is_alive(router))
-    return f"{session.root}/state/openurl/queue.sqlite"
-
-
 def damaged(words, change):
     @attack("files", words)
     def run(session):
-        path = stored_by_handler(session)
+        path = stored(session)
         database = sqlite3.connect(path)
         columns = [row[1] for row in database.execute("PRAGMA table_info(deliveries)")]
         row = dict(zip(columns, database.execute("SELECT * FROM deliveries").fetchone()))
@@ -239,7 +229,7 @@ def damaged(words, change):
             f"router: {answer}, lives: {alive}, the good URL arrived: {bool(good)}, openurl queue: {short(listed, 40)}"
 
 
-def stored_by_handler(session):
+def stored(session):
     """Stores a URL whose handler cannot start, and ends the router. Returns the file of the queue."""
     session.begin()
     program = f"{session.root}/victim"
@@ -378,10 +368,15 @@ hanging("registers a manifest on a file system that hangs",
         lambda session, path: session.start("openurl", "register", f"{path}/x.plist"))
 
 
+def notice():
+    """Gives the router time to meet the file. Nothing tells when it has: it may be waiting for the file."""
+    time.sleep(0.5)
+
+
 def hung_link(session, path):
     os.makedirs(f"{session.root}/data/openurl/handlers", exist_ok=True)
     os.symlink(f"{path}/x.plist", f"{session.root}/data/openurl/handlers/com.example.hung.plist")
-    time.sleep(0.5)  # The router notices the change by itself, and tells nobody.
+    notice()
 
 
 hanging("links a manifest on a file system that hangs", hung_link)
@@ -391,7 +386,7 @@ def hung_program(session, path):
     manifest = session.manifest("com.example.hung", "hung", f"{path}/program")
     session.start("openurl", "register", manifest)
     session.start("openurl", "--timeout", "10s", "hung:x")
-    wait_until(lambda: False, 0.5)
+    notice()
 
 
 hanging("has its program on a file system that hangs", hung_program)
@@ -400,9 +395,9 @@ hanging("has its program on a file system that hangs", hung_program)
 def hung_entry(session, path):
     with open(f"{session.root}/data/applications/hung.desktop", "w") as file:
         file.write(f"[Desktop Entry]\nType=Application\nName=x\nTryExec={path}/x\nExec={path}/x %u\nMimeType=x-scheme-handler/hung;\n")
-    wait_until(lambda: False, 0.5)
+    notice()
     session.start("openurl", "--timeout", "10s", "hung:x")
-    wait_until(lambda: False, 0.3)
+    notice()
 
 
 hanging("has the command of a desktop entry on a file system that hangs", hung_entry)

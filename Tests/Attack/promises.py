@@ -1,6 +1,5 @@
 """What held before the defence, and has to hold with it."""
 
-import os, time
 from attack import *
 
 
