@@ -39,7 +39,7 @@ INSTALLED = \
 # The entries and service files of the installed handlers.
 PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath $(DESTDIR))"
 
-.PHONY: build demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop lint format install uninstall clean
+.PHONY: build demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
 
 # The C++ library of Swift's runtime is linked statically too: to find its symbols takes most of a short program's start.
 build:
@@ -192,6 +192,19 @@ CHECKS ?=
 interop: build
 	@Packaging/require $(TEST_PACKAGES) python3
 	Tests/Interop/run $(BUILT) $(CHECKS)
+
+# Attacks openurl as sandboxes, strangers and handlers do: `make attack ATTACKS='sandbox names'` runs some of the attacks.
+ATTACKS ?=
+ATTACK_PACKAGES = $(TEST_PACKAGES) bubblewrap python3
+attack: build
+	@Packaging/require $(ATTACK_PACKAGES)
+	Tests/Attack/run $(BUILT) $(ATTACKS)
+
+# All floods at once, with another caller measured meanwhile.
+FLOOD_SECONDS ?= 600
+flood: build
+	@Packaging/require $(ATTACK_PACKAGES)
+	Tests/Attack/flood $(BUILT) $(FLOOD_SECONDS)
 
 # Ten minutes of messages with random changes.
 fuzz-dbus:
