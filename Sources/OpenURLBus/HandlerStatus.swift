@@ -10,6 +10,9 @@ public struct HandlerStatus: Sendable, Hashable {
     public var since: UInt64?
     /// The resident memory of the process, in bytes.
     public var residentMemory: UInt64?
+    /// Whether a router has started the process. If not, somebody has started the handler's program by hand, and the process does
+    /// not speak for the handler.
+    public var isVerified = true
     /// The names of the background tasks that have not ended.
     public var backgroundTasks: [String] = []
     /// The time before which the handler is not started, because it crashed too often, in seconds since 1970; nil if the
@@ -50,6 +53,13 @@ extension HandlerStatus: Record {
             { $0.residentMemory },
             { $0.residentMemory = $1 },
             "The resident memory of the process, in bytes."
+        ),
+        Field(
+            "verified",
+            { $0.isVerified },
+            { $0.isVerified = $1 },
+            omitting: true,
+            "False if somebody has started the process by hand, so that the process does not speak for the handler."
         ),
         Field(
             "background-tasks",

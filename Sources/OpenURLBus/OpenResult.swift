@@ -31,6 +31,9 @@ public struct OpenResult: Sendable, Hashable {
     /// The steps of the open, in order.
     public var trace: [TracePhase]
 
+    /// Whether a router has started the process that took the URL. If not, somebody has started the handler's program by hand.
+    public var isVerified = true
+
     /// The number of a URL that was queued; see ``QueueInterface``.
     public var id: String?
 
@@ -60,6 +63,13 @@ extension OpenResult: Record {
             { $0.path = $1 },
             isRequired: true,
             "The way in which the router reached the handler."
+        ),
+        Field(
+            "verified",
+            { $0.isVerified },
+            { $0.isVerified = $1 },
+            omitting: true,
+            "False if somebody has started the handler's program by hand; without the key a router has started the process."
         ),
         Field("id", { $0.id }, { $0.id = $1 }, "The number of a URL that was queued."),
         Field("reply", { $0.reply }, { $0.reply = $1 }, "The values that the handler answered with."),

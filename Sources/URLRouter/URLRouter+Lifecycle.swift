@@ -119,6 +119,7 @@ extension HandlerSession {
         if let running = process.running {
             status.pid = UInt32(exactly: running.pid)
             status.since = process.since
+            status.isVerified = process.claim?.isStrong != false
             status.residentMemory = ProcessMemory.resident(pid: running.pid)
         }
         status.quarantinedUntil = quarantinedUntil

@@ -93,8 +93,8 @@ import Testing
             let json = try await openurl(["status", "--json"], on: router)
             #expect(
                 json.lines == [
-                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"background-tasks":[],"quarantined-until":null}"#,
-                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"background-tasks":[],"quarantined-until":86400}"#,
+                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"verified":true,"background-tasks":[],"quarantined-until":null}"#,
+                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"background-tasks":[],"quarantined-until":86400}"#,
                 ]
             )
             #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 3)

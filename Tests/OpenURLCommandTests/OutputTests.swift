@@ -83,7 +83,7 @@ import Testing
         #expect(result.traceLines(of: "a:b") == ["a:b: com.acme.\\u{202E}a (launched 12)"])
         #expect(
             result.json(of: "a:b").text
-                == #"{"url":"a:b","handler":"com.acme.\u202ea","path":"launched","id":"12","reply":{"k":true},"trace":[]}"#
+                == #"{"url":"a:b","handler":"com.acme.\u202ea","path":"launched","verified":true,"id":"12","reply":{"k":true},"trace":[]}"#
         )
     }
 
@@ -98,7 +98,7 @@ import Testing
         #expect(status.row == ["a", "active", "1", "–", text, "–"])
         #expect(
             JSON(status).text
-                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"background-tasks":[],"quarantined-until":null}"#
+                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"background-tasks":[],"quarantined-until":null}"#
         )
     }
 

@@ -27,9 +27,9 @@ struct Status: Command {
         } else {
             Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
                 .print(to: invocation.output)
-            let quarantines = handlers.compactMap(\.quarantine)
-            if !quarantines.isEmpty { invocation.output.print("") }
-            Table(rows: quarantines.map { [$0] }).print(to: invocation.output)
+            let notes = handlers.flatMap { [$0.startedByHand, $0.quarantine].compactMap { $0 } }
+            if !notes.isEmpty { invocation.output.print("") }
+            Table(rows: notes.map { [$0] }).print(to: invocation.output)
         }
         return 0
     }
@@ -43,6 +43,12 @@ extension HandlerStatus {
             residentMemory.map(Self.size) ?? Table.absent,
             backgroundTasks.isEmpty ? Table.absent : backgroundTasks.joined(separator: ", "),
         ]
+    }
+
+    /// The sentence about a process that no router has started; nil for any other.
+    var startedByHand: String? {
+        isVerified
+            ? nil : "\(id) was started by hand; it gets URLs, and the URLs that it opens do not carry its identifier"
     }
 
     /// The sentence about the time for which the handler is not started; nil if it may be started.

@@ -7,7 +7,8 @@ extension OpenResult {
     /// milliseconds since the router accepted the URL.
     func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
-        let title = "\(url.printable): \(handler.printable) (\(path.rawValue)\(number))"
+        let origin = isVerified ? "" : ", started by hand"
+        let title = "\(url.printable): \(handler.printable) (\(path.rawValue)\(number)\(origin))"
         return [title]
             + trace.map { phase in
                 let tenths = (phase.microseconds + 50) / 100

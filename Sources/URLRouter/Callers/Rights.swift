@@ -64,7 +64,7 @@ package struct Rights: Sendable, Hashable {
         RegistryInterface.name: [
             RegistryInterface.register.name: changing,
             RegistryInterface.unregister.name: changing,
-            RegistryInterface.setDefault.name: changing,
+            RegistryInterface.setDefault.name: governing,
             RegistryInterface.reload.name: governing,
             RegistryInterface.listHandlers.name: looking,
             RegistryInterface.listSchemes.name: looking,

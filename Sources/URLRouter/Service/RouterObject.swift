@@ -124,8 +124,8 @@ public struct RouterObject: Sendable {
                     guard let own = await router.ownIdentifier(of: call.sender) else { return schemes }
                     return schemes.compactMapValues { $0.contains(own) ? [own] : nil }
                 },
-                .method(RegistryInterface.setDefault) { call, input in
-                    try await setDefault(input.values.0, input.values.1, call.sender)
+                .method(RegistryInterface.setDefault) { _, input in
+                    try await setDefault(input.values.0, input.values.1)
                     return Empty()
                 },
                 .method(RegistryInterface.reload) { _, _ in
@@ -172,8 +172,7 @@ public struct RouterObject: Sendable {
         try await use(snapshot)
     }
 
-    private func setDefault(_ scheme: String, _ id: String, _ caller: BusName?) async throws {
-        try await router.check(caller, for: id)
+    private func setDefault(_ scheme: String, _ id: String) async throws {
         let snapshot: RegistrySnapshot
         do throws(DefaultError) {
             snapshot = try await store.setDefault(id, for: scheme)

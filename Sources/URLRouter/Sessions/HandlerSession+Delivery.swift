@@ -165,12 +165,14 @@ extension HandlerSession {
     ) throws(OpenURLError) -> OpenResult {
         finishLaunch(owner)
         guard answer.isHandled else { throw OpenURLError(.declined, "\(id) declined the URL") }
-        return OpenResult(
+        var result = OpenResult(
             handler: id.rawValue,
             path: path(of: request),
             reply: answer.reply,
             trace: request.trace + answer.trace
         )
+        result.isVerified = process.claim?.isStrong != false
+        return result
     }
 
     private func path(of request: OpenRequest) -> OpenResult.Path {
