@@ -57,9 +57,19 @@ public enum RegistryInterface {
     public static let name: InterfaceName = "org.openurl.Registry1"
 
     /// Registers the bundle or manifest at an absolute path. Returns the entry of the handler.
+    ///
+    /// An identifier that has another handler already is an error; ``replace`` replaces that handler. A scheme that has a
+    /// handler or an application already stays with it, and ``setDefault`` gives the scheme to the new handler.
     public static let register = Method<String, HandlerEntry>(
         name,
         "Register",
+        inputs: ["path"],
+        outputs: ["handler"]
+    )
+    /// Registers as ``register`` does, and replaces another handler of the same identifier. The router's log names both.
+    public static let replace = Method<String, HandlerEntry>(
+        name,
+        "Replace",
         inputs: ["path"],
         outputs: ["handler"]
     )

@@ -64,6 +64,14 @@ import Testing
         }
     }
 
+    @Test func registerReplacesOnDemand() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["register", "--replace", "/a.plist"], on: router)
+            #expect(run.status == 0)
+            #expect(await router.registered == ["replace /a.plist"])
+        }
+    }
+
     @Test func unregisterCallsTheRouter() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["unregister", "com.acme.nobody", "com.acme.todolist"], on: router)

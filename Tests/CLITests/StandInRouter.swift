@@ -101,6 +101,7 @@ actor StandInRouter {
             RegistryInterface.name,
             [
                 .method(RegistryInterface.register) { _, path in try await self.register(path) },
+                .method(RegistryInterface.replace) { _, path in try await self.register("replace \(path)") },
                 .method(RegistryInterface.unregister) { _, id in
                     guard id == Self.entry.id else { throw RemoteError(.failed, "there is no \(id)") }
                     await self.unregister(id)

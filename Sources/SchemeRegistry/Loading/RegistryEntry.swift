@@ -1,3 +1,4 @@
+internal import Desktop
 internal import Glibc
 internal import UserFiles
 
@@ -54,6 +55,7 @@ struct RegistryEntry {
         now: Int64 = currentTime()
     ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
         let (resolved, date, isLink) = try locate()
+        try checkTrust(&files.trust)
         let manifest =
             if let known { known } else {
                 try manifest(resolved: resolved, isLink: isLink, from: &files, now: now)
@@ -79,6 +81,7 @@ struct RegistryEntry {
                 "is missing; only a fixed handler in a system directory goes without"
             )
         }
+        try checkName(of: handler, against: files.services)
         guard manifest.isFixed, !handler.isFixed else { return (handler, []) }
         let warning = diagnostic(.warning, key: "OUFixed", "is ignored outside the system's directories")
         return (handler, [warning])
@@ -100,6 +103,30 @@ struct RegistryEntry {
         } catch {
             throw InvalidEntry(diagnostics: [Diagnostic(severity: .error, file: path, reason: error.reason)])
         }
+    }
+
+    /// Checks that no other user can change the entry, the property list, or a directory above them.
+    private func checkTrust(_ trust: inout TrustedPaths?) throws(InvalidEntry) {
+        do throws(FileError) {
+            try trust?.check(path)
+            if form == .bundle { try trust?.check(manifestFile) }
+        } catch {
+            // The reader reports a property list that does not exist.
+            guard error.isAbsence else { throw invalid(error.reason) }
+        }
+    }
+
+    /// Checks that the handler's id may be the bus name of this handler.
+    private func checkName(of handler: Handler, against services: DBusServiceNames) throws(InvalidEntry) {
+        let key = "CFBundleIdentifier"
+        let id = handler.id.rawValue
+        if handler.scope == .user, let prefix = BundleIdentifier.systemPrefixes.first(where: { id.hasPrefix($0) }) {
+            let advice = "choose a name below a domain of your own"
+            throw invalid(key: key, "is \(id), and \(prefix)* belongs to the system; \(advice)")
+        }
+        guard let service = services[id], !service.isOwn(of: handler) else { return }
+        let declaration = "\(printable(service.file)) declares it"
+        throw invalid(key: key, "is \(id), another program's bus name: \(declaration); choose another one")
     }
 
     /// Reads and checks the property list.
@@ -171,6 +198,14 @@ struct RegistryEntry {
     /// Creates a diagnostic about the manifest file, which in a bundle is not the entry itself.
     private func diagnostic(_ severity: Diagnostic.Severity, key: String?, _ reason: String) -> Diagnostic {
         Diagnostic(severity: severity, file: manifestFile, key: key, reason: reason)
+    }
+}
+
+extension DBusServiceNames.Service {
+    /// Whether the service starts the handler, by the handler's program or by the command of this system.
+    fileprivate func isOwn(of handler: Handler) -> Bool {
+        command.first?.split(separator: "/").last == "openurl"
+            || handler.program.map { command.contains($0.description) } ?? true
     }
 }
 
