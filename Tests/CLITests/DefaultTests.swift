@@ -129,7 +129,7 @@ import Testing
                 ]
             )
             let refused = try await openurl("default", "new", "two.desktop", environment: environment)
-            #expect(refused.status == 1)
+            #expect(refused.status == 64)
             #expect(refused.errors.contains("two.desktop does not claim new:"), "\(refused.errors)")
 
             let reset = try await openurl("default", "--reset", "todo", environment: environment)

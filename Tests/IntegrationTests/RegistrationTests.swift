@@ -257,6 +257,23 @@ import Testing
         #expect(try await router.open("own:x").path == .active)
     }
 
+    @Test func programThatOthersCanChangeIsNotStarted() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let program = router.bus.directory.appending(path: "program")
+        try FileManager.default.copyItem(at: RouterProcess.products.appending(path: "testhandler"), to: program)
+        let path = try manifest("com.example.open", for: router, extra: ["CFBundleExecutable": program.path])
+        _ = try await router.register(path)
+        try #require(chmod(program.path, 0o757) == 0)
+        let failure = try await router.failure("open:x")
+        #expect(failure.code == .launchFailed)
+        let reason = "\(program.path) can be changed by every user; run `chmod o-w \(program.path)`"
+        #expect(failure.message == "com.example.open is not started: \(reason)")
+        #expect(try await router.refusal { try await router.register(path) }.hasSuffix(reason))
+        try #require(chmod(program.path, 0o755) == 0)
+        #expect(try await router.open("open:x").handler == "com.example.open")
+    }
+
     @Test func manifestOfAnotherServiceInADirectoryIsLeftOut() async throws {
         let router = try await RouterProcess(["com.example.known": []]) { directory in
             let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")

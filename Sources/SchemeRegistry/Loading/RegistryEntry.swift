@@ -55,7 +55,11 @@ struct RegistryEntry {
         now: Int64 = currentTime()
     ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
         let (resolved, date, isLink) = try locate()
-        try checkTrust(&files.trust)
+        do throws(FileError) {
+            try files.trust?.check(path)
+        } catch {
+            throw invalid(error.reason)
+        }
         let manifest =
             if let known { known } else {
                 try manifest(resolved: resolved, isLink: isLink, from: &files, now: now)
@@ -105,17 +109,6 @@ struct RegistryEntry {
         }
     }
 
-    /// Checks that no other user can change the entry, the property list, or a directory above them.
-    private func checkTrust(_ trust: inout TrustedPaths?) throws(InvalidEntry) {
-        do throws(FileError) {
-            try trust?.check(path)
-            if form == .bundle { try trust?.check(manifestFile) }
-        } catch {
-            // The reader reports a property list that does not exist.
-            guard error.isAbsence else { throw invalid(error.reason) }
-        }
-    }
-
     /// Checks that the handler's id may be the bus name of this handler.
     private func checkName(of handler: Handler, against services: DBusServiceNames) throws(InvalidEntry) {
         let key = "CFBundleIdentifier"
@@ -142,6 +135,7 @@ struct RegistryEntry {
             if form == .bundle {
                 file = try resolvedPath("\(resolved)/\(HandlerForm.bundleManifest)")
                 guard isBelow(file, resolved) else { throw FileError("is a link that leads out of the bundle") }
+                try files.trust?.check(file)
             }
             let isEntry = form == .manifest && !isLink
             reading = try files.read(file, isEntry ? try status.get() : nil, now: now)

@@ -308,7 +308,8 @@ public struct DesktopPublication: Sendable {
     /// The function reads the file, because the registry's applications may be older than the last publication.
     private func ownEntry(_ id: DesktopFileID, of handler: BundleIdentifier) -> DesktopEntry? {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
-        guard case .application(let entry) = DesktopFile(reading: location, languages: []).content,
+        guard !DesktopEntryFile.isLink(id, in: applicationDirectory),
+            case .application(let entry) = DesktopFile(reading: location, languages: []).content,
             entry.handler == handler.rawValue
         else { return nil }
         return entry
