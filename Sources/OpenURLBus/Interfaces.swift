@@ -264,5 +264,12 @@ public enum HandlerInterface {
 
     /// The environment variable of a process that the router started. Such a process waits for its first message
     /// instead of launching without a URL.
+    ///
+    /// The value is the unique name of the router's connection. The handler thus knows its router, even if the router gives
+    /// up its own name while the handler starts.
     public static let launchVariable = "OPENURL_LAUNCH"
+    /// The environment variable that tells a process which the router started its ``HandlerReach``.
+    ///
+    /// With another value than ``HandlerReach/everyone``, a URL has to come from the router. The router knows the sender.
+    public static let reachVariable = "OPENURL_REACH"
 }

@@ -16,17 +16,21 @@ import Reactor
 /// | `slow:` | opened after a request for the schemes |
 /// | `die:` | none: the stand-in leaves the bus |
 actor StandInRouter {
-    static let entry = HandlerEntry(
-        id: "com.acme.todolist",
-        name: "To\tdo",
-        path: "/opt/todolist.plist",
-        executable: "todolist",
-        schemes: ["todolist", "todo"],
-        kind: .known(.native),
-        isFixed: false,
-        state: .known(.active),
-        warnings: []
-    )
+    static var entry: HandlerEntry {
+        var entry = HandlerEntry(
+            id: "com.acme.todolist",
+            name: "To\tdo",
+            path: "/opt/todolist.plist",
+            executable: "todolist",
+            schemes: ["todolist", "todo"],
+            kind: .known(.native),
+            isFixed: false,
+            state: .known(.active),
+            warnings: []
+        )
+        entry.reach = .known(.local)
+        return entry
+    }
 
     static let trace = [
         TracePhase("willFinishLaunching", microseconds: 749),

@@ -74,6 +74,7 @@ extension Explanation {
                 "crashed too often; not started before \(end); 'openurl activate --reset \(handler)' starts it now",
             ])
         }
+        if let reach, reach != .known(.everyone) { rows.append(["reach", reach.rawValue]) }
         if let allowedSources { rows.append(["allowed from", allowedSources.joined(separator: ",")]) }
         return rows
     }

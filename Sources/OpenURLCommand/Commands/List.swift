@@ -33,10 +33,10 @@ struct List: Command {
                 let rows = handlers.map { handler in
                     [
                         handler.id, handler.name, handler.kind.rawValue, handler.schemes.joined(separator: ","),
-                        handler.state.rawValue, handler.path,
+                        handler.state.rawValue, handler.path, handler.reach.rawValue,
                     ]
                 }
-                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows)
+                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH", "REACH"], rows: rows)
                     .print(to: invocation.output)
             }
         }

@@ -359,8 +359,9 @@ extension Handler {
     /// The MIME types of the handler's schemes.
     fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) }
 
-    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme.
+    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme, or does not want to be reached from
+    /// the desktop.
     var desktopFileID: DesktopFileID? {
-        schemes.isEmpty ? nil : DesktopFileID(rawValue: "\(id).desktop")
+        schemes.isEmpty || manifest.reach == .local ? nil : DesktopFileID(rawValue: "\(id).desktop")
     }
 }

@@ -28,7 +28,8 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
         case .notAssigned(let id, let scheme):
             "\(id) does not claim \(scheme):; its desktop entry has to, with MimeType=\(scheme.mimeType)"
         case .notPublished(let id):
-            "\(id) has no desktop entry of its own to choose; another program's is in its place, or it cannot be written"
+            "\(id) has no desktop entry of its own to choose; another program's is in its place, it cannot be written, "
+                + "or the manifest has OUReach local"
         case .noConfigurationDirectory:
             "there is no directory for the choice; set HOME or XDG_CONFIG_HOME to an absolute path"
         case .file(let error): error.description

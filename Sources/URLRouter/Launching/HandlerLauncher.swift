@@ -1,3 +1,4 @@
+internal import DBus
 internal import Desktop
 internal import Glibc
 internal import OpenURLBus
@@ -15,6 +16,8 @@ struct HandlerLauncher: Sendable {
     let scopes: ProcessScopes?
     /// Nil without a directory for the records.
     var records: ProcessRecords?
+    /// The unique name of the router; nil without a bus.
+    var router: BusName?
     /// The decision of a unit test, whose handlers are no processes.
     var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)?
 
@@ -39,7 +42,8 @@ struct HandlerLauncher: Sendable {
         }
         var environment = CallerDisplay.complete(environment, from: caller)
             .merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
-        environment[HandlerInterface.launchVariable] = "1"
+        environment[HandlerInterface.launchVariable] = router?.rawValue ?? "1"
+        environment[HandlerInterface.reachVariable] = handler.manifest.reach.rawValue
         let path: String
         do throws(Errno) {
             path = try self.path(of: program, environment)

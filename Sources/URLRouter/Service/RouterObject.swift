@@ -268,7 +268,7 @@ extension URLRouter {
     }
 
     fileprivate func entry(_ handler: Handler) -> HandlerEntry {
-        HandlerEntry(
+        var entry = HandlerEntry(
             id: handler.id.rawValue,
             name: handler.name,
             path: handler.path,
@@ -279,5 +279,7 @@ extension URLRouter {
             state: .known(sessions.state(of: handler.id)),
             warnings: []
         )
+        entry.reach = Reported(rawValue: handler.manifest.reach.rawValue)
+        return entry
     }
 }
