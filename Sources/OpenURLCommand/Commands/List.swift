@@ -14,7 +14,7 @@ struct List: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         if schemes {
             let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }
             if outputOptions.json {

@@ -19,7 +19,7 @@ struct Register: Command {
     var paths: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         var table = Table(header: ["ID", "SCHEMES", "PATH"])
         let method = replace ? RegistryInterface.replace : RegistryInterface.register
         let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
