@@ -29,11 +29,12 @@ struct RouterClient {
 
     /// Warns on standard error if another program than the router owns the router's name. Starts no router.
     func warnOfStranger(_ invocation: Invocation) {
-        guard case .open(let bus) = connection, let identity = RouterIdentity(environment: invocation.environment)
+        guard case .open(let bus) = connection,
+            let identity = RouterIdentity(isCommand: true, environment: invocation.environment)
         else { return }
         do throws(CallError) {
             let pid = try bus.call(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
-            if let warning = identity.warning(about: pid) { invocation.errors.print(warning) }
+            if let warning = identity.warning(about: pid) { invocation.errors.print("warning: \(warning)") }
         } catch {
             // Without an owner, the bus starts the program of the service file.
         }
