@@ -1,4 +1,5 @@
 public import DBus
+internal import Glibc
 public import OpenURLBus
 public import RFC1808
 internal import Reactor
@@ -53,6 +54,22 @@ public struct OpenURLClient: Sendable {
     /// Returns whether this program may reach a handler for the URL. No handler is launched.
     public func canOpen(_ url: GenericURL) async throws(OpenURLClientError) -> Bool {
         try await call(RouterInterface.canOpenURL, url.description)
+    }
+
+    /// Returns a sentence about a program that owns the router's name and is not the router of the service file.
+    ///
+    /// The result is `nil` if the router has its name, if no router runs, or if this program cannot know: a program in a
+    /// sandbox sees no other processes. A program that sends secrets asks before it opens a URL.
+    public func routerWarning() async -> String? {
+        let identity = RouterIdentity(isCommand: false) { name in
+            unsafe getenv(name).flatMap { unsafe $0.pointee == 0 ? nil : String(cString: $0) }
+        }
+        guard let identity else { return nil }
+        do throws(CallError) {
+            return try await connection.credentials(of: RouterService.name).pid.flatMap(identity.warning(about:))
+        } catch {
+            return nil
+        }
     }
 
     /// Ends the client. Requests that have no answer yet fail with ``OpenURLClientError/unknown(_:)``.

@@ -42,6 +42,8 @@ public struct Explanation: Sendable, Hashable {
     /// The time before which the handler is not started, because it crashed too often, in seconds since 1970; nil if the
     /// handler may be started.
     public var quarantinedUntil: UInt64?
+    /// The programs that may send URLs to the handler; nil for an application, and without a handler.
+    public var reach: Reported<HandlerReach>?
     /// The senders whose URLs the handler accepts, as identifiers and patterns; nil where the handler accepts every
     /// sender.
     public var allowedSources: [String]?
@@ -91,6 +93,12 @@ extension Explanation: Record, ErrorReporting {
             { $0.quarantinedUntil },
             { $0.quarantinedUntil = $1 },
             "The time before which the handler is not started, because it crashed too often, in seconds since 1970."
+        ),
+        Field(
+            "reach",
+            { $0.reach },
+            { $0.reach = $1 },
+            "The programs that may send URLs to the handler; the key is absent for an application."
         ),
         Field(
             "allowed-sources",

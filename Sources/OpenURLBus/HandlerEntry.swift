@@ -16,6 +16,8 @@ public struct HandlerEntry: Sendable, Hashable {
     public var launchImage = ""
     /// The way in which the handler gets URLs.
     public var kind: Reported<HandlerKind>
+    /// The programs that may send URLs; ``Reported/absent`` for an application.
+    public var reach: Reported<HandlerReach> = .absent
     /// Whether no other handler can take the schemes over.
     public var isFixed: Bool
     /// The state of the handler; ``Reported/absent`` for an application.
@@ -96,6 +98,12 @@ extension HandlerEntry: Record {
             "The path of the image that is shown during a launch, or an empty text."
         ),
         Field("kind", { $0.kind }, { $0.kind = $1 }, "The way in which the handler gets URLs."),
+        Field(
+            "reach",
+            { $0.reach },
+            { $0.reach = $1 },
+            "The programs that may send URLs to the handler; an empty text for an application."
+        ),
         Field("fixed", { $0.isFixed }, { $0.isFixed = $1 }, "Whether no other handler can take the schemes over."),
         Field("state", { $0.state }, { $0.state = $1 }, "The state of the handler; an empty text for an application."),
         Field(

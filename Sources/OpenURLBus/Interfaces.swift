@@ -57,9 +57,19 @@ public enum RegistryInterface {
     public static let name: InterfaceName = "org.openurl.Registry1"
 
     /// Registers the bundle or manifest at an absolute path. Returns the entry of the handler.
+    ///
+    /// An identifier that has another handler already is an error; ``replace`` replaces that handler. A scheme that has a
+    /// handler or an application already stays with it, and ``setDefault`` gives the scheme to the new handler.
     public static let register = Method<String, HandlerEntry>(
         name,
         "Register",
+        inputs: ["path"],
+        outputs: ["handler"]
+    )
+    /// Registers as ``register`` does, and replaces another handler of the same identifier. The router's log names both.
+    public static let replace = Method<String, HandlerEntry>(
+        name,
+        "Replace",
         inputs: ["path"],
         outputs: ["handler"]
     )
@@ -254,5 +264,12 @@ public enum HandlerInterface {
 
     /// The environment variable of a process that the router started. Such a process waits for its first message
     /// instead of launching without a URL.
+    ///
+    /// The value is the unique name of the router's connection. The handler thus knows its router, even if the router gives
+    /// up its own name while the handler starts.
     public static let launchVariable = "OPENURL_LAUNCH"
+    /// The environment variable that tells a process which the router started its ``HandlerReach``.
+    ///
+    /// With another value than ``HandlerReach/everyone``, a URL has to come from the router. The router knows the sender.
+    public static let reachVariable = "OPENURL_REACH"
 }

@@ -52,7 +52,9 @@ struct SystemPublication: Hashable {
             if !isRemoval { _ = try names(inDirectory: handlers) }
             // The installation's own handlers decide about the schemes that belong to the system.
             let directories = isSame(handlers, installation.handlers) ? [handlers] : [handlers, installation.handlers]
-            let all = Registry(loading: RegistryDirectories(user: nil, system: directories))
+            var places = RegistryDirectories(user: nil, system: directories)
+            places.isStaged = !staged.isEmpty
+            let all = Registry(loading: places)
             let published = isRemoval ? [] : all.publishedHandlers.filter { $0.precedence == 0 }
             // The files are for all users, whatever the mask of the user who installs is.
             umask(0o022)

@@ -21,7 +21,7 @@ extension URLRouter {
         let caller = await callers.caller(caller)
         guard mayAsk(caller, about: url) else { return false }
         do throws(OpenURLError) {
-            try destination.claimant.handler?.checkAccess(of: caller.handler?.id)
+            try destination.claimant.handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
             return true
         } catch {
             return false
@@ -56,8 +56,9 @@ extension URLRouter {
             if case .handler(let handler) = claimant {
                 explanation.state = .known(sessions.state(of: handler.id))
                 explanation.quarantinedUntil = sessions[handler.id]?.quarantinedUntil
+                explanation.reach = Reported(rawValue: handler.manifest.reach.rawValue)
                 explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
-                try handler.checkAccess(of: caller.handler?.id)
+                try handler.checkAccess(of: caller.handler?.id, caller.callerClass)
             }
         } catch {
             guard error.code != .malformedURL else { throw error }

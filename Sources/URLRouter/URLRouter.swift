@@ -76,6 +76,7 @@ public actor URLRouter {
             scopes: ProcessScopes(connection, log: log),
             limits: limits,
             deliveries: deliveries,
+            uniqueName: connection.uniqueName,
             log: log
         )
     }
@@ -90,6 +91,7 @@ public actor URLRouter {
         limits: RouterLimits,
         deliveries: DeliveryStore? = nil,
         examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = nil,
+        uniqueName: BusName? = nil,
         log: Logger
     ) {
         self.registry = registry
@@ -109,6 +111,7 @@ public actor URLRouter {
             ),
             scopes: scopes,
             records: ProcessRecords(environment: environment, log: log),
+            router: uniqueName,
             examine: examine
         )
     }

@@ -8,6 +8,12 @@ package func status(of path: String, followingLinks: Bool) throws(FileError) -> 
     return status
 }
 
+/// Returns whether a path names a link itself.
+package func isLink(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+}
+
 /// Returns the name of the kind of a file, for a message.
 package func fileTypeName(_ status: stat) -> String {
     switch status.st_mode & S_IFMT {

@@ -18,11 +18,13 @@ public struct FileWriteError: Error, Hashable, CustomStringConvertible {
 
 /// Writes a file in one step: a reader, also after a crash, finds either the old contents or the new contents.
 ///
-/// An old file keeps its mode. A link stays, and the file that it leads to is replaced, as GLib does: configuration that
-/// is kept elsewhere stays there. A file that already has these contents is not touched. Missing directories are made as
-/// ``makePrivateDirectories(_:)`` makes them.
+/// An old file keeps its mode. A link in the place of the file is an error: what it leads to may be another program's. A
+/// file that already has these contents is not touched. Missing directories are made as ``makePrivateDirectories(_:)``
+/// makes them.
 ///
 /// - Parameters:
+///   - followingLinks: whether a link stays and the user's file that it leads to is replaced, as GLib does. Many users keep
+///     a file that they edit themselves elsewhere.
 ///   - mode: the mode of a new file, before the process's mask is applied.
 ///   - isDurable: whether the contents are on the disk when the function returns. If they are not, a machine that loses
 ///     its power within seconds may keep a file of zeros. Only a file that can be made again may take that risk.
@@ -30,9 +32,10 @@ package func replaceFile(
     _ path: String,
     with bytes: [UInt8],
     mode: mode_t = 0o644,
-    isDurable: Bool = true
+    isDurable: Bool = true,
+    followingLinks: Bool = false
 ) throws(FileWriteError) {
-    let (target, old) = try replacedFile(path)
+    let (target, old) = try replacedFile(path, followingLinks: followingLinks)
     if let old, old.st_size == bytes.count, isUnchanged(target, bytes) { return }
     let replacement = Replacement(target: target, old: old, size: bytes.count, mode: mode, isDurable: isDurable)
     _ = try replacement.write { (file) throws(FileError) in
@@ -52,7 +55,7 @@ package func replaceDerivedFile(
     size: Int,
     _ write: (Int32) throws(FileError) -> Void
 ) throws(FileWriteError) -> FileVersion {
-    let (target, old) = try replacedFile(path)
+    let (target, old) = try replacedFile(path, followingLinks: false)
     return try Replacement(target: target, old: old, size: size, mode: 0o644, isDurable: false).write(write)
 }
 
@@ -153,13 +156,21 @@ private struct Replacement {
 }
 
 /// Returns the path of the file to replace, with a link resolved, and the file's status if the file exists.
-private func replacedFile(_ path: String) throws(FileWriteError) -> (path: String, status: stat?) {
+private func replacedFile(
+    _ path: String,
+    followingLinks: Bool
+) throws(FileWriteError) -> (path: String, status: stat?) {
     do throws(FileError) {
         let found = try status(of: path, followingLinks: false)
-        let target = found.st_mode & S_IFMT == S_IFLNK ? try resolvedPath(path) : path
+        let isLink = found.st_mode & S_IFMT == S_IFLNK
+        guard followingLinks || !isLink else { throw FileError("is a link, which is not followed; remove it") }
+        let target = isLink ? try resolvedPath(path) : path
         let targetStatus = try status(of: target, followingLinks: true)
         guard targetStatus.st_mode & S_IFMT == S_IFREG else {
             throw FileError("is \(fileTypeName(targetStatus)), not a file")
+        }
+        guard !isLink || targetStatus.st_uid == geteuid() else {
+            throw FileError("is a link to a file of another user")
         }
         return (target, targetStatus)
     } catch {

@@ -40,3 +40,13 @@ package func isMisleading(_ scalar: Unicode.Scalar) -> Bool {
     default: isControl(scalar)
     }
 }
+
+/// Returns a text as one word of a command line for a person to copy: plain as it is, and otherwise in single quotes.
+///
+/// A text with misleading characters is escaped for display instead, and cannot be copied.
+package func quotedForShell(_ text: String) -> String {
+    let plain = "/.,:+=@%".unicodeScalars
+    if !text.isEmpty, text.unicodeScalars.allSatisfy({ isNameScalar($0) || plain.contains($0) }) { return text }
+    guard !text.unicodeScalars.contains(where: isMisleading) else { return printable(text) }
+    return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'"
+}

@@ -128,10 +128,9 @@ import Testing
                     "loses\tone.desktop\texec\t–\tthe user's default comes first",
                 ]
             )
-            // The user may choose an application that does not claim the scheme.
-            #expect(
-                try await openurl("default", "new", "two.desktop", environment: environment).output == "two.desktop\n"
-            )
+            let refused = try await openurl("default", "new", "two.desktop", environment: environment)
+            #expect(refused.status == 64)
+            #expect(refused.errors.contains("two.desktop does not claim new:"), "\(refused.errors)")
 
             let reset = try await openurl("default", "--reset", "todo", environment: environment)
             #expect(reset.output == "one.desktop\n")

@@ -63,7 +63,8 @@ import Testing
             #expect(
                 run.lines == [
                     #"{"url":"full:x",\#(parts)"handler":"com.acme.todolist","transport":"native","state":"active","#
-                        + #""quarantined-until":null,"allowed-sources":null,"error":null,"message":null,"# + candidates
+                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"error":null,"message":null,"#
+                        + candidates
                 ]
             )
         }
@@ -84,7 +85,7 @@ import Testing
             #expect(
                 json.lines == [
                     #"{"url":"none:x","parts":\#(parts),"handler":null,"transport":null,"state":null,"#
-                        + #""quarantined-until":null,"allowed-sources":null,"error":"org.openurl.Error.NoHandler","#
+                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"error":"org.openurl.Error.NoHandler","#
                         + #""message":"nobody takes none: \u001b[31mtold","candidates":[]}"#
                 ]
             )
@@ -99,13 +100,16 @@ import Testing
             #expect(
                 run.lines.contains("quarantine\tcrashed too often; not started before 1970-01-02T00:00:00; \(reset)")
             )
+            #expect(run.lines.contains("reach\tlisted"))
             #expect(run.lines.contains("allowed from\tcom.acme.*,com.other.app"))
             #expect(run.lines.last == "wins\tcom.acme.private\tnative\t–\talone")
             #expect(run.errors == "openurl: it takes no URLs from here\n")
             let json = try await openurl(["explain", "--json", "private:x"], on: router)
             #expect(json.status == run.status)
             #expect(
-                json.output.contains(#""quarantined-until":86400,"allowed-sources":["com.acme.*","com.other.app"],"#)
+                json.output.contains(
+                    #""quarantined-until":86400,"reach":"listed","allowed-sources":["com.acme.*","com.other.app"],"#
+                )
             )
             let newer = try await openurl(["explain", "newer:x"], on: router)
             #expect(newer.status == 1)

@@ -37,6 +37,15 @@ import Testing
         }
     }
 
+    @Test func endlessQueueIsAnError() async throws {
+        try await StandInRouter.with { router in
+            await router.makeQueueEndless()
+            let run = try await openurl(["queue"], on: router)
+            #expect(run.status == 69)
+            #expect(run.errors.contains("the router's answer cannot be understood"), "\(run.errors)")
+        }
+    }
+
     @Test(arguments: ["retry", "drop"])
     func changesSomeOrAll(word: String) async throws {
         try await StandInRouter.with { router in

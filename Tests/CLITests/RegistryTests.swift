@@ -7,18 +7,19 @@ import Testing
         try await StandInRouter.with { router in
             let run = try await openurl(["list"], on: router)
             #expect(run.status == 0)
-            #expect(run.output == "com.acme.todolist\tTo\\u{9}do\tnative\ttodolist,todo\tactive\t/opt/todolist.plist\n")
+            let row = "com.acme.todolist\tTo\\u{9}do\tnative\ttodolist,todo\tactive\t/opt/todolist.plist\tlocal\n"
+            #expect(run.output == row)
             let json = try await openurl(["list", "--json"], on: router)
             let entry =
                 #"{"id":"com.acme.todolist","name":"To\tdo","path":"/opt/todolist.plist","executable":"todolist","#
-                + #""schemes":["todolist","todo"],"url-names":{},"launch-image":"","kind":"native","fixed":false,"#
+                + #""schemes":["todolist","todo"],"url-names":{},"launch-image":"","kind":"native","reach":"local","fixed":false,"#
                 + #""state":"active","warnings":[]}"#
             #expect(json.lines == [entry])
             let terminal = try await onTerminal("list", environment: router.environment)
             #expect(
                 terminal.lines == [
-                    "ID                 NAME       KIND    SCHEMES        STATE   PATH",
-                    "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todolist.plist",
+                    "ID                 NAME       KIND    SCHEMES        STATE   PATH                 REACH",
+                    "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todolist.plist  local",
                 ]
             )
         }
@@ -61,6 +62,14 @@ import Testing
             let json = try await openurl(["register", "--json", "/x"], on: router)
             #expect(json.output.hasPrefix(#"{"id":"com.acme.todolist","#))
             #expect(json.output.contains(#""warnings":["todo belongs to com.acme.other"]"#))
+        }
+    }
+
+    @Test func registerReplacesOnDemand() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["register", "--replace", "/a.plist"], on: router)
+            #expect(run.status == 0)
+            #expect(await router.registered == ["replace /a.plist"])
         }
     }
 

@@ -16,17 +16,21 @@ import Reactor
 /// | `slow:` | opened after a request for the schemes |
 /// | `die:` | none: the stand-in leaves the bus |
 actor StandInRouter {
-    static let entry = HandlerEntry(
-        id: "com.acme.todolist",
-        name: "To\tdo",
-        path: "/opt/todolist.plist",
-        executable: "todolist",
-        schemes: ["todolist", "todo"],
-        kind: .known(.native),
-        isFixed: false,
-        state: .known(.active),
-        warnings: []
-    )
+    static var entry: HandlerEntry {
+        var entry = HandlerEntry(
+            id: "com.acme.todolist",
+            name: "To\tdo",
+            path: "/opt/todolist.plist",
+            executable: "todolist",
+            schemes: ["todolist", "todo"],
+            kind: .known(.native),
+            isFixed: false,
+            state: .known(.active),
+            warnings: []
+        )
+        entry.reach = .known(.local)
+        return entry
+    }
 
     static let trace = [
         TracePhase("willFinishLaunching", microseconds: 749),
@@ -53,6 +57,8 @@ actor StandInRouter {
     private let connection: Connection
     private var schemesWereAsked = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
+    /// Whether every page of the queue is the first one.
+    private var hasEndlessQueue = false
     private(set) var registered: [String] = []
     private(set) var unregistered: [String] = []
     private(set) var lifecycleCalls: [String] = []
@@ -61,10 +67,21 @@ actor StandInRouter {
     /// Every choice in order, as `scheme=id`.
     var choices: [String] = []
 
-    nonisolated var environment: [String: String] { CLITests.environment(bus.environment) }
+    /// The command takes this process for the router. The bus does not know the service, and never starts this process.
+    nonisolated var environment: [String: String] {
+        CLITests.environment(bus.environment).merging(["XDG_DATA_HOME": data.path]) { $1 }
+    }
+
+    private nonisolated var data: URL { bus.directory.appending(path: "command") }
 
     init() async throws {
-        bus = try await PrivateBus()
+        bus = try await PrivateBus { directory in
+            let services = directory.appending(path: "command/dbus-1/services")
+            try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)
+            let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
+            try "[D-BUS Service]\nName=org.openurl.Router1\nExec=\"\(program)\" --x\n"
+                .write(to: services.appending(path: "org.openurl.Router1.service"), atomically: true, encoding: .utf8)
+        }
         connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         await connection.export([router, registry, lifecycle, queue], at: RouterService.path)
         _ = try await connection.requestName(RouterService.name)
@@ -101,6 +118,7 @@ actor StandInRouter {
             RegistryInterface.name,
             [
                 .method(RegistryInterface.register) { _, path in try await self.register(path) },
+                .method(RegistryInterface.replace) { _, path in try await self.register("replace \(path)") },
                 .method(RegistryInterface.unregister) { _, id in
                     guard id == Self.entry.id else { throw RemoteError(.failed, "there is no \(id)") }
                     await self.unregister(id)
@@ -150,7 +168,7 @@ actor StandInRouter {
             QueueInterface.name,
             [
                 .method(QueueInterface.list) { _, after in
-                    guard after != "8" else { return [] }
+                    if after == "8", await !self.hasEndlessQueue { return [] }
                     var failed = self.queuedURL("7", "ok:\u{1B}x", .waiting, attempts: 2)
                     failed.next = 86_401
                     failed.error = RemoteError(OpenURLError.Code.launchFailed.errorName, "it did not start")
@@ -231,6 +249,8 @@ actor StandInRouter {
         for waiter in waiters { waiter.resume() }
         waiters = []
     }
+
+    func makeQueueEndless() { hasEndlessQueue = true }
 
     private func register(_ path: String) throws -> HandlerEntry {
         guard !path.hasSuffix("missing") else { throw RemoteError(.failed, "there is no \(path)") }

@@ -189,6 +189,44 @@ import UserFiles
         #expect(try names("dotfiles") == ["list"])
     }
 
+    @Test(.enabled(if: geteuid() == 0)) func linkToAFileOfAnotherUserIsNotFollowed() throws {
+        let target = try tree.write("", to: "dotfiles/list", mode: 0o600)
+        #expect(chown(target, 1234, 1234) == 0)
+        #expect(symlink(target, try tree.makeParents(of: "config/mimeapps.list")) == 0)
+        #expect(throws: FileWriteError(file.path, "is a link to a file of another user")) {
+            try file.setDefault(a, for: type)
+        }
+        #expect(try tree.read("dotfiles/list").isEmpty)
+    }
+
+    /// Only the list that users edit themselves may be a link.
+    @Test func linksInThePlacesOfGeneratedFilesStay() throws {
+        let target = try tree.write("mine\n", to: "elsewhere/file", mode: 0o600)
+        let id = try #require(DesktopFileID(rawValue: "com.acme.X.desktop"))
+        let applications = "\(tree.path)/home/applications"
+        for name in ["com.acme.X.desktop", "mimeinfo.cache", "com.acme.X.service"] {
+            #expect(symlink(target, try tree.makeParents(of: "home/applications/\(name)")) == 0)
+        }
+        func expectRefusal(_ name: String, _ body: () throws -> Void) {
+            let reason = "is a link, which is not followed; remove it"
+            #expect(throws: FileWriteError("\(applications)/\(name)", reason)) { try body() }
+        }
+        expectRefusal("com.acme.X.desktop") {
+            try DesktopEntryFile(name: "X", command: ["/bin/x"]).write(as: id, in: applications)
+        }
+        expectRefusal("com.acme.X.service") {
+            try #require(DBusServiceFile(name: "com.acme.X", command: ["/bin/x"])).write(in: applications)
+        }
+        expectRefusal("mimeinfo.cache") {
+            var cache = MimeInfoCache(directory: applications)
+            try cache.rebuild()
+        }
+        try DesktopEntryFile.remove(id, in: applications)
+        #expect(try DBusServiceFile.isMarked("com.acme.X", in: applications) == false)
+        #expect(try names("home/applications").count == 3)
+        #expect(try tree.read("elsewhere/file") == "mine\n")
+    }
+
     @Test func unchangedFileIsNotWritten() throws {
         try file.setDefault(a, for: type)
         let before = try status(of: file.path, followingLinks: false).st_ino

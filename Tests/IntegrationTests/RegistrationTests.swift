@@ -32,20 +32,19 @@ import Testing
         #expect(try await !router.canOpen("late:x"))
 
         let entry = try await router.register(path)
-        #expect(
-            entry
-                == HandlerEntry(
-                    id: "com.example.late",
-                    name: "com.example.late",
-                    path: path,
-                    executable: RouterProcess.products.appending(path: "testhandler").path,
-                    schemes: ["late"],
-                    kind: .known(.native),
-                    isFixed: false,
-                    state: .known(.notRunning),
-                    warnings: []
-                )
+        var expected = HandlerEntry(
+            id: "com.example.late",
+            name: "com.example.late",
+            path: path,
+            executable: RouterProcess.products.appending(path: "testhandler").path,
+            schemes: ["late"],
+            kind: .known(.native),
+            isFixed: false,
+            state: .known(.notRunning),
+            warnings: []
         )
+        expected.reach = .known(.everyone)
+        #expect(entry == expected)
         #expect(await changes.next()?.body == ["late"])
         #expect(try await router.canOpen("late:x"))
         let opened = try await router.open("late:x")
@@ -141,7 +140,8 @@ import Testing
         let impostor = try manifest("org.openurl.system.browser", for: router)
         #expect(
             try await router.refusal { try await router.register(impostor) }
-                == "org.openurl.system.browser is a fixed system handler; choose another CFBundleIdentifier"
+                == "\(impostor): CFBundleIdentifier: is org.openurl.system.browser, and org.openurl.* belongs to the system; "
+                + "choose a name below a domain of your own"
         )
     }
 
@@ -153,16 +153,138 @@ import Testing
         defer { router.stop() }
         let entry = try await router.register(try manifest("com.example.second", for: router, extra: types))
         let warning = "shared: goes to com.example.first; com.example.second claims it too"
-        #expect(entry.warnings == [warning])
+        let choice = "'openurl default shared com.example.second' chooses this handler"
+        #expect(entry.warnings == ["\(warning); \(choice)"])
         #expect(try await router.schemes()["shared"] == ["com.example.first", "com.example.second"])
         let listed = try await router.handlers()
         #expect(listed["com.example.first"]?.warnings == [warning])
-        #expect(listed["com.example.second"]?.warnings == [warning])
+        #expect(listed["com.example.second"]?.warnings == entry.warnings)
         #expect(try await router.open("shared:x").handler == "com.example.first")
         // A sender that names the second handler reaches the second handler.
         var options = OpenOptions()
         options.handler = "com.example.second"
         #expect(try await router.open("shared:x", options).handler == "com.example.second")
+    }
+
+    @Test func otherHandlerIsReplacedOnDemandOnly() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let first = try manifest("com.example.app", for: router)
+        let bundle = router.bus.directory.appending(path: "My App.app")
+        try FileManager.default.createDirectory(at: bundle, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: first, toPath: bundle.appending(path: "Info.plist").path)
+        _ = try await router.register(first)
+        #expect(
+            try await router.refusal { try await router.register(bundle.path) }
+                == "com.example.app is registered already, as \(first); "
+                + "run `openurl register --replace '\(bundle.path)'` to replace it"
+        )
+        let replaced = try await router.openurl("register", "--replace", bundle.path)
+        #expect(replaced == CommandRun(status: 0, output: "com.example.app\tapp\t\(bundle.path)\n", errors: ""))
+        let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
+        #expect(log.contains("a handler is replaced: \(first)"), "\(log)")
+    }
+
+    @Test func newcomerBecomesACandidate() async throws {
+        let types = ["CFBundleURLTypes": [["CFBundleURLSchemes": ["viewer", "shared"]]]]
+        let router = try await RouterProcess { directory in
+            let applications = directory.appending(path: "XDG_DATA_DIRS/applications")
+            try FileManager.default.createDirectory(at: applications, withIntermediateDirectories: true)
+            let text = """
+                [Desktop Entry]
+                Type=Application
+                Name=Viewer
+                Exec=/bin/true %u
+                MimeType=x-scheme-handler/viewer;
+                """
+            let file = applications.appending(path: "viewer.desktop")
+            try text.write(to: file, atomically: true, encoding: .utf8)
+            // A handler of the system, which comes after those of the user.
+            let system = directory.appending(path: "XDG_DATA_DIRS/openurl/handlers/com.example.shared.plist")
+            let elsewhere = directory.appending(path: "system")
+            try RouterProcess.write("com.example.shared", [], in: elsewhere)
+            let made = elsewhere.appending(path: "XDG_DATA_HOME/openurl/handlers/com.example.shared.plist")
+            try FileManager.default.moveItem(at: made, to: system)
+        }
+        defer { router.stop() }
+        #expect(try await router.schemes()["viewer"] == ["viewer.desktop"])
+        let entry = try await router.register(try manifest("com.example.newcomer", for: router, extra: types))
+        #expect(
+            entry.warnings == [
+                "viewer: goes to viewer.desktop; com.example.newcomer claims it too; "
+                    + "'openurl default viewer com.example.newcomer' chooses this handler",
+                "shared: goes to com.example.shared; com.example.newcomer claims it too; "
+                    + "'openurl default shared com.example.newcomer' chooses this handler",
+            ]
+        )
+        _ = try await router.reload()
+        #expect(try await router.schemes()["viewer"] == ["viewer.desktop", "com.example.newcomer"])
+        #expect(try await router.open("shared:x").handler == "com.example.shared")
+        for scheme in ["viewer", "shared"] {
+            #expect(try await router.openurl("default", scheme, "com.example.newcomer").status == 0)
+            #expect(try await router.schemes()[scheme]?.first == "com.example.newcomer")
+        }
+        // The choice of the user stays.
+        let again = try await router.register(try manifest("com.example.newcomer", for: router, extra: types))
+        #expect(again.warnings.count == 2)
+        #expect(try await router.schemes()["shared"]?.first == "com.example.newcomer")
+    }
+
+    @Test func nameOfAnotherProgramIsRefused() async throws {
+        let router = try await RouterProcess { directory in
+            let services = directory.appending(path: "XDG_DATA_DIRS/dbus-1/services")
+            try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)
+            let text = "[D-BUS Service]\nName=com.example.known\nExec=/bin/true\n"
+            try text.write(to: services.appending(path: "any.service"), atomically: true, encoding: .utf8)
+        }
+        defer { router.stop() }
+        let path = try manifest("com.example.known", for: router)
+        let known = try await router.refusal { try await router.register(path) }
+        #expect(known.contains("CFBundleIdentifier: is com.example.known, another program's bus name: "), "\(known)")
+        #expect(known.contains("/any.service declares it"), "\(known)")
+
+        #expect(try await router.connection.requestName("com.example.running") == .owned)
+        let running = try manifest("com.example.running", for: router)
+        let message = try await router.refusal { try await router.register(running) }
+        #expect(message.hasPrefix("com.example.running is another program's bus name: "), "\(message)")
+        #expect(message.contains(" has it, as process \(getpid()); "), "\(message)")
+        #expect(try await router.handlers()["com.example.running"] == nil)
+
+        // A process of the handler's own program may have the name.
+        _ = try await router.startByHand("com.example.own")
+        _ = try await router.register(try manifest("com.example.own", for: router))
+        #expect(try await router.open("own:x").path == .active)
+    }
+
+    @Test func programThatOthersCanChangeIsNotStarted() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let program = router.bus.directory.appending(path: "program")
+        try FileManager.default.copyItem(at: RouterProcess.products.appending(path: "testhandler"), to: program)
+        let path = try manifest("com.example.open", for: router, extra: ["CFBundleExecutable": program.path])
+        _ = try await router.register(path)
+        try #require(chmod(program.path, 0o757) == 0)
+        let failure = try await router.failure("open:x")
+        #expect(failure.code == .launchFailed)
+        let reason = "\(program.path) can be changed by every user; run `chmod o-w \(program.path)`"
+        #expect(failure.message == "com.example.open is not started: \(reason)")
+        #expect(try await router.refusal { try await router.register(path) }.hasSuffix(reason))
+        try #require(chmod(program.path, 0o755) == 0)
+        #expect(try await router.open("open:x").handler == "com.example.open")
+    }
+
+    @Test func manifestOfAnotherServiceInADirectoryIsLeftOut() async throws {
+        let router = try await RouterProcess(["com.example.known": []]) { directory in
+            let services = directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
+            try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)
+            let text = "[D-BUS Service]\nName=com.example.known\nExec=/bin/true\n"
+            try text.write(to: services.appending(path: "any.service"), atomically: true, encoding: .utf8)
+        }
+        defer { router.stop() }
+        let problems = try await router.reload()
+        let entry = userEntry("com.example.known", router)
+        #expect(problems[entry]?.contains("any.service declares it") == true, "\(problems)")
+        #expect(try await router.failure("known:x").code == .noHandler)
     }
 
     @Test func unregistrationRemovesOnlyFilesOfARegistration() async throws {

@@ -1,6 +1,7 @@
 import DBus
 import Foundation
 import OpenURLBus
+import PrivateBus
 import Testing
 
 /// Handlers that open each other's URLs, and the source that each handler sees.
@@ -38,6 +39,36 @@ import Testing
         let left = try await router.run("setsid", "--wait", RouterProcess.command.path, "--json", "any:y")
         #expect(left.output.contains(#""source-executable":"\#(command)""#), "\(left.output)")
         #expect(left.output.contains(#""source-intermediary":true"#), "\(left.output)")
+    }
+
+    @Test func listedHandlerRefusesURLsPastTheRouter() async throws {
+        let router = try await RouterProcess(["com.example.friend": ["forward=guarded:friend"]]) { directory in
+            let keys: [String: Any] = ["OUReach": "listed", "OUAllowedSources": ["com.example.friend"]]
+            try RouterProcess.write("com.example.guarded", [], in: directory, extra: keys)
+            try RouterProcess.write("com.example.local", [], in: directory, extra: ["OUReach": "local"])
+        }
+        defer { router.stop() }
+        _ = try await router.open("friend:x")
+        #expect(try router.log(of: "com.example.guarded").contains("open guarded:friend"))
+        #expect(try await router.failure("guarded:x").code == .notAllowed)
+        let id: BusName = "com.example.guarded"
+        let object = RemoteObject(id, HandlerInterface.object(of: id))
+        let input = Arguments("guarded:past", OpenContext())
+        let advice = "open the URL with 'openurl' or org.openurl.Router1"
+        let refusal = OpenURLError(.notAllowed, "\(id) takes URLs from the router alone; \(advice)")
+        await #expect(throws: CallError.remote(refusal.dbusError)) {
+            try await router.connection.call(HandlerInterface.open, on: object, input)
+        }
+        let explained = try await router.openurl("explain", "guarded:x")
+        #expect(explained.output.contains("reach\tlisted\n"), "\(explained.output)")
+
+        #expect(try await router.open("local:x").handler == "com.example.local")
+        let listed = try await router.openurl("list")
+        #expect(listed.output.contains("com.example.local.plist\tlocal\n"), "\(listed.output)")
+        let entries = router.bus.directory.appending(path: "XDG_DATA_HOME/applications")
+        let names = try FileManager.default.contentsOfDirectory(atPath: entries.path)
+        #expect(names.contains("com.example.guarded.desktop"))
+        #expect(!names.contains("com.example.local.desktop"))
     }
 
     @Test func onlyAllowedSourcesReachTheHandler() async throws {

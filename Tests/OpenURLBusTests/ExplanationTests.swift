@@ -105,7 +105,7 @@ import Testing
     @Test(
         arguments: [
             ("url", "s"), ("parts", "a{sv}"), ("handler", "s"), ("transport", "s"), ("state", "s"),
-            ("allowed-sources", "as"), ("error", "s"), ("message", "s"), ("candidates", "aa{sv}"),
+            ("reach", "s"), ("allowed-sources", "as"), ("error", "s"), ("message", "s"), ("candidates", "aa{sv}"),
         ] as [(String, Signature)]
     )
     func knownKeyOfAnotherTypeIsAnError(key: String, signature: Signature) throws {

@@ -257,11 +257,13 @@ import Testing
         )
         entry.urlNames = ["com.example.app": "An app"]
         entry.launchImage = "/handlers/Default.png"
+        entry.reach = .known(.listed)
         #expect(try recoded(entry) == entry)
         #expect(
             try recoded(entry, as: [String: Value].self) == [
                 "id": "com.example.app", "name": "App", "path": "/handlers/app.plist", "executable": "/bin/app",
-                "schemes": .array(["app", "app+x"], of: "s"), "kind": "native", "fixed": true, "state": "active",
+                "schemes": .array(["app", "app+x"], of: "s"), "kind": "native", "reach": "listed", "fixed": true,
+                "state": "active",
                 "warnings": .array(["odd"], of: "s"), "launch-image": "/handlers/Default.png",
                 "url-names": .dictionary(["com.example.app": "An app"], key: "s", value: "s"),
             ]
@@ -287,7 +289,8 @@ import Testing
         #expect(try problem([:], as: HandlerEntry.self) == "a handler without an id")
         for (key, signature) in [
             ("id", "s"), ("name", "s"), ("path", "s"), ("executable", "s"), ("schemes", "as"), ("kind", "s"),
-            ("fixed", "b"), ("state", "s"), ("warnings", "as"), ("url-names", "a{ss}"), ("launch-image", "s"),
+            ("reach", "s"), ("fixed", "b"), ("state", "s"), ("warnings", "as"), ("url-names", "a{ss}"),
+            ("launch-image", "s"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: ["id": "a"], as: HandlerEntry.self)
         }

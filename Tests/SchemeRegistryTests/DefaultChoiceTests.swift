@@ -66,11 +66,14 @@ struct DefaultChoiceTests {
         #expect(try !hasDefault())
     }
 
-    @Test func applicationNeedNotClaimTheScheme() throws {
+    @Test func applicationHasToClaimTheScheme() throws {
+        let error = #expect(throws: DefaultError.self) { try set("viewer.desktop", for: "mail") }
+        let advice = "its desktop entry has to, with MimeType=x-scheme-handler/mail"
+        #expect(error?.description == "viewer.desktop does not claim mail:; \(advice)")
+        // A file that adds the association claims the scheme too.
+        try root.write("[Added Associations]\nx-scheme-handler/mail=viewer.desktop\n", to: file)
         try set("viewer.desktop", for: "mail")
-        let registry = try registry()
-        #expect(try registry.winner(for: Scheme("mail"), host: nil)?.id == "viewer.desktop")
-        #expect(registry.applications.schemes.map(\.rawValue).sorted() == ["mail", "web"])
+        #expect(try registry().winner(for: Scheme("mail"), host: nil)?.id == "viewer.desktop")
     }
 
     @Test func restOfTheFileStays() throws {

@@ -81,6 +81,21 @@ final class DesktopPublicationTests {
         #expect(try files() == [])
     }
 
+    @Test func localHandlerHasNoEntry() throws {
+        let open = try Handler.test("com.acme.app", opening: ["todolist"])
+        let local = try Handler.test("com.acme.app", opening: ["todolist"]) { $0.reach = .local }
+        #expect(publish(local) == [])
+        #expect(try files() == ["\(services)/com.acme.app.service"])
+        // The entry from before the key was added goes.
+        #expect(publish(open) == [])
+        #expect(try files().contains("\(applications)/com.acme.app.desktop"))
+        #expect(publish([local], insteadOf: [open]) == [])
+        #expect(try !files().contains("\(applications)/com.acme.app.desktop"))
+        #expect(publish(open) == [])
+        #expect(publish(local) == [])
+        #expect(try !files().contains("\(applications)/com.acme.app.desktop"))
+    }
+
     @Test func handlerGetsAnEntryAServiceAndCacheLines() throws {
         let handler = try Handler.test("com.acme.app", opening: ["todolist", "todo"]) { $0.displayName = "To-Do; 100%" }
         #expect(publish(handler) == [])

@@ -25,6 +25,7 @@ struct HandlerManifestTests {
             "OUTransitionTimeout": 2,
             "OUBackgroundTime": 90,
             "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUFixed": true,
+            "OUReach": "listed",
             "CFBundleSomethingElse": .date,
         ]
         let manifest = try #require(HandlerManifest.decode(list).manifest)
@@ -62,6 +63,7 @@ struct HandlerManifestTests {
         expected.environment = ["LANG": "C", "EMPTY": ""]
         expected.allowedSources = [try SourcePattern("com.acme.*")]
         expected.isFixed = true
+        expected.reach = .listed
         #expect(manifest == expected)
     }
 
@@ -149,6 +151,9 @@ struct HandlerManifestTests {
                 "holds '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
             ),
             ("OUFixed", "yes", "OUFixed", "is a string, not a boolean"),
+            ("OUReach", "nobody", "OUReach", "is 'nobody'; it has to be everyone, local, listed"),
+            ("OUReach", true, "OUReach", "is a boolean, not a string"),
+            ("OUReach", "listed", "OUAllowedSources", "is missing"),
         ] as [(String, PropertyListValue?, String, String)]
     )
     func wrongValueIsReported(_ key: String, _ value: PropertyListValue?, _ path: String, _ reason: String) {

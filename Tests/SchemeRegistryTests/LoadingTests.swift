@@ -249,14 +249,14 @@ struct LoadingTests {
     }
 
     @Test func fixedHandlerCannotBeReplacedByItsID() throws {
-        let system = manifest("org.openurl.system.mail", schemes: ["mailto"], isFixed: true)
-        try root.write(try system.encoded(), to: "two/org.openurl.system.mail.plist")
-        let thief = manifest("org.openurl.system.mail", schemes: ["acme"])
-        try root.write(try thief.encoded(), to: "user/org.openurl.system.mail.plist")
+        let system = manifest("com.acme.mail", schemes: ["mailto"], isFixed: true)
+        try root.write(try system.encoded(), to: "two/com.acme.mail.plist")
+        let thief = manifest("com.acme.mail", schemes: ["acme"])
+        try root.write(try thief.encoded(), to: "user/com.acme.mail.plist")
         #expect(
             problems() == [
-                "user/org.openurl.system.mail.plist: CFBundleIdentifier: "
-                    + "is org.openurl.system.mail, a fixed system handler that cannot be replaced"
+                "user/com.acme.mail.plist: CFBundleIdentifier: "
+                    + "is com.acme.mail, a fixed system handler that cannot be replaced"
             ]
         )
         #expect(load().schemes.map(\.rawValue) == ["mailto"])

@@ -70,6 +70,22 @@ import UserFiles
         #expect(loader.readCount == 2)
     }
 
+    @Test func cacheThatOthersCanChangeIsNotUsed() throws {
+        try write("com.acme.a", schemes: ["a"])
+        var first = RegistryLoader(directories)
+        _ = update(&first, now: later)
+        try first.save(to: cache)
+        try #require(chmod(cache.path, 0o666) == 0)
+        var second = RegistryLoader(directories)
+        var error = #expect(throws: ManifestCacheError.self) { try second.restore(from: cache) }
+        #expect(error?.reason == "can be changed by every user; run `chmod o-w \(cache.path)`")
+        let target = "\(root.path)/target"
+        try #require(chmod(cache.path, 0o600) == 0 && rename(cache.path, target) == 0)
+        try #require(symlink(target, cache.path) == 0)
+        error = #expect(throws: ManifestCacheError.self) { try second.restore(from: cache) }
+        #expect(error?.reason == "it is a link, not a file")
+    }
+
     @Test func registrationUpdatesOnlyItsHandler() throws {
         try write("com.acme.present", schemes: ["present"])
         try root.write(try manifest("com.acme.app", schemes: ["one"]).encoded(), to: "opt/one.plist")
@@ -96,16 +112,16 @@ import UserFiles
             #expect(loader.paths == paths)
         }
         expectTakenUp(false, ["other", "present"])
-        let one = try directories.register("\(root.path)/opt/one.plist", in: loader.registry)
+        let one = try directories.register("\(root.path)/opt/one.plist", in: loader.registry, isReplacing: true)
         expectTakenUp(true, ["one", "other", "present"], one)
         expectTakenUp(false, ["one", "other", "present"], one)
-        let two = try directories.register("\(root.path)/opt/Two.app", in: loader.registry)
+        let two = try directories.register("\(root.path)/opt/Two.app", in: loader.registry, isReplacing: true)
         expectTakenUp(true, ["other", "present", "two"], two)
         try directories.unregister(id, from: loader.registry)
         expectTakenUp(true, ["other", "present"])
         // The link has another name than the handler, and is removed again.
         try root.link("user/A.app", to: "../opt/Two.app")
-        let link = try directories.register("\(root.path)/user/A.app", in: loader.registry)
+        let link = try directories.register("\(root.path)/user/A.app", in: loader.registry, isReplacing: true)
         expectTakenUp(true, ["other", "present", "two"], link)
         try #require(unlink("\(root.path)/user/A.app") == 0)
         expectTakenUp(true, ["other", "present"])

@@ -70,6 +70,7 @@ struct SeededGenerator: RandomNumberGenerator {
         manifest.backgroundTime = maybe { .seconds($0.count(100_000)) }
         manifest.environment = Dictionary(list { ($0.text(), $0.text()) }) { first, _ in first }
         manifest.allowedSources = try maybe { try $0.list { try SourcePattern("com.h\($0.count(9)).*") } }
+        manifest.reach = Reach.allCases.randomElement(using: &self) ?? .everyone
         manifest.isFixed = Bool.random(using: &self)
         return manifest
     }

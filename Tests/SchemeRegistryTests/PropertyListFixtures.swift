@@ -55,12 +55,13 @@ func manifest(
     _ id: String,
     schemes: [String] = ["todolist"],
     hosts: [String]? = nil,
-    isFixed: Bool = false
+    isFixed: Bool = false,
+    executable: String = "/usr/bin/handler"
 ) -> PropertyListValue {
     var type: PropertyListValue = ["CFBundleURLSchemes": .array(schemes.map { .string($0) })]
     type["OUHosts"] = hosts.map { .array($0.map { .string($0) }) }
     var list: PropertyListValue = [
-        "CFBundleIdentifier": .string(id), "CFBundleExecutable": "/usr/bin/handler", "CFBundleURLTypes": [type],
+        "CFBundleIdentifier": .string(id), "CFBundleExecutable": .string(executable), "CFBundleURLTypes": [type],
     ]
     if isFixed { list["OUFixed"] = true }
     return list

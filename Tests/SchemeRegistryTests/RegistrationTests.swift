@@ -1,3 +1,4 @@
+import Desktop
 import FoundationEssentials
 import Glibc
 import Testing
@@ -23,6 +24,10 @@ struct RegistrationTests {
 
     private func register(_ name: String) throws -> Registration {
         try directories.register("\(root.path)/\(name)", in: load())
+    }
+
+    private func replace(_ name: String) throws -> Registration {
+        try directories.register("\(root.path)/\(name)", in: load(), isReplacing: true)
     }
 
     private func unregister(_ id: String) throws {
@@ -77,16 +82,155 @@ struct RegistrationTests {
         try install("old", manifest("com.acme.todolist", schemes: ["old"]))
         try install("new", manifest("com.acme.todolist", schemes: ["new"]))
         _ = try register("opt/old.plist")
-        #expect(try register("opt/new.plist").change == .replaced(path: "\(root.path)/opt/old.plist"))
+        #expect(try replace("opt/new.plist").change == .replaced(path: "\(root.path)/opt/old.plist"))
         #expect(load().schemes.map(\.rawValue) == ["new"])
         #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])
+    }
+
+    @Test func otherHandlerIsReplacedOnDemandOnly() throws {
+        try install("old", manifest("com.acme.todolist", schemes: ["old"]))
+        try install("it's new", manifest("com.acme.todolist", schemes: ["new"]))
+        _ = try register("opt/old.plist")
+        let error = #expect(throws: RegistrationError.self) { try register("opt/it's new.plist") }
+        let command = #"openurl register --replace '\#(root.path)/opt/it'\''s new.plist'"#
+        let other = "\(root.path)/opt/old.plist"
+        let message = "com.acme.todolist is registered already, as \(other); run `\(command)` to replace it"
+        #expect(error?.description == message)
+        #expect(load().schemes.map(\.rawValue) == ["old"])
+    }
+
+    @Test func handlerOfTheSystemIsShadowedOnDemandOnly() throws {
+        try root.write(try manifest("com.acme.todolist").encoded(), to: "system/com.acme.todolist.plist")
+        try install("new", manifest("com.acme.todolist", schemes: ["new"]))
+        #expect(throws: RegistrationError.self) { try register("opt/new.plist") }
+        #expect(load().schemes.map(\.rawValue) == ["todolist"])
+    }
+
+    @Test func sameFileByAnotherPathIsNoOtherHandler() throws {
+        try install("todo", manifest("com.acme.todolist"))
+        try root.link("alias", to: "\(root.path)/opt")
+        _ = try register("opt/todo.plist")
+        _ = try register("alias/todo.plist")
+        #expect(root.target(of: "\(handlers)/com.acme.todolist.plist") == "\(root.path)/alias/todo.plist")
+    }
+
+    @Test func replacementKeepsTheDate() throws {
+        try install("old", manifest("com.acme.todolist", schemes: ["a"]))
+        try install("new", manifest("com.acme.todolist", schemes: ["a"]))
+        try install("other", manifest("com.acme.other", schemes: ["a"]))
+        _ = try register("opt/old.plist")
+        try root.setDate("\(handlers)/com.acme.todolist.plist", seconds: 7, nanoseconds: 9)
+        _ = try register("opt/other.plist")
+        #expect(try replace("opt/new.plist").handler.registrationDate.nanoseconds == 7_000_000_009)
+        #expect(try load().handler(for: Scheme("a"), host: nil)?.id.rawValue == "com.acme.todolist")
+    }
+
+    @Test(arguments: ["org.openurl.mine", "org.freedesktop.portal.Desktop"])
+    func nameOfTheSystemIsRefused(_ id: String) throws {
+        try install("thief", manifest(id))
+        let error = #expect(throws: RegistrationError.self) { try register("opt/thief.plist") }
+        #expect(error?.description.contains("CFBundleIdentifier: is \(id), and org.") == true)
+        try root.write(try manifest(id).encoded(), to: "\(handlers)/\(id).plist")
+        #expect(load().handlers == [])
+        try root.write(try manifest(id).encoded(), to: "system/\(id).plist")
+        #expect(load().handlers.map(\.id.rawValue) == [id])
+    }
+
+    @Test func nameOfAServiceIsRefused() throws {
+        let other = try root.write(
+            Array("[D-BUS Service]\nName=com.acme.player\nExec=/usr/bin/player --service\n".utf8),
+            to: "data/dbus-1/services/anything.service"
+        )
+        let directory = "\(root.path)/data/dbus-1/services"
+        var services = DBusServiceNames(in: ["\(root.path)/home/dbus-1/services", directory])
+        let isFound = services.update()
+        #expect(isFound)
+        try install("thief", manifest("com.acme.player"))
+        let path = "\(root.path)/opt/thief.plist"
+        let error = #expect(throws: RegistrationError.self) {
+            try directories.register(path, in: load(), services: services)
+        }
+        let reason = "is com.acme.player, another program's bus name: \(other) declares it"
+        #expect(error?.description.contains(reason) == true)
+
+        // The loader leaves out what stands in a directory, and takes it when the service has gone.
+        try root.write(try manifest("com.acme.player").encoded(), to: "\(handlers)/com.acme.player.plist")
+        var loader = RegistryLoader(directories, services: DBusServiceNames(in: ["\(root.path)/none", directory]))
+        _ = loader.update()
+        #expect(loader.registry.handlers.count == 1)
+        loader.readServices(isQuick: true)
+        _ = loader.update()
+        #expect(loader.registry.handlers.isEmpty)
+        #expect(loader.registry.diagnostics.map(\.key) == ["CFBundleIdentifier"])
+        try #require(unlink(other) == 0)
+        loader.readServices(isQuick: false)
+        _ = loader.update()
+        #expect(loader.registry.handlers.count == 1)
+    }
+
+    @Test(arguments: ["Exec=/opt/acme/todolist --service", "Exec=/usr/bin/openurl activate com.acme.todolist"])
+    func serviceOfTheHandlerIsAllowed(_ exec: String) throws {
+        let file = "[D-BUS Service]\nName=com.acme.todolist\n\(exec)\n"
+        try root.write(Array(file.utf8), to: "data/dbus-1/services/com.acme.todolist.service")
+        var services = DBusServiceNames(in: ["\(root.path)/none", "\(root.path)/data/dbus-1/services"])
+        let isFound = services.update()
+        #expect(isFound)
+        try install("todo", manifest("com.acme.todolist", executable: "/opt/acme/todolist"))
+        let path = "\(root.path)/opt/todo.plist"
+        #expect(try directories.register(path, in: load(), services: services).change == .added)
+    }
+
+    @Test func fileThatOthersCanChangeIsRefused() throws {
+        try install("todo", manifest("com.acme.todolist"))
+        let path = "\(root.path)/opt/todo.plist"
+        try #require(chmod(path, 0o666) == 0)
+        let error = #expect(throws: RegistrationError.self) { try register("opt/todo.plist") }
+        #expect(error?.description == "\(path): can be changed by every user; run `chmod o-w \(path)`")
+        try #require(chmod(path, 0o644) == 0 && chmod("\(root.path)/opt", 0o757) == 0)
+        #expect(throws: RegistrationError.self) { try register("opt/todo.plist") }
+    }
+
+    @Test func programThatOthersCanChangeIsRefused() throws {
+        let program = try root.write([], to: "opt/Todo.app/bin/todo")
+        let list = manifest("com.acme.todolist", executable: "bin/todo")
+        try root.write(try list.encoded(), to: "opt/Todo.app/Info.plist")
+        try #require(chmod(program, 0o757) == 0)
+        let error = #expect(throws: RegistrationError.self) { try register("opt/Todo.app") }
+        let reason = "\(program) can be changed by every user; run `chmod o-w \(program)`"
+        #expect(error?.description == "\(root.path)/opt/Todo.app/Info.plist: CFBundleExecutable: \(reason)")
+        try #require(chmod(program, 0o755) == 0)
+        #expect(try register("opt/Todo.app").change == .added)
+    }
+
+    @Test func directoryThatOthersCanChangeGetsNoLink() throws {
+        try install("todo", manifest("com.acme.todolist"))
+        try root.makeDirectory(handlers)
+        try #require(chmod("\(root.path)/home", 0o757) == 0)
+        let error = #expect(throws: RegistrationError.self) { try register("opt/todo.plist") }
+        #expect(error?.description.hasSuffix("run `chmod o-w \(root.path)/home`") == true)
+        #expect(try root.names(in: handlers) == [])
+    }
+
+    @Test func manifestThatOthersCanChangeIsLeftOut() throws {
+        let file = try root.write(try manifest("com.acme.a").encoded(), to: "\(handlers)/com.acme.a.plist")
+        try root.write(try manifest("com.acme.b").encoded(), to: "\(handlers)/b.app/Info.plist")
+        try #require(chmod(file, 0o666) == 0)
+        var registry = load()
+        #expect(registry.handlers.map(\.id.rawValue) == ["com.acme.b"])
+        #expect(registry.diagnostics.map(\.reason) == ["can be changed by every user; run `chmod o-w \(file)`"])
+        try #require(chmod("\(root.path)/\(handlers)/b.app", 0o757) == 0)
+        #expect(load().handlers == [])
+        try #require(chmod("\(root.path)/\(handlers)", 0o757) == 0)
+        registry = load()
+        #expect(registry.handlers == [])
+        #expect(registry.diagnostics.map(\.file) == ["\(root.path)/\(handlers)"])
     }
 
     @Test func bundleReplacesAManifest() throws {
         try install("old", manifest("com.acme.todolist"))
         try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/Todo.app/Info.plist")
         _ = try register("opt/old.plist")
-        #expect(try register("opt/Todo.app").change == .replaced(path: "\(root.path)/opt/old.plist"))
+        #expect(try replace("opt/Todo.app").change == .replaced(path: "\(root.path)/opt/old.plist"))
         #expect(try root.names(in: handlers) == ["com.acme.todolist.app"])
         #expect(load().diagnostics.isEmpty)
     }
@@ -95,21 +239,21 @@ struct RegistrationTests {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "opt/Old.app/Info.plist")
         try install("new", manifest("com.acme.todolist"))
         try root.link("\(handlers)/Mine.app", to: "\(root.path)/opt/Old.app")
-        #expect(try register("opt/new.plist").change == .replaced(path: "\(root.path)/opt/Old.app"))
+        #expect(try replace("opt/new.plist").change == .replaced(path: "\(root.path)/opt/Old.app"))
         #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])
     }
 
     @Test func danglingLinkIsReplaced() throws {
         try install("new", manifest("com.acme.todolist"))
         try root.link("\(handlers)/com.acme.todolist.plist", to: "/no/such/file")
-        #expect(try register("opt/new.plist").change == .replaced(path: "/no/such/file"))
+        #expect(try replace("opt/new.plist").change == .replaced(path: "/no/such/file"))
         #expect(load().diagnostics.isEmpty)
     }
 
     @Test func systemHandlerIsShadowed() throws {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "system/com.acme.todolist.plist")
         try install("new", manifest("com.acme.todolist", schemes: ["new"]))
-        #expect(try register("opt/new.plist").change == .replaced(path: "\(root.path)/system/com.acme.todolist.plist"))
+        #expect(try replace("opt/new.plist").change == .replaced(path: "\(root.path)/system/com.acme.todolist.plist"))
         #expect(load().schemes.map(\.rawValue) == ["new"])
         try unregister("com.acme.todolist")
         #expect(load().schemes.map(\.rawValue) == ["todolist"])
@@ -120,7 +264,7 @@ struct RegistrationTests {
         try root.write(try manifest("com.acme.todolist").encoded(), to: "\(handlers)/\(file)")
         try install("new", manifest("com.acme.todolist"))
         let entry = "\(root.path)/\(handlers)/\(file.split(separator: "/")[0])"
-        #expect(throws: RegistrationError.occupied(entry: entry)) { try register("opt/new.plist") }
+        #expect(throws: RegistrationError.occupied(entry: entry)) { try replace("opt/new.plist") }
         #expect(throws: UnregistrationError.notALink(entry: entry)) { try unregister("com.acme.todolist") }
         #expect(load().handlers.count == 1)
     }
@@ -171,8 +315,9 @@ struct RegistrationTests {
         #expect(registration.warnings.map(\.key) == ["OUFixed", "CFBundleURLTypes[0].CFBundleURLSchemes[0]"])
         #expect(registration.conflicts.isEmpty)
 
-        try install("thief", manifest("org.openurl.system.mail"))
-        let id = try BundleIdentifier("org.openurl.system.mail")
+        try root.write(try manifest("com.acme.fixed", isFixed: true).encoded(), to: "system/com.acme.fixed.plist")
+        try install("thief", manifest("com.acme.fixed"))
+        let id = try BundleIdentifier("com.acme.fixed")
         #expect(throws: RegistrationError.fixedHandler(id)) { try register("opt/thief.plist") }
     }
 
@@ -222,7 +367,7 @@ struct RegistrationTests {
         }
         let (directories, registry) = (directories, load())
         try await withThrowingTaskGroup { group in
-            for path in paths { group.addTask { _ = try directories.register(path, in: registry) } }
+            for path in paths { group.addTask { _ = try directories.register(path, in: registry, isReplacing: true) } }
             try await group.waitForAll()
         }
         #expect(try root.names(in: handlers) == ["com.acme.todolist.plist"])

@@ -30,7 +30,7 @@ final class HandlerProcess: Sendable {
         try await self.init(on: try await PrivateBus(), behaviour)
     }
 
-    init(on bus: PrivateBus, _ behaviour: [String]) async throws {
+    init(on bus: PrivateBus, _ behaviour: [String], reach: String = "everyone") async throws {
         self.bus = bus
         let connection = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
         router = connection
@@ -49,7 +49,7 @@ final class HandlerProcess: Sendable {
                 Self.id.rawValue, bus.directory.appending(path: "log").path,
             ] + behaviour
         parent.environment = bus.environment.merging([
-            "OPENURL_LAUNCH": "1", "LOG": bus.directory.appending(path: "log").path,
+            "OPENURL_LAUNCH": "1", "OPENURL_REACH": reach, "LOG": bus.directory.appending(path: "log").path,
         ]) { $1 }
         output = Pipe()
         parent.standardOutput = output

@@ -114,9 +114,64 @@ import Testing
         defer { handler.stop() }
         try await handler.enterBackground()
         let stranger = try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
-        let error = OpenURLError(.notAllowed, "com.example.app is suspended by the router alone")
-        await #expect(throws: CallError.remote(error.dbusError)) {
+        await expectRefusal("Suspend") {
             try await stranger.call(HandlerInterface.suspend, on: handler.byName, handler.makeLifeline())
+        }
+        await stranger.close()
+    }
+
+    private func expectRefusal(_ method: String, _ body: () async throws -> Void) async {
+        let message = "only the router calls \(method) of com.example.app; ask the router"
+        await #expect(throws: CallError.remote(OpenURLError(.notAllowed, message).dbusError)) { try await body() }
+    }
+
+    @Test func onlyTheRouterMovesTheHandler() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        #expect(try await handler.open("app:1").isHandled)
+        let stranger = try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
+        for method in [
+            HandlerInterface.enterBackground, HandlerInterface.receiveMemoryWarning,
+            HandlerInterface.expireBackgroundTasks, HandlerInterface.check, HandlerInterface.terminate,
+        ] {
+            await expectRefusal(method.name.rawValue) { try await stranger.call(method, on: handler.byName, Empty()) }
+        }
+        await expectRefusal("Progress") {
+            _ = try await stranger.call(HandlerInterface.progress, on: handler.byName, Empty())
+        }
+        await expectRefusal("Notify") {
+            try await stranger.call(HandlerInterface.notify, on: handler.byName, ["locale": "fi"])
+        }
+        #expect(try await stranger.get(HandlerInterface.state, on: handler.byName) == "active")
+        // Every program may send URLs, and ask for the window.
+        let input = Arguments("app:2", OpenContext())
+        #expect(try await stranger.call(HandlerInterface.open, on: handler.byName, input).isHandled)
+        await stranger.close()
+    }
+
+    @Test(arguments: ["local", "listed"]) func urlsComeFromTheRouterAlone(_ reach: String) async throws {
+        let handler = try await HandlerProcess(on: try await PrivateBus(), [], reach: reach)
+        defer { handler.stop() }
+        let stranger = try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
+        let advice = "open the URL with 'openurl' or org.openurl.Router1"
+        let error = OpenURLError(.notAllowed, "com.example.app takes URLs from the router alone; \(advice)")
+        let refusal = CallError.remote(error.dbusError)
+        await #expect(throws: refusal) {
+            try await stranger.call(HandlerInterface.open, on: handler.byName, Arguments("app:1", OpenContext()))
+        }
+        await #expect(throws: refusal) {
+            try await stranger.call(FreedesktopApplication.open, on: handler.byName, Arguments(["app:1"], [:]))
+        }
+        #expect(try await handler.open("app:2").isHandled)
+        // The first call of a router that takes the name over comes after the news about the name.
+        try await handler.router.releaseName(RouterService.name)
+        for round in 0..<30 {
+            let next = try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
+            let input = Arguments("app:\(round)", OpenContext())
+            #expect(try await next.requestName(RouterService.name) == .owned)
+            #expect(try await next.call(HandlerInterface.open, on: handler.byConnection, input).isHandled)
+            #expect(try await handler.open("app:old").isHandled)
+            await next.close()
         }
         await stranger.close()
     }

@@ -62,6 +62,19 @@ import Testing
         #expect(try await second.waiting()?.count == 1)
     }
 
+    @Test func linkInThePlaceOfTheFileIsNotFollowed() async throws {
+        let first = try store()
+        _ = try await first.accept(delivery("app:1"), at: 0)
+        await first.giveBack()
+        let target = "\(directory.queue).target"
+        try #require(rename(directory.queue, target) == 0 && symlink(target, directory.queue) == 0)
+        let second = try store()
+        let error = await #expect(throws: DeliveryStoreError.self) {
+            _ = try await second.accept(delivery("app:2"), at: 0)
+        }
+        #expect(error?.reason == "it is a link, which is not followed; remove it")
+    }
+
     @Test func numbersOfADeletedFileAreNotReused() async throws {
         let id = try await store().accept(delivery("app:1"), at: 0)
         try directory.remove()

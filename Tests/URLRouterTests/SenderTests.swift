@@ -139,6 +139,27 @@ import Testing
         #expect(bus.opened == [])
     }
 
+    @Test(arguments: CallerClass.allCases) func localHandlerTakesURLsOfTheUserAlone(_ callerClass: CallerClass) throws {
+        var manifest = HandlerManifest(identifier: try BundleIdentifier("com.example.local"), executable: nil)
+        manifest.reach = .local
+        let handler = Handler(
+            manifest: manifest,
+            path: "/local.plist",
+            entry: "/local.plist",
+            program: nil,
+            scope: .user,
+            precedence: 0,
+            registrationDate: RegistrationDate(nanoseconds: 0)
+        )
+        let isAllowed = [CallerClass.user, .handler].contains(callerClass)
+        do throws(OpenURLError) {
+            try handler.checkAccess(of: nil, callerClass)
+            #expect(isAllowed)
+        } catch {
+            #expect(!isAllowed && error.code == .notAllowed)
+        }
+    }
+
     @Test func refusedRequestDoesNotDelayTheNextOne() async throws {
         let (router, bus) = try await router { $0.allowedSources = [try SourcePattern("com.example.sender")] }
         bus.hold(Self.stranger)

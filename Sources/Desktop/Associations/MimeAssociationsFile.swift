@@ -34,7 +34,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
             editor.setValue(list, of: type, in: AssociationLists.addedGroup)
         }
         try remove([id.rawValue], from: AssociationLists.removedGroup, of: type, &editor)
-        try replaceFile(path, with: editor.bytes)
+        try replaceFile(path, with: editor.bytes, followingLinks: true)
     }
 
     /// Takes back the user's default for a type, so that the previous default applies again.
@@ -47,7 +47,7 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         let chosen = try list(type, AssociationLists.defaultGroup, editor)
         editor.setValue(nil, of: type, in: AssociationLists.defaultGroup)
         try remove(chosen, from: AssociationLists.addedGroup, of: type, &editor)
-        try replaceFile(path, with: editor.bytes)
+        try replaceFile(path, with: editor.bytes, followingLinks: true)
     }
 
     /// Removes applications from one of a type's lists, and removes the list if no applications are left.

@@ -22,6 +22,9 @@ public struct DesktopDirectories: Sendable, Hashable {
     public let languages: [String]
     /// The absolute directories in `PATH`, in order.
     public let searchPath: [String]
+    /// The directories of service files that a session bus reads, the user's directory first (dbus-daemon(1),
+    /// `standard_session_servicedirs`).
+    public let serviceDirectories: [String]
 
     /// Creates the directories that an environment names. The environment must be the session's, never a caller's.
     public init(environment: [String: String]) {
@@ -35,6 +38,8 @@ public struct DesktopDirectories: Sendable, Hashable {
             .map { asciiLowercased(String($0)) }
         languages = localeSuffixes(environment)
         searchPath = directories(in: environment["PATH"], default: "/usr/local/bin:/usr/bin:/bin")
+        let homes = [base.dataHome, base.runtimeDirectory].compactMap { $0 }
+        serviceDirectories = (homes + base.dataDirectories).map { "\($0)/\(Self.serviceSubdirectory)" }
     }
 
     /// Creates the directories of a data directory alone, such as `/usr/share`, in the place of the user's.
@@ -46,7 +51,10 @@ public struct DesktopDirectories: Sendable, Hashable {
         currentDesktop = []
         languages = []
         searchPath = []
+        serviceDirectories = ["\(dataDirectory)/\(Self.serviceSubdirectory)"]
     }
+
+    private static let serviceSubdirectory = "dbus-1/services"
 
     /// The directories of desktop entries: `applications` in each data directory, the user's directory first.
     ///
@@ -60,7 +68,7 @@ public struct DesktopDirectories: Sendable, Hashable {
 
     /// The user's own directory of service files, from which the session bus can start services (D-Bus Specification,
     /// "Message Bus Starting Services").
-    public var userServiceDirectory: String? { dataHome.map { "\($0)/dbus-1/services" } }
+    public var userServiceDirectory: String? { dataHome.map { "\($0)/\(Self.serviceSubdirectory)" } }
 
     /// All files of associations, in order of precedence (MIME Applications Associations, "File name and location").
     ///

@@ -107,8 +107,14 @@ public struct DesktopEntryFile: Sendable, Hashable {
         access("\(directory)/\(id)", F_OK) == 0
     }
 
-    /// Deletes an entry from a directory, if the entry exists.
+    /// Returns whether a link is in the place of an entry. No program of this system makes such a link.
+    public static func isLink(_ id: DesktopFileID, in directory: String) -> Bool {
+        UserFiles.isLink("\(directory)/\(id)")
+    }
+
+    /// Deletes an entry from a directory, if the entry exists. A link stays.
     public static func remove(_ id: DesktopFileID, in directory: String) throws(FileWriteError) {
+        guard !isLink(id, in: directory) else { return }
         try removeFile("\(directory)/\(id)")
     }
 }
@@ -168,8 +174,9 @@ public struct DBusServiceFile: Sendable, Hashable {
     }
 
     /// Returns whether the file of a bus name was written for the handler of that name; `nil` if the file does not
-    /// exist.
+    /// exist. A link was not.
     public static func isMarked(_ name: String, in directory: String) throws(FileWriteError) -> Bool? {
+        guard !UserFiles.isLink("\(directory)/\(name).service") else { return false }
         guard let bytes = try contents(ofChangedFile: "\(directory)/\(name).service", limit: DesktopFile.limit) else {
             return nil
         }

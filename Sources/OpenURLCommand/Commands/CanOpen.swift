@@ -14,7 +14,7 @@ struct CanOpen: Command {
     var urls: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         var table = Table(header: ["URL", "CAN OPEN"])
         let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
         var canOpenAll = true

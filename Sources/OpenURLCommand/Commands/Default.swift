@@ -31,7 +31,7 @@ struct Default: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         if reset || id != nil {
             let input = Arguments(scheme, id ?? "")
             _ = try router.call(RegistryInterface.setDefault, input, refusal: ExitStatus.failure)

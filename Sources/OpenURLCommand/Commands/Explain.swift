@@ -32,7 +32,7 @@ struct Explain: Command {
         var options = OpenOptions()
         options.handler = handler
         options.desktopEntry = desktopEntry
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         let explanation = try router.call(
             RouterInterface.explain,
             Arguments(url.urlText(passedBy: desktopEntry), options)
@@ -74,6 +74,7 @@ extension Explanation {
                 "crashed too often; not started before \(end); 'openurl activate --reset \(handler)' starts it now",
             ])
         }
+        if let reach, reach != .known(.everyone) { rows.append(["reach", reach.rawValue]) }
         if let allowedSources { rows.append(["allowed from", allowedSources.joined(separator: ",")]) }
         return rows
     }

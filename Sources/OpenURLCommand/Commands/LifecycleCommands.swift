@@ -82,12 +82,12 @@ struct HandlerArguments: ParsableArguments {
 extension LifecycleCommand {
     /// Calls the methods for the handlers in order. A handler that fails does not stop the rest.
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         let printsJSON = handlers.outputOptions.json
         let batch = Batch(key: "id", printsJSON: printsJSON, invocation: invocation)
         return batch.perform(handlers.ids, name: \.self) { (id) throws(CommandFailure) in
-            // The router has time limits of its own, so the call has none.
-            for method in methods { _ = try router.call(method, id, timeout: nil) }
+            // The router has time limits of its own.
+            for method in methods { _ = try router.call(method, id, timeout: RouterClient.longestCall) }
             if printsJSON { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }

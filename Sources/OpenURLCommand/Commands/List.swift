@@ -14,7 +14,7 @@ struct List: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         if schemes {
             let schemes = try router.call(RegistryInterface.listSchemes, Empty()).sorted { $0.key < $1.key }
             if outputOptions.json {
@@ -33,10 +33,10 @@ struct List: Command {
                 let rows = handlers.map { handler in
                     [
                         handler.id, handler.name, handler.kind.rawValue, handler.schemes.joined(separator: ","),
-                        handler.state.rawValue, handler.path,
+                        handler.state.rawValue, handler.path, handler.reach.rawValue,
                     ]
                 }
-                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH"], rows: rows)
+                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH", "REACH"], rows: rows)
                     .print(to: invocation.output)
             }
         }

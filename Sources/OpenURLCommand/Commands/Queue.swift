@@ -21,7 +21,7 @@ struct QueueList: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let urls = try RouterClient(on: invocation.bus).queuedURLs()
+        let urls = try RouterClient(for: invocation).queuedURLs()
         if outputOptions.json {
             for url in urls { invocation.output.print(JSON(url).text) }
         } else {
@@ -85,7 +85,7 @@ struct QueuedURLArguments: ParsableArguments {
         _ options: OutputOptions,
         _ invocation: Invocation
     ) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         let ids = all ? try router.queuedURLs().map(\.id) : ids
         let batch = Batch(key: "id", printsJSON: options.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
@@ -102,13 +102,26 @@ struct QueuedURLArguments: ParsableArguments {
 }
 
 extension RouterClient {
+    /// The number of URLs that no router keeps.
+    private static let queueLimit = 1 << 20
+
     /// Returns every URL in the queue.
+    ///
+    /// The numbers of a router increase. The pages of a program that poses as a router could be endless.
     fileprivate func queuedURLs() throws(CommandFailure) -> [QueuedURL] {
         var urls: [QueuedURL] = []
+        var last: Int64?
         while true {
             let page = try call(QueueInterface.list, urls.last?.id ?? "")
             if page.isEmpty { return urls }
-            urls += page
+            for url in page {
+                guard let number = Int64(url.id), number > last ?? .min, urls.count < Self.queueLimit else {
+                    let problem = CallError.unexpectedReply(.invalidValue("an endless queue"))
+                    throw CommandFailure(problem, refusal: ExitStatus.unavailable)
+                }
+                last = number
+                urls.append(url)
+            }
         }
     }
 }

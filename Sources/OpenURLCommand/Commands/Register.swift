@@ -10,18 +10,22 @@ struct Register: Command {
         discussion: "Prints each handler with its schemes, and warnings on standard error."
     )
 
+    @Flag(help: "Replace a handler that has the same bundle identifier.")
+    var replace = false
+
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(help: .init("The path of a bundle or a manifest.", valueName: "path"))
     var paths: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         var table = Table(header: ["ID", "SCHEMES", "PATH"])
+        let method = replace ? RegistryInterface.replace : RegistryInterface.register
         let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
             let absolute = try path.absolutePath()
-            let handler = try router.call(RegistryInterface.register, absolute, refusal: ExitStatus.failure)
+            let handler = try router.call(method, absolute, refusal: ExitStatus.failure)
             if outputOptions.json {
                 invocation.output.print(JSON(handler).text)
             } else {

@@ -14,7 +14,7 @@ struct Status: Command {
     var id: String?
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        var handlers = try RouterClient(on: invocation.bus).call(LifecycleInterface.list, Empty())
+        var handlers = try RouterClient(for: invocation).call(LifecycleInterface.list, Empty())
         if let id {
             handlers = handlers.filter { $0.id == id }
             guard !handlers.isEmpty else {

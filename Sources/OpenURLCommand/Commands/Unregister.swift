@@ -16,7 +16,7 @@ struct Unregister: Command {
     var ids: [String]
 
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(for: invocation)
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
             _ = try router.call(RegistryInterface.unregister, id, refusal: ExitStatus.failure)

@@ -53,6 +53,7 @@ struct OpenOperation {
             }
         }
         if !isWithApplication { startup?.end() }
+        if status != 0, !isQuiet { router.warnOfStranger(invocation) }
         return status
     }
 
@@ -61,8 +62,14 @@ struct OpenOperation {
         let id = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
         let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform([id], name: \.self) { (id) throws(CommandFailure) in
-            _ = try router.call(LifecycleInterface.activate, id, timeout: nil)
+            _ = try router.call(LifecycleInterface.activate, id, timeout: RouterClient.longestCall)
         }
+    }
+
+    /// The time after which the router cannot answer any more: a fallback gets the time limit once more.
+    private var timeLimit: Duration {
+        guard let limit = options.timeout else { return RouterClient.longestCall }
+        return limit * (fallback.count + 1) + RouterClient.grace
     }
 
     private func open<Output: MessageBody>(
@@ -80,7 +87,7 @@ struct OpenOperation {
         return try router.call(
             method,
             OpenCall(url: url, options: options),
-            timeout: nil,
+            timeout: timeLimit,
             notice: isWatched ? notice : nil
         )
     }

@@ -19,6 +19,27 @@ struct RouterClient {
         }
     }
 
+    /// Connects to the router's bus, and warns on standard error if another program than the router owns the router's name.
+    ///
+    /// The question takes a message in each direction. A command that only opens URLs asks it after a failure.
+    init(for invocation: Invocation) {
+        self.init(on: invocation.bus)
+        warnOfStranger(invocation)
+    }
+
+    /// Warns on standard error if another program than the router owns the router's name. Starts no router.
+    func warnOfStranger(_ invocation: Invocation) {
+        guard case .open(let bus) = connection,
+            let identity = RouterIdentity(isCommand: true, environment: invocation.environment)
+        else { return }
+        do throws(CallError) {
+            let pid = try bus.call(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
+            if let warning = identity.warning(about: pid) { invocation.errors.print("warning: \(warning)") }
+        } catch {
+            // Without an owner, the bus starts the program of the service file.
+        }
+    }
+
     private func bus() throws(CommandFailure) -> BlockingConnection {
         switch connection {
         case .open(let bus): return bus
@@ -26,16 +47,23 @@ struct RouterClient {
         }
     }
 
+    /// The time limit of a call that the router itself limits, by the times in a manifest: at most a day each, and some time
+    /// for the answer. Only a program that poses as a router lets a call reach it.
+    static let longestCall = Duration.seconds(2 * 86_400)
+
+    /// The time that a router gets for its answer after the time limit that a person has set.
+    static let grace = Duration.seconds(5)
+
     /// Calls a method of the router.
     ///
     /// - Parameters:
-    ///   - timeout: the time limit of the call; nil for a method that the router itself limits, such as opening a URL.
+    ///   - timeout: the time limit of the call. A method that the router itself limits has ``longestCall``.
     ///   - refusal: the exit status for an error that has no exit status itself. The default is that of a missing router.
     ///   - notice: called once if there is no answer after 300 ms.
     func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         _ input: Input,
-        timeout: Duration? = .seconds(25),
+        timeout: Duration = .seconds(25),
         refusal: Int32 = ExitStatus.unavailable,
         notice: (() -> Void)? = nil
     ) throws(CommandFailure) -> Output {
@@ -73,6 +101,7 @@ struct RouterClient {
 
 private enum BusDriver {
     static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
+    static let processID = Method<String, UInt32>("org.freedesktop.DBus", "GetConnectionUnixProcessID")
     static let getNameOwner = Method<String, String>("org.freedesktop.DBus", "GetNameOwner")
     static let getProperty = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
 }

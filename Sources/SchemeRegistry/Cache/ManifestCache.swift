@@ -137,13 +137,16 @@ public struct ManifestCache: Sendable {
         )
     }
 
-    /// Returns whether the file exists. Anything but a regular file is an error.
+    /// Returns whether the file exists. Anything but a regular file that only the user can change is an error: the cache
+    /// takes the place of manifests.
     private func isThere() throws(ManifestCacheError) -> Bool {
         do throws(FileError) {
-            let status = try status(of: path, followingLinks: true)
+            let status = try status(of: path, followingLinks: false)
             guard status.st_mode & S_IFMT == S_IFREG else {
                 throw FileError("it is \(fileTypeName(status)), not a file")
             }
+            var trust = TrustedPaths()
+            try trust.check(path)
             return true
         } catch {
             if error == FileError(code: ENOENT) { return false }

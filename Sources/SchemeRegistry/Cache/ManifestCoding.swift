@@ -56,6 +56,7 @@ extension HandlerManifest {
             $0.write($1.value)
         }
         writer.write(allowedSources) { $0.write($1) { $0.write($1.rawValue) } }
+        writer.write(reach.rawValue)
         writer.write(isFixed)
     }
 
@@ -92,6 +93,7 @@ extension HandlerManifest {
                 try checked(try reader.string(), SourcePattern.init)
             }
         }
+        reach = try checked(try reader.string(), Reach.init)
         isFixed = try reader.flag()
     }
 }

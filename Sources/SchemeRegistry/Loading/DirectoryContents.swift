@@ -39,6 +39,7 @@ struct DirectoryContents: Sendable, Hashable {
     init(of place: DirectoryPlace, before: DirectoryContents, files: inout ManifestFiles, now: Int64) {
         do throws(FileError) {
             guard let names = try names(inDirectory: place.path) else { return }
+            try files.trust?.check(place.path)
             let resolved = try ResolvedDirectory(place.path)
             var known = before.entries[...]
             for bytes in names {

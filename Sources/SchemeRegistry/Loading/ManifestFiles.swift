@@ -1,3 +1,4 @@
+internal import Desktop
 internal import Glibc
 internal import UserFiles
 
@@ -24,12 +25,22 @@ struct ManifestFiles: Sendable {
     /// The maximum size of a manifest, in bytes.
     static let sizeLimit = 1 << 20
 
+    /// The files that were found to be safe from other users in the current update; `nil` if they are not checked.
+    var trust: TrustedPaths? = TrustedPaths()
+    /// The bus names of other programs.
+    var services: DBusServiceNames
+
     private var cached: [String: CachedManifest] = [:]
     private var used: Set<String> = []
     /// The paths whose reading in memory differs from the cache's file.
     private var unsaved: Set<String> = []
     /// The number of files that have been read.
     private(set) var readCount = 0
+
+    /// Creates a reader that has read nothing.
+    init(services: DBusServiceNames = DBusServiceNames()) {
+        self.services = services
+    }
 
     /// Returns the contents of a file.
     ///

@@ -16,6 +16,12 @@ public struct RegistrationDate: Sendable, Hashable, Comparable {
         nanoseconds = UserFiles.nanoseconds(status.st_mtim)
     }
 
+    /// The date as the kernel takes it.
+    var time: timespec {
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return timespec(tv_sec: Int(seconds), tv_nsec: Int(rest))
+    }
+
     /// Returns whether the left date is the earlier one.
     public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 }

@@ -14,6 +14,8 @@ public struct RegistryDirectories: Sendable, Hashable {
     public let user: String?
     /// The system's directories.
     public let system: [String]
+    /// Whether the directories belong to a package that is being built. Its files may belong to any user.
+    public var isStaged = false
 
     /// The path of the handlers' directory below a data directory.
     public static let subdirectory = "openurl/handlers"

@@ -1,3 +1,4 @@
+internal import Desktop
 internal import Glibc
 internal import UserFiles
 
@@ -54,6 +55,11 @@ struct RegistryEntry {
         now: Int64 = currentTime()
     ) throws(InvalidEntry) -> (handler: Handler, warnings: [Diagnostic]) {
         let (resolved, date, isLink) = try locate()
+        do throws(FileError) {
+            try files.trust?.check(path)
+        } catch {
+            throw invalid(error.reason)
+        }
         let manifest =
             if let known { known } else {
                 try manifest(resolved: resolved, isLink: isLink, from: &files, now: now)
@@ -79,6 +85,7 @@ struct RegistryEntry {
                 "is missing; only a fixed handler in a system directory goes without"
             )
         }
+        try checkName(of: handler, against: files.services)
         guard manifest.isFixed, !handler.isFixed else { return (handler, []) }
         let warning = diagnostic(.warning, key: "OUFixed", "is ignored outside the system's directories")
         return (handler, [warning])
@@ -102,6 +109,19 @@ struct RegistryEntry {
         }
     }
 
+    /// Checks that the handler's id may be the bus name of this handler.
+    private func checkName(of handler: Handler, against services: DBusServiceNames) throws(InvalidEntry) {
+        let key = "CFBundleIdentifier"
+        let id = handler.id.rawValue
+        if handler.scope == .user, let prefix = BundleIdentifier.systemPrefixes.first(where: { id.hasPrefix($0) }) {
+            let advice = "choose a name below a domain of your own"
+            throw invalid(key: key, "is \(id), and \(prefix)* belongs to the system; \(advice)")
+        }
+        guard let service = services[id], !service.isOwn(of: handler) else { return }
+        let declaration = "\(printable(service.file)) declares it"
+        throw invalid(key: key, "is \(id), another program's bus name: \(declaration); choose another one")
+    }
+
     /// Reads and checks the property list.
     private func manifest(
         resolved: String,
@@ -115,6 +135,7 @@ struct RegistryEntry {
             if form == .bundle {
                 file = try resolvedPath("\(resolved)/\(HandlerForm.bundleManifest)")
                 guard isBelow(file, resolved) else { throw FileError("is a link that leads out of the bundle") }
+                try files.trust?.check(file)
             }
             let isEntry = form == .manifest && !isLink
             reading = try files.read(file, isEntry ? try status.get() : nil, now: now)
@@ -171,6 +192,14 @@ struct RegistryEntry {
     /// Creates a diagnostic about the manifest file, which in a bundle is not the entry itself.
     private func diagnostic(_ severity: Diagnostic.Severity, key: String?, _ reason: String) -> Diagnostic {
         Diagnostic(severity: severity, file: manifestFile, key: key, reason: reason)
+    }
+}
+
+extension DBusServiceNames.Service {
+    /// Whether the service starts the handler, by the handler's program or by the command of this system.
+    fileprivate func isOwn(of handler: Handler) -> Bool {
+        command.first?.split(separator: "/").last == "openurl"
+            || handler.program.map { command.contains($0.description) } ?? true
     }
 }
 

@@ -1,3 +1,4 @@
+public import Desktop
 internal import UserFiles
 
 /// A loader of the registry, which reads only the changed files again when it updates the registry.
@@ -11,7 +12,7 @@ public struct RegistryLoader: Sendable {
     public private(set) var paths: Set<String>
 
     private let directories: RegistryDirectories
-    private var files = ManifestFiles()
+    private var files: ManifestFiles
     /// The contents of each directory.
     private var found: [DirectoryContents]
     /// The contents of all directories. The handlers are in the registry's order, so that a registration only inserts
@@ -20,8 +21,11 @@ public struct RegistryLoader: Sendable {
     private var changedHandlers: [Handler] = []
 
     /// Creates a loader that has not read any directories yet.
-    public init(_ directories: RegistryDirectories) {
+    ///
+    /// - Parameter services: the bus names that no handler can have. The loader reads them when it is asked to.
+    public init(_ directories: RegistryDirectories, services: DBusServiceNames = DBusServiceNames()) {
         self.directories = directories
+        files = ManifestFiles(services: services)
         paths = Set(directories.all.map(\.path))
         found = directories.all.map { _ in DirectoryContents() }
     }
@@ -41,6 +45,15 @@ public struct RegistryLoader: Sendable {
         try files.save(to: cache)
     }
 
+    /// The bus names that no handler can have, as they were read last.
+    var services: DBusServiceNames { files.services }
+
+    /// Reads the bus names that no handler can have, as ``DBusServiceNames/update(isQuick:)`` does. The next update applies
+    /// them to all entries.
+    public mutating func readServices(isQuick: Bool) {
+        if files.services.update(isQuick: isQuick) { found = found.map { _ in DirectoryContents() } }
+    }
+
     /// The number of manifests that this loader has read. An unchanged manifest is not read again.
     public var readCount: Int { files.readCount }
 
@@ -55,6 +68,7 @@ public struct RegistryLoader: Sendable {
     }
 
     mutating func update(now: Int64) -> Bool {
+        forgetTrust()
         var next: [DirectoryContents] = []
         for (precedence, directory) in directories.all.enumerated() {
             let place = DirectoryPlace(path: directory.path, scope: directory.scope, precedence: precedence)
@@ -87,6 +101,7 @@ public struct RegistryLoader: Sendable {
     ) -> Bool {
         guard let user = directories.user else { return update() }
         let place = DirectoryPlace(path: user, scope: .user, precedence: 0)
+        forgetTrust()
         let changes = found[0].look(again: id, saying: manifests, in: place, files: &files, now: currentTime())
         guard let (removed, added) = changes else { return false }
         var handlers = loaded.handlers
@@ -95,6 +110,11 @@ public struct RegistryLoader: Sendable {
             handlers.insert(new, at: handlers.firstIndex { Handler.precedes(new, $0) } ?? handlers.endIndex)
         }
         return take(handlers)
+    }
+
+    /// The owner and the mode of a file are checked again in each update.
+    private mutating func forgetTrust() {
+        files.trust = directories.isStaged ? nil : TrustedPaths()
     }
 
     private mutating func takeFound() -> Bool {

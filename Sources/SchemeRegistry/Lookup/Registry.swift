@@ -120,6 +120,18 @@ public struct Registry: Sendable {
         some.filter { destination(of: $0) != other.destination(of: $0) }.sorted()
     }
 
+    /// Returns the schemes that a handler has taken away from another claimant since an earlier registry, with that
+    /// claimant. A claimant that no longer claims the scheme has lost nothing.
+    func schemes(takenBy handler: Handler, from earlier: Registry) -> [(scheme: Scheme, claimant: Claimant)] {
+        handler.schemes.compactMap { scheme in
+            guard winner(for: scheme, host: nil)?.id == handler.id.rawValue,
+                let before = earlier.winner(for: scheme, host: nil), before.id != handler.id.rawValue,
+                claimants(of: scheme).contains(before.id)
+            else { return nil }
+            return (scheme, before)
+        }
+    }
+
     /// Returns the claimant of a scheme's URLs without a host. For a handler without a program, the result is the
     /// application behind the handler.
     private func destination(of scheme: Scheme) -> String? {

@@ -29,6 +29,8 @@ extension HandlerManifest {
         let backgroundTime = reader.optional("OUBackgroundTime") { try $0.seconds() }
         let environment = reader.environment("OUEnvironment")
         let allowedSources = reader.list("OUAllowedSources") { try SourcePattern($0.string()) }
+        let reach = reader.optional("OUReach") { try Reach($0.string()) }
+        if reach == .listed { _ = reader.required("OUAllowedSources") { $0 } }
         let isFixed = reader.optional("OUFixed") { try $0.boolean() }
 
         guard reader.problems.isEmpty, let identifier else { return (nil, reader.problems) }
@@ -51,6 +53,7 @@ extension HandlerManifest {
         manifest.backgroundTime = backgroundTime
         manifest.environment = environment
         manifest.allowedSources = allowedSources
+        manifest.reach = reach ?? .everyone
         manifest.isFixed = isFixed ?? false
         return (manifest, [])
     }

@@ -49,6 +49,8 @@ public struct HandlerManifest: Sendable, Hashable {
     public var environment: [String: String] = [:]
     /// `OUAllowedSources`: the senders that may send URLs to the handler; `nil` for all senders, empty for none.
     public var allowedSources: [SourcePattern]?
+    /// `OUReach`: the programs that may send URLs to the handler. With ``Reach/listed``, there are ``allowedSources``.
+    public var reach: Reach = .everyone
     /// `OUFixed`: whether no other handler can take over the handler's schemes.
     ///
     /// The key has an effect in a system directory only: see ``Handler/isFixed``.

@@ -45,6 +45,11 @@ public struct BundleIdentifier: Sendable, Hashable, Comparable, CustomStringConv
     /// router's service file.
     private static let reserved: Set<String> = ["org.freedesktop.DBus", routerName]
 
+    /// The beginnings of names that only a handler of the system's directories may have: those of this system's own
+    /// handlers, and those of the services that every desktop relies on. The programs of a vendor need no reservation:
+    /// where they are installed, their service files keep their names.
+    static let systemPrefixes = ["org.openurl.", "org.freedesktop."]
+
     /// The router's bus name.
     static let routerName = "org.openurl.Router1"
 

@@ -308,7 +308,8 @@ public struct DesktopPublication: Sendable {
     /// The function reads the file, because the registry's applications may be older than the last publication.
     private func ownEntry(_ id: DesktopFileID, of handler: BundleIdentifier) -> DesktopEntry? {
         let location = DesktopFile.Location(id: id, file: "\(applicationDirectory)/\(id)", precedence: 0)
-        guard case .application(let entry) = DesktopFile(reading: location, languages: []).content,
+        guard !DesktopEntryFile.isLink(id, in: applicationDirectory),
+            case .application(let entry) = DesktopFile(reading: location, languages: []).content,
             entry.handler == handler.rawValue
         else { return nil }
         return entry
@@ -358,8 +359,9 @@ extension Handler {
     /// The MIME types of the handler's schemes.
     fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) }
 
-    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme.
+    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme, or does not want to be reached from
+    /// the desktop.
     var desktopFileID: DesktopFileID? {
-        schemes.isEmpty ? nil : DesktopFileID(rawValue: "\(id).desktop")
+        schemes.isEmpty || manifest.reach == .local ? nil : DesktopFileID(rawValue: "\(id).desktop")
     }
 }

@@ -9,6 +9,8 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     case unknown(String)
     /// The handler does not claim the scheme, or the handler is a system handler without a program.
     case notClaimed(BundleIdentifier, Scheme)
+    /// The application does not claim the scheme, and no file of the desktop assigns the scheme to it.
+    case notAssigned(DesktopFileID, Scheme)
     /// The desktop has no entry that stands for the handler.
     case notPublished(BundleIdentifier)
     /// There is no directory for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
@@ -23,8 +25,11 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
         case .unknown(let id):
             "nothing is called \(printable(id)); `openurl list` shows handlers and applications"
         case .notClaimed(let id, let scheme): "\(id) does not claim \(scheme):; its manifest has to"
+        case .notAssigned(let id, let scheme):
+            "\(id) does not claim \(scheme):; its desktop entry has to, with MimeType=\(scheme.mimeType)"
         case .notPublished(let id):
-            "\(id) has no desktop entry of its own to choose; another program's is in its place, or it cannot be written"
+            "\(id) has no desktop entry of its own to choose; another program's is in its place, it cannot be written, "
+                + "or the manifest has OUReach local"
         case .noConfigurationDirectory:
             "there is no directory for the choice; set HOME or XDG_CONFIG_HOME to an absolute path"
         case .file(let error): error.description
@@ -79,6 +84,7 @@ extension Registry {
             return id
         }
         guard let id = DesktopFileID(rawValue: text), applications[id] != nil else { throw .unknown(text) }
+        guard applications.claiming(scheme).contains(where: { $0.id == id }) else { throw .notAssigned(id, scheme) }
         return id
     }
 }

@@ -22,6 +22,16 @@ struct LinkDirectory {
         return directory.st_dev == other.st_dev && directory.st_ino == other.st_ino
     }
 
+    /// Returns the date of the oldest link; `nil` if there is none.
+    func earliestDate(of names: some Sequence<String>) throws(LinkDirectoryError) -> RegistrationDate? {
+        var dates: [RegistrationDate] = []
+        for name in names {
+            guard let status = try statusIfPresent("\(path)/\(name)", followingLinks: false) else { continue }
+            dates.append(RegistrationDate(modificationOf: status))
+        }
+        return dates.min()
+    }
+
     /// Returns the links that declare an id, with their targets.
     ///
     /// The result includes the links that are named after the id, whatever their targets, and the link that the
@@ -45,15 +55,32 @@ struct LinkDirectory {
     ///
     /// If the directory does not exist, the function creates it with access for the user only. All changes are on the
     /// disk when the function returns.
-    func link(_ name: String, to target: String, replacing others: [String]) throws(LinkDirectoryError) {
+    ///
+    /// - Parameter date: the date of the registration that the link replaces; `nil` for the current time.
+    func link(
+        _ name: String,
+        to target: String,
+        dated date: RegistrationDate?,
+        replacing others: [String]
+    ) throws(LinkDirectoryError) {
         do throws(DirectoryError) {
             try makePrivateDirectories(path)
         } catch {
             throw .file(path: error.path, error.error)
         }
+        do throws(FileError) {
+            var trust = TrustedPaths()
+            try trust.check(path)
+        } catch {
+            throw .file(path: path, error)
+        }
         let directory = try open()
         defer { close(directory) }
         let temporary = try makeTemporaryLink(to: target, in: directory)
+        if let time = date?.time {
+            // Only the order of two handlers that claim one scheme depends on the date.
+            _ = unsafe utimensat(directory, temporary, [time, time], AT_SYMLINK_NOFOLLOW)
+        }
         guard unsafe renameat(directory, temporary, directory, name) == 0 else {
             let error = FileError(code: errno)
             unsafe unlinkat(directory, temporary, 0)

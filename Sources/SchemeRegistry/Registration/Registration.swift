@@ -38,6 +38,10 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     case invalid([Diagnostic])
     /// The id belongs to a fixed system handler.
     case fixedHandler(BundleIdentifier)
+    /// The id belongs to another handler, and the caller did not ask to replace it.
+    case registered(BundleIdentifier, by: String, instead: String)
+    /// The id is the bus name of another program.
+    case takenName(BundleIdentifier, by: String)
     /// The user's own file or directory declares the id. Only links are replaced.
     case occupied(entry: String)
     /// There is no user's directory: neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
@@ -54,6 +58,11 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
             "\(printable(path)) is neither a bundle (Name.app) nor a manifest (Name.plist); register one of these"
         case .invalid(let diagnostics): diagnostics.map(\.description).joined(separator: "\n")
         case .fixedHandler(let id): "\(id) is a fixed system handler; choose another CFBundleIdentifier"
+        case .registered(let id, let other, let path):
+            "\(id) is registered already, as \(printable(other)); "
+                + "run `openurl register --replace \(quotedForShell(path))` to replace it"
+        case .takenName(let id, let owner):
+            "\(id) is another program's bus name: \(printable(owner)); choose another CFBundleIdentifier"
         case .occupied(let entry):
             "\(printable(entry)) declares this id and is not a link; move it away, then register again"
         case .noUserDirectory:

@@ -1,33 +1,35 @@
+public import Desktop
 internal import UserFiles
 
 extension RegistryDirectories {
     /// Registers a bundle or a bare manifest for the user, by a link in the user's directory that is named after the
     /// handler's id.
     ///
-    /// The manifest is checked first. The link takes its place in one step, so a crash leaves either the old state or
-    /// the new state. An earlier registration with the same id is replaced if it is a link; otherwise it is left
-    /// unchanged. The function blocks while it reads and writes files.
+    /// The manifest and the program are checked first: no other user may be able to change them. The link takes its place
+    /// in one step, so a crash leaves either the old state or the new state. The function blocks while it reads and
+    /// writes files.
+    ///
+    /// An id that has another handler is refused without `isReplacing`. The new link then takes the date of an earlier
+    /// link, so that a replacement keeps its place among the claimants of a scheme. Only links are replaced.
     ///
     /// - Parameters:
     ///   - path: the absolute path of a `Name.app` or a `Name.plist`. The link leads to this exact path, even if the
     ///     path goes through other links.
     ///   - registry: the current registry, used to find conflicts. The registry is not changed: load a new one
     ///     afterwards.
+    ///   - isReplacing: whether the handler may replace another handler of the same id.
+    ///   - services: the bus names that no handler can have.
     /// - Returns: the handler, the change, and the handlers that claim the same schemes.
     /// - Throws: ``RegistrationError``.
-    public func register(_ path: String, in registry: Registry) throws(RegistrationError) -> Registration {
-        guard path.hasPrefix("/") else { throw .relativePath(path) }
-        guard !path.utf8.contains(0) else { throw .pathHoldsNUL }
-        var path = path
-        while path.hasSuffix("/"), path != "/" { path.removeLast() }
-        guard let form = HandlerForm(name: path) else { throw .notAHandler(path) }
+    public func register(
+        _ path: String,
+        in registry: Registry,
+        isReplacing: Bool = false,
+        services: DBusServiceNames = DBusServiceNames()
+    ) throws(RegistrationError) -> Registration {
+        let found = try inspect(path, in: registry, services: services)
+        let (path, form, id) = (found.path, found.form, found.handler.id)
         guard let user else { throw .noUserDirectory }
-
-        let target = RegistryEntry(path: path, form: form)
-        let manifest = try read(target).handler.manifest
-        let id = manifest.identifier
-        let previous = registry[id]
-        if let previous, previous.isFixed { throw .fixedHandler(id) }
         let directory = LinkDirectory(path: user)
         let entryName = path.split(separator: "/").last.map(String.init) ?? ""
         // The directory's loader ignores hidden names, so a hidden name needs a link like any other path.
@@ -35,18 +37,68 @@ extension RegistryDirectories {
             try changing({ () throws(LinkDirectoryError) in try directory.contains(path) })
         {
             // An entry that already stands in the directory needs no link, if its name is right.
-            let (handler, warnings) = try read(target, named: entryName)
+            let target = RegistryEntry(path: path, form: form)
+            let (handler, warnings) = try read(target, named: entryName, services: services)
             return registration(of: handler, change: .unchanged, warnings: warnings, in: registry)
         }
+        let previous = registry[id]
         let name = form.entryName(of: id)
-        let change = try changing { () throws(LinkDirectoryError) -> Registration.Change in
-            let links = try directory.links(declaring: id, previous: previous)
-            if links == [name: path] { return .unchanged }
-            try directory.link(name, to: path, replacing: links.keys.filter { $0 != name })
-            return (links.values.first ?? previous?.path).map { .replaced(path: $0) } ?? .added
+        let links = try changing { () throws(LinkDirectoryError) in
+            try directory.links(declaring: id, previous: previous)
         }
-        let (handler, warnings) = try read(RegistryEntry(path: "\(user)/\(name)", form: form), saying: manifest)
+        var change = Registration.Change.unchanged
+        if links != [name: path] {
+            let replaced = links.min { $0.key < $1.key }?.value ?? previous?.path
+            if let replaced, !isReplacing, previous?.path != found.handler.path {
+                throw .registered(id, by: previous?.path ?? replaced, instead: path)
+            }
+            try changing { () throws(LinkDirectoryError) in
+                let date = try directory.earliestDate(of: links.keys)
+                try directory.link(name, to: path, dated: date, replacing: links.keys.filter { $0 != name })
+            }
+            change = replaced.map { .replaced(path: $0) } ?? .added
+        }
+        let entry = RegistryEntry(path: "\(user)/\(name)", form: form)
+        let (handler, warnings) = try read(entry, saying: found.handler.manifest, services: services)
         return registration(of: handler, change: change, warnings: warnings, in: registry)
+    }
+
+    /// Reads and checks a handler that is about to be registered. Changes nothing.
+    ///
+    /// - Returns: the path without slashes at its end, the form, and the handler.
+    func inspect(
+        _ path: String,
+        in registry: Registry,
+        services: DBusServiceNames
+    ) throws(RegistrationError) -> (path: String, form: HandlerForm, handler: Handler) {
+        guard path.hasPrefix("/") else { throw .relativePath(path) }
+        guard !path.utf8.contains(0) else { throw .pathHoldsNUL }
+        var path = path
+        while path.hasSuffix("/"), path != "/" { path.removeLast() }
+        guard let form = HandlerForm(name: path) else { throw .notAHandler(path) }
+        guard user != nil else { throw .noUserDirectory }
+        let handler = try read(RegistryEntry(path: path, form: form), services: services).handler
+        if let previous = registry[handler.id], previous.isFixed { throw .fixedHandler(handler.id) }
+        if case .path(let program)? = handler.program { try checkTrust(ofProgram: program, of: handler) }
+        return (path, form, handler)
+    }
+
+    private func checkTrust(ofProgram program: String, of handler: Handler) throws(RegistrationError) {
+        do throws(FileError) {
+            var trust = TrustedPaths()
+            try trust.check(program)
+        } catch {
+            // The launch reports a program that does not exist.
+            guard !error.isAbsence else { return }
+            let reason = "\(printable(program)) \(error)"
+            let problem = Diagnostic(
+                severity: .error,
+                file: handler.manifestFile,
+                key: "CFBundleExecutable",
+                reason: reason
+            )
+            throw .invalid([problem])
+        }
     }
 
     /// Removes the user's registration of a handler: the links that declare the handler, and nothing else.
@@ -90,10 +142,11 @@ extension RegistryDirectories {
     private func read(
         _ entry: RegistryEntry,
         named name: String? = nil,
-        saying manifest: HandlerManifest? = nil
+        saying manifest: HandlerManifest? = nil,
+        services: DBusServiceNames
     ) throws(RegistrationError) -> (handler: Handler, warnings: [Diagnostic]) {
         do {
-            var files = ManifestFiles()
+            var files = ManifestFiles(services: services)
             return try entry.handler(scope: .user, precedence: 0, named: name, saying: manifest, from: &files)
         } catch {
             throw .invalid(error.diagnostics)

@@ -58,13 +58,14 @@ public actor RegistryStore {
         self.cache = cache
         self.loop = loop
         self.log = log
-        loader = RegistryLoader(directories)
+        loader = RegistryLoader(directories, services: DBusServiceNames(in: desktop.serviceDirectories))
         applications = ApplicationLoader(desktop)
     }
 
     /// Reads the directories for a router that starts.
     public func load() -> Registry {
         usingCache { cache throws(ManifestCacheError) in try loader.restore(from: cache) }
+        // The services of other programs are read when the router runs: their names concern few handlers.
         // The router starts sooner without the entries that an earlier router published: the registry knows their contents.
         _ = update(looking: publication == nil ? .atAll : .pastOwnEntries) { $0.update() }
         return registry
@@ -72,12 +73,17 @@ public actor RegistryStore {
 
     /// Reads the directories again.
     package func reload() -> RegistrySnapshot {
-        reload { $0.update() }
+        reload { Self.updateAll(&$0) }
+    }
+
+    private static func updateAll(_ loader: inout RegistryLoader) -> Bool {
+        loader.readServices(isQuick: false)
+        return loader.update()
     }
 
     /// Reads the directories again and publishes all handlers, also those that were published before.
     package func reloadAndPublish() -> RegistrySnapshot {
-        let snapshot = reload(publishing: false) { $0.update() }
+        let snapshot = reload(publishing: false) { Self.updateAll(&$0) }
         publication?.publish(registry)
         return snapshot
     }
@@ -143,14 +149,64 @@ public actor RegistryStore {
         return (handlersChanged, applicationsChanged)
     }
 
+    /// Reads a handler that is about to be registered, and changes nothing.
+    ///
+    /// - Returns: the handler, and whether a service file that the bus can read declares the handler's name for the handler.
+    package func inspect(_ path: String) throws(RegistrationError) -> (handler: Handler, hasService: Bool) {
+        loader.readServices(isQuick: true)
+        let handler = try directories.inspect(path, in: registry, services: loader.services).handler
+        let name = handler.id.rawValue
+        // The services of other programs are refused above, so a file of this name is the handler's.
+        let hasService =
+            loader.services[name] != nil || desktop.serviceDirectories.contains { DBusServiceFile.exists(name, in: $0) }
+        return (handler, hasService)
+    }
+
     /// Registers a bundle or a manifest, and reads the changes.
-    package func register(_ path: String) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
-        var registration = try directories.register(path, in: registry)
+    ///
+    /// A scheme that has a claimant already stays with this claimant.
+    ///
+    /// - Parameter isReplacing: whether the handler may replace another handler of the same id.
+    package func register(
+        _ path: String,
+        isReplacing: Bool
+    ) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
+        let before = registry
+        var registration = try directories.register(
+            path,
+            in: registry,
+            isReplacing: isReplacing,
+            services: loader.services
+        )
         let handler = registration.handler
         // The new desktop entry is read after the answer, like any other change.
-        let snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
+        var snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
         registration.warnings += publication?.diagnostics(of: handler.id) ?? []
+        let taken = registry.schemes(takenBy: handler, from: before)
+        if !taken.isEmpty {
+            registration.warnings += keep(taken)
+            let changed = registry.schemes(Set(handler.schemes), withWinnersOtherThanIn: before)
+            snapshot = RegistrySnapshot(number: number, registry: registry, changed: changed.map(\.rawValue))
+        }
         return (registration, snapshot)
+    }
+
+    /// Makes the claimants of some schemes the user's defaults, as the user would who wants to keep them.
+    private func keep(_ claimants: [(scheme: Scheme, claimant: Claimant)]) -> [Diagnostic] {
+        var problems: [Diagnostic] = []
+        // The entries that were published a moment ago are read here.
+        _ = reload()
+        for (scheme, claimant) in claimants {
+            do throws(DefaultError) {
+                try registry.setDefault(claimant.id, for: scheme.rawValue, in: desktop)
+            } catch {
+                let file = desktop.writtenAssociationFile ?? "mimeapps.list"
+                let reason = "\(scheme): is taken away from \(claimant.id), which cannot be made the default: \(error)"
+                problems.append(Diagnostic(severity: .warning, file: file, reason: reason))
+            }
+        }
+        _ = reload()
+        return problems
     }
 
     /// Writes the user's choice for a scheme, and reads the desktop's files again.

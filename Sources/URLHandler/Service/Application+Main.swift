@@ -21,12 +21,12 @@ extension Application {
     public static func main(_ identifier: BusName, delegate: any ApplicationDelegate) async -> Never {
         // Lines reach the output at once, as on a terminal. Otherwise the lines of a process that is killed are lost.
         buffer_standard_output_by_line()
-        let isStartedByRouter = unsafe getenv(HandlerInterface.launchVariable) != nil
+        let launcher = variable(HandlerInterface.launchVariable)
+        let reach = variable(HandlerInterface.reachVariable).flatMap(HandlerReach.init(rawValue:)) ?? .everyone
         // Programs that the handler starts must not inherit these variables: they were not started by the router, and a token
         // is for one window. The messages of the router hold the tokens.
-        for name in [HandlerInterface.launchVariable, "XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] {
-            unsafe unsetenv(name)
-        }
+        let personal = [HandlerInterface.launchVariable, HandlerInterface.reachVariable]
+        for name in personal + ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { unsafe unsetenv(name) }
         let loop: EventLoop
         do {
             loop = try EventLoop()
@@ -34,14 +34,15 @@ extension Application {
             fail(identifier, "the event loop cannot be created: \(error)")
         }
         // Nothing of the library runs in the pool of the Swift runtime, whose first thread starts others that watch the pool.
-        await withTaskExecutorPreference(loop) { await run(identifier, delegate, isStartedByRouter, on: loop) }
+        await withTaskExecutorPreference(loop) { await run(identifier, delegate, launcher, reach, on: loop) }
         exit(1)
     }
 
     private static func run(
         _ identifier: BusName,
         _ delegate: any ApplicationDelegate,
-        _ isStartedByRouter: Bool,
+        _ launcher: String?,
+        _ reach: HandlerReach,
         on loop: EventLoop
     ) async {
         let progress = Progress()
@@ -70,12 +71,13 @@ extension Application {
             fail(identifier, "there is no session bus: \(error)")
         }
         application.onTerminate { queue.end(application, connection) { ended.yield(0) } }
-        let routers = Routers()
+        let routers = Routers(launcher.flatMap { BusName($0) })
         let object = HandlerObject(
             application: application,
             queue: queue,
             progress: progress,
             routers: routers,
+            reach: reach,
             suspension: suspension,
             loop: connection.loop
         )
@@ -95,11 +97,15 @@ extension Application {
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process has that name already")
             }
-            if !isStartedByRouter { try await queue.run { _ = await application.handle(.activate) } }
+            if launcher == nil { try await queue.run { _ = await application.handle(.activate) } }
         } catch {
             fail(identifier, "the handler cannot start: \(error)")
         }
         for await status in statuses { exit(status) }
+    }
+
+    private static func variable(_ name: String) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
     /// Returns the file of the handler's state.
@@ -108,7 +114,7 @@ extension Application {
     private static func stateFile(of identifier: BusName) -> SavedStateFile? {
         var environment: [String: String] = [:]
         for name in ["XDG_STATE_HOME", "HOME"] {
-            environment[name] = unsafe getenv(name).map { unsafe String(cString: $0) }
+            environment[name] = variable(name)
         }
         guard let file = SavedStateLocation(ofHandler: "\(identifier)", environment: environment) else { return nil }
         return SavedStateFile(file) { complain(identifier, $0) }

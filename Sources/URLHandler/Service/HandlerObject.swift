@@ -10,6 +10,8 @@ struct HandlerObject: Sendable {
     let queue: EventQueue
     let progress: Progress
     let routers: Routers
+    /// The programs that may send URLs.
+    let reach: HandlerReach
     let suspension: Suspension
     let loop: EventLoop
 
@@ -21,24 +23,26 @@ struct HandlerObject: Sendable {
                     .method(HandlerInterface.open) { call, input in
                         try await open(input.values.0, input.values.1, call.sender)
                     },
-                    .method(HandlerInterface.enterBackground) { _, _ in try await handle(.enterBackground) },
-                    .method(HandlerInterface.suspend) { call, lifeline in try await suspend(call.sender, lifeline) },
-                    .method(HandlerInterface.receiveMemoryWarning) { _, _ in try await handle(.receiveMemoryWarning) },
-                    .method(HandlerInterface.expireBackgroundTasks) { _, _ in
+                    routed(HandlerInterface.enterBackground) { _ in try await handle(.enterBackground) },
+                    // No other process would wake the handler again.
+                    routed(HandlerInterface.suspend) { lifeline in try await suspension.begin(lifeline) },
+                    routed(HandlerInterface.receiveMemoryWarning) { _ in try await handle(.receiveMemoryWarning) },
+                    routed(HandlerInterface.expireBackgroundTasks) { _ in
                         // The call bypasses the queue: the queue may be busy with the work that the task waits for.
                         await application.backgroundTasks.expire()
                         return Empty()
                     },
-                    .method(HandlerInterface.notify) { _, notifications in
-                        try await handle(.notify, notifications)
-                    },
+                    routed(HandlerInterface.notify) { notifications in try await handle(.notify, notifications) },
                     .property(HandlerInterface.state) { progress.state.rawValue },
-                    .method(HandlerInterface.progress) { _, _ in
+                    routed(HandlerInterface.progress) { _ in
                         let phase = progress.phase
                         return Arguments(phase.name, phase.microseconds)
                     },
-                    .method(HandlerInterface.terminate) { call, _ in try terminate(call.sender) },
-                    .method(HandlerInterface.check) { _, _ in
+                    routed(HandlerInterface.terminate) { _ in
+                        kill(getpid(), SIGTERM)
+                        return Empty()
+                    },
+                    routed(HandlerInterface.check) { _ in
                         // The call bypasses the queue, which waits for the event that the router asks about.
                         await MainActor.run { Empty() }
                     },
@@ -49,6 +53,7 @@ struct HandlerObject: Sendable {
                 [
                     .method(FreedesktopApplication.activate) { _, _ in try await handle(.activate) },
                     .method(FreedesktopApplication.open) { call, input in
+                        try checkReach(of: call.sender)
                         let options = FreedesktopApplication.options(input.values.1)
                         var context = OpenContext()
                         context.activationToken = options.activationToken
@@ -73,6 +78,7 @@ struct HandlerObject: Sendable {
     }
 
     private func open(_ text: String, _ told: OpenContext, _ caller: BusName?) async throws -> OpenAnswer {
+        try checkReach(of: caller)
         let context = routers.verified(told, from: caller)
         let url: GenericURL
         do throws(GenericURL.ParseError) {
@@ -91,20 +97,24 @@ struct HandlerObject: Sendable {
         return Empty()
     }
 
-    /// Ends the handler, if the caller is a router.
-    private func terminate(_ caller: BusName?) throws -> Empty {
-        guard routers.contains(caller) else {
-            throw OpenURLError(.notAllowed, "\(application.identifier) is ended by the router alone")
+    /// A method that moves the handler through its life, which only a router may do.
+    private func routed<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        _ body: @escaping @Sendable (Input) async throws -> Output
+    ) -> ExportedInterface.Member {
+        .method(method) { call, input in
+            guard routers.contains(call.sender) else {
+                let member = "\(method.name.rawValue) of \(application.identifier)"
+                throw OpenURLError(.notAllowed, "only the router calls \(member); ask the router")
+            }
+            return try await body(input)
         }
-        kill(getpid(), SIGTERM)
-        return Empty()
     }
 
-    /// Suspends the handler, if the caller is a router. No other process would wake the handler again.
-    private func suspend(_ caller: BusName?, _ lifeline: UnixFD) async throws -> Bool {
-        guard routers.contains(caller) else {
-            throw OpenURLError(.notAllowed, "\(application.identifier) is suspended by the router alone")
-        }
-        return try await suspension.begin(lifeline)
+    /// Refuses a URL that does not come from a router, if only certain programs may send URLs: the router knows the sender.
+    private func checkReach(of caller: BusName?) throws(OpenURLError) {
+        guard reach != .everyone, !routers.contains(caller) else { return }
+        let message = "\(application.identifier) takes URLs from the router alone"
+        throw OpenURLError(.notAllowed, "\(message); open the URL with 'openurl' or org.openurl.Router1")
     }
 }

@@ -8,7 +8,12 @@ internal import Synchronization
 /// only the caller's own claim. A router that has released the name still delivers its remaining URLs and therefore
 /// stays trusted. This is safe because the bus never gives a unique name to a second connection.
 final class Routers: Sendable {
-    private let names = Mutex<Set<BusName>>([])
+    private let names: Mutex<Set<BusName>>
+
+    /// Knows the router that has started this process, if there is one.
+    init(_ launcher: BusName? = nil) {
+        names = Mutex(launcher.map { $0.isUnique ? [$0] : [] } ?? [])
+    }
 
     /// Adds the current owner of the router's name, and every later owner for as long as the connection lives.
     ///

@@ -84,7 +84,7 @@ final class Callers {
     ///
     /// - Throws: `notAllowed` if the handler takes nothing from the caller, `loopDetected` for too many openings in a row.
     func context(of caller: Caller, for claimant: Claimant) throws(OpenURLError) -> OpenContext {
-        try claimant.handler?.checkAccess(of: caller.handler?.id)
+        try claimant.handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
         var context = OpenContext()
         context.hops = try hops(of: caller)
         context.sourceApplication = caller.handler?.id.rawValue
@@ -102,7 +102,7 @@ final class Callers {
                 throw OpenURLError(.notAllowed, "the sender is unknown: \(error)")
             }
         }
-        try handler.checkAccess(of: sender)
+        try handler.checkAccess(of: sender, context.source.callerClass.known ?? .unknown)
     }
 
     /// The number of openings that led to a request by this caller: none, unless the caller is a handler or a command that

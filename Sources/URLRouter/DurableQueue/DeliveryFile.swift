@@ -17,8 +17,9 @@ struct DeliveryFile: Sendable {
         return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
     }
 
-    /// Whether the file exists.
+    /// Whether the file exists. A link in its place is an error.
     func isThere() throws(DeliveryStoreError) -> Bool {
+        if isLink(path) { throw failure("it is a link, which is not followed; remove it") }
         if access(path, F_OK) == 0 { return true }
         guard errno == ENOENT || errno == ENOTDIR else { throw failure("\(FileError(code: errno))") }
         return false
@@ -30,7 +31,7 @@ struct DeliveryFile: Sendable {
     func open() throws(SQLiteError) -> Database? {
         makeDirectory()
         // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
-        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         if descriptor >= 0 {
             fchmod(descriptor, 0o600)
             close(descriptor)
@@ -89,7 +90,7 @@ struct DeliveryFile: Sendable {
     /// - Returns: the descriptor that holds the right; nil while another process holds it.
     func lock() throws(DeliveryStoreError) -> CInt? {
         makeDirectory()
-        let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = Glibc.open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("\(FileError(code: errno))") }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
         let code = errno

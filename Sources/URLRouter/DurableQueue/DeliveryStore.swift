@@ -397,6 +397,8 @@ public actor DeliveryStore {
     }
 
     private func using<Result>(_ body: (Database) throws(SQLiteError) -> Result) throws(DeliveryStoreError) -> Result {
+        // A link that stands in the place of the file is an error before SQLite follows it.
+        _ = try isThere()
         do throws(SQLiteError) {
             if database == nil { database = try file.open() }
             if let database { return try body(database) }

@@ -1,3 +1,4 @@
+internal import DBus
 internal import Desktop
 internal import Glibc
 internal import OpenURLBus
@@ -15,6 +16,8 @@ struct HandlerLauncher: Sendable {
     let scopes: ProcessScopes?
     /// Nil without a directory for the records.
     var records: ProcessRecords?
+    /// The unique name of the router; nil without a bus.
+    var router: BusName?
     /// The decision of a unit test, whose handlers are no processes.
     var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)?
 
@@ -39,12 +42,20 @@ struct HandlerLauncher: Sendable {
         }
         var environment = CallerDisplay.complete(environment, from: caller)
             .merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
-        environment[HandlerInterface.launchVariable] = "1"
+        environment[HandlerInterface.launchVariable] = router?.rawValue ?? "1"
+        environment[HandlerInterface.reachVariable] = handler.manifest.reach.rawValue
+        let path: String
+        do throws(Errno) {
+            path = try self.path(of: program, environment)
+        } catch {
+            throw Self.failure(of: handler, program, error)
+        }
+        try Self.checkTrust(ofProgram: path, of: id)
         do throws(Errno) {
             let process = try start(
                 id.rawValue,
                 file: id.rawValue,
-                try path(of: program, environment),
+                path,
                 [program.description] + handler.manifest.arguments,
                 environment,
                 directory: Self.directory(environment)
@@ -55,10 +66,28 @@ struct HandlerLauncher: Sendable {
             records?.add(process.handle.pid, of: id)
             return process
         } catch {
-            throw OpenURLError(
-                .launchFailed,
-                "\(id) cannot be started: \(program): \(error); check CFBundleExecutable in \(handler.path)"
-            )
+            throw Self.failure(of: handler, program, error)
+        }
+    }
+
+    private static func failure(of handler: Handler, _ program: Handler.Program, _ error: Errno) -> OpenURLError {
+        OpenURLError(
+            .launchFailed,
+            "\(handler.id) cannot be started: \(program): \(error); check CFBundleExecutable in \(handler.path)"
+        )
+    }
+
+    /// Checks that no other user can change a program, with a few calls of lstat(2).
+    ///
+    /// - Throws: `launchFailed` with the command that corrects it.
+    static func checkTrust(ofProgram path: String, of id: BundleIdentifier) throws(OpenURLError) {
+        do throws(FileError) {
+            var trust = TrustedPaths()
+            try trust.check(path)
+        } catch {
+            // The start itself reports a program that does not exist.
+            guard !error.isAbsence else { return }
+            throw OpenURLError(.launchFailed, "\(id) is not started: \(printable(path)) \(error)")
         }
     }
 

@@ -100,6 +100,7 @@ actor SessionEnvironment {
     static func clean(_ environment: [String: String]) -> [String: String] {
         environment.filter { name, _ in
             !personal.contains(name) && name != HandlerInterface.launchVariable
+                && name != HandlerInterface.reachVariable
                 && !name.isEmpty && !name.utf8.contains(UInt8(ascii: "="))
         }
     }

@@ -1,5 +1,6 @@
 public import DBus
 internal import Desktop
+internal import Logging
 internal import OpenURLBus
 internal import Release
 public import SchemeRegistry
@@ -105,7 +106,12 @@ public struct RouterObject: Sendable {
         ExportedInterface(
             RegistryInterface.name,
             [
-                .method(RegistryInterface.register) { call, path in try await register(path, call.sender) },
+                .method(RegistryInterface.register) { call, path in
+                    try await register(path, isReplacing: false, call.sender)
+                },
+                .method(RegistryInterface.replace) { call, path in
+                    try await register(path, isReplacing: true, call.sender)
+                },
                 .method(RegistryInterface.unregister) { call, id in
                     try await unregister(id, call.sender)
                     return Empty()
@@ -143,14 +149,25 @@ public struct RouterObject: Sendable {
         )
     }
 
-    private func register(_ path: String, _ caller: BusName?) async throws -> HandlerEntry {
-        // A handler may register nothing but itself.
-        try await router.check(caller, for: "")
-        let (registration, snapshot): (Registration, RegistrySnapshot)
+    private func register(_ path: String, isReplacing: Bool, _ caller: BusName?) async throws -> HandlerEntry {
+        let (candidate, hasService): (Handler, Bool)
         do throws(RegistrationError) {
-            (registration, snapshot) = try await store.register(path)
+            (candidate, hasService) = try await store.inspect(path)
         } catch {
             throw RemoteError(.invalidArguments, error.description)
+        }
+        // A handler may register nothing but itself.
+        try await router.check(caller, for: candidate.id.rawValue)
+        let (registration, snapshot): (Registration, RegistrySnapshot)
+        do throws(RegistrationError) {
+            try await router.checkName(of: candidate, hasService: hasService)
+            (registration, snapshot) = try await store.register(path, isReplacing: isReplacing)
+        } catch {
+            throw RemoteError(.invalidArguments, error.description)
+        }
+        if case .replaced(let other) = registration.change {
+            let metadata = ["handler": "\(registration.handler.id)", "path": "\(printable(path))"]
+            router.log.notice("a handler is replaced: \(printable(other))", metadata: metadata.mapValues { "\($0)" })
         }
         try await use(snapshot)
         await router.forgetCrashes(of: registration.handler)
@@ -204,8 +221,10 @@ extension Registry {
         handler.schemes.compactMap { scheme in
             let claimants = claimants(of: scheme)
             guard claimants.count > 1 else { return nil }
-            let others = claimants.dropFirst().joined(separator: ", ")
-            return "\(scheme): goes to \(claimants[0]); \(others) \(claimants.count > 2 ? "claim" : "claims") it too"
+            let others = "\(claimants.dropFirst().joined(separator: ", ")) \(claimants.count > 2 ? "claim" : "claims")"
+            let sentence = "\(scheme): goes to \(claimants[0]); \(others) it too"
+            guard claimants[0] != handler.id.rawValue else { return sentence }
+            return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
         }
     }
 }
@@ -253,7 +272,7 @@ extension URLRouter {
     }
 
     fileprivate func entry(_ handler: Handler) -> HandlerEntry {
-        HandlerEntry(
+        var entry = HandlerEntry(
             id: handler.id.rawValue,
             name: handler.name,
             path: handler.path,
@@ -264,5 +283,7 @@ extension URLRouter {
             state: .known(sessions.state(of: handler.id)),
             warnings: []
         )
+        entry.reach = Reported(rawValue: handler.manifest.reach.rawValue)
+        return entry
     }
 }

@@ -6,6 +6,40 @@ extension URLRouter {
     /// The time for which the router waits until the bus has read its service files.
     private static let reloadTimeout = Duration.seconds(10)
 
+    /// Checks that no other program has, or can get, the bus name of a handler that is about to be registered.
+    ///
+    /// - Parameter hasService: whether a service file declares the name for the handler.
+    func checkName(of handler: Handler, hasService: Bool) async throws(RegistrationError) {
+        // The owner of a handler's name is looked at before each delivery.
+        guard registry[handler.id] == nil, let name = BusName(handler.id.rawValue) else { return }
+        let problem: String?
+        do throws(CallError) {
+            let hasOtherService = hasService ? false : try await isActivatable(name)
+            problem =
+                hasOtherService ? "the bus starts a service for it" : try await strangerOwning(name, of: handler)
+        } catch {
+            // The owner may have gone meanwhile.
+            log.warning("the bus does not tell who has a name: \(error)", metadata: ["handler": "\(handler.id)"])
+            return
+        }
+        if let problem { throw .takenName(handler.id, by: problem) }
+    }
+
+    /// Whether the bus has a service for a name. The bus may still know a file that was removed.
+    private func isActivatable(_ name: BusName) async throws(CallError) -> Bool {
+        guard try await bus.activatableNames().contains(name) else { return false }
+        try await bus.reloadConfiguration(timeout: Self.reloadTimeout)
+        return try await bus.activatableNames().contains(name)
+    }
+
+    /// The program that has a name and is not the handler's; nil if there is none.
+    private func strangerOwning(_ name: BusName, of handler: Handler) async throws(CallError) -> String? {
+        guard let owner = try await bus.owner(of: name) else { return nil }
+        guard let pid = try await bus.credentials(of: owner).pid else { return "a process that the bus does not name" }
+        if launcher.claim(of: pid, handler, child: nil) != nil { return nil }
+        return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
+    }
+
     /// Makes the bus read its service files again, if the bus does not know the service of a new handler.
     ///
     /// A bus notices changes by itself, but only in directories that existed when the bus read its configuration. dbus-daemon

@@ -1,0 +1,102 @@
+internal import UserFiles
+
+/// The bus names that service files declare for programs other than the handlers of this system.
+///
+/// A service file may have any name: its key `Name` counts for the bus. A file that bears the mark of this system
+/// (``DBusServiceFile/handler``) belongs to a handler, and is left out.
+public struct DBusServiceNames: Sendable {
+    /// A service file of another program.
+    public struct Service: Sendable, Hashable {
+        /// The path of the file.
+        public let file: String
+        /// The program and its arguments, without quotation marks.
+        public let command: [String]
+    }
+
+    fileprivate struct Directory {
+        let path: String
+        var version: FileVersion?
+        /// The declarations by the names of the files; `nil` for a file that declares nothing of another program.
+        var files: [String: Declaration?] = [:]
+    }
+
+    fileprivate struct Declaration: Hashable {
+        let name: String
+        let service: Service
+    }
+
+    private var directories: [Directory]
+    private var services: [String: Service] = [:]
+    fileprivate static let group = "D-BUS Service"
+
+    /// Creates the names of some directories, which are not read yet.
+    ///
+    /// - Parameter directories: the paths, in the order of their precedence; the user's own directory comes first.
+    public init(in directories: [String] = []) {
+        self.directories = directories.map { Directory(path: $0) }
+    }
+
+    /// The service of another program that has a bus name; `nil` if there is none.
+    public subscript(name: String) -> Service? { services[name] }
+
+    /// Reads the directories that have changed, and in them the files that are new. Blocks while it reads.
+    ///
+    /// - Parameter isQuick: whether the user's own directory is left out, which holds a file for each handler.
+    /// - Returns: whether a name has another service than before.
+    public mutating func update(isQuick: Bool = false) -> Bool {
+        let now = currentTime()
+        var hasRead = false
+        for index in directories.indices.dropFirst(isQuick ? 1 : 0) where directories[index].update(now: now) {
+            hasRead = true
+        }
+        guard hasRead else { return false }
+        let before = services
+        services = [:]
+        for declaration in directories.flatMap(\.files.values).compactMap({ $0 }) {
+            services[declaration.name] = services[declaration.name] ?? declaration.service
+        }
+        return services != before
+    }
+}
+
+extension DBusServiceNames.Directory {
+    /// - Returns: whether the directory was read.
+    fileprivate mutating func update(now: Int64) -> Bool {
+        do throws(FileError) {
+            let found = FileVersion(try status(of: path, followingLinks: true))
+            guard version != found else { return false }
+            version = found.isSettled(at: now) ? found : nil
+            let names = (try names(inDirectory: path) ?? []).compactMap { String(validating: $0, as: UTF8.self) }
+            var next: [String: DBusServiceNames.Declaration?] = [:]
+            for name in names where name.hasSuffix(".service") {
+                next[name] = .some(files[name] ?? DBusServiceNames.Declaration(ofFile: "\(path)/\(name)"))
+            }
+            files = next
+        } catch {
+            // A directory that cannot be read gives the bus no services either.
+            version = nil
+            files = [:]
+        }
+        return true
+    }
+}
+
+extension DBusServiceNames.Declaration {
+    /// Reads a service file; `nil` if the file is not one, or belongs to a handler.
+    fileprivate init?(ofFile path: String) {
+        let group = DBusServiceNames.group
+        do {
+            let bytes = try contents(ofFile: path, limit: DesktopFile.limit, followingLinks: true)
+            let file = KeyFile(bytes, groups: [group])
+            guard let name = try file.values(of: "Name", in: group).last?.string(),
+                try file.values(of: DesktopEntry.handlerKey, in: group).last?.string() != name
+            else { return nil }
+            let command = try file.values(of: "Exec", in: group).last?.string() ?? ""
+            self.name = name
+            let words = command.split { $0 == " " || $0 == "\t" || $0 == "\"" || $0 == "'" }.map(String.init)
+            service = DBusServiceNames.Service(file: path, command: words)
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,29 @@
+internal import UserFiles
+
+/// The programs that may send URLs to a handler (`OUReach`).
+///
+/// `OUAllowedSources` limits the senders further.
+public enum Reach: String, Sendable, Hashable, CaseIterable {
+    /// Every program.
+    case everyone
+    /// The user's own programs that are not confined. The handler has no desktop entry, so no browser reaches it.
+    case local
+    /// The handlers that `OUAllowedSources` names, and only through the router.
+    case listed
+
+    /// The error of a text that is not one of the words.
+    public struct ParseError: Error, Hashable, CustomStringConvertible {
+        let text: String
+
+        /// The error as text that follows the name of the key.
+        public var description: String {
+            "is '\(printable(text))'; it has to be \(Reach.allCases.map(\.rawValue).joined(separator: ", "))"
+        }
+    }
+
+    /// Parses the value of the key.
+    public init(_ text: String) throws(ParseError) {
+        guard let reach = Reach(rawValue: text) else { throw ParseError(text: text) }
+        self = reach
+    }
+}

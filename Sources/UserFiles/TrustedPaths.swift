@@ -1,0 +1,108 @@
+internal import Glibc
+
+/// The check that nobody but the user and the administrator can change a file that leads to the start of a program.
+///
+/// The rule is that of sshd's `StrictModes`: the file, and each directory above it up to the root, belongs to the user or to
+/// root, and no other user may write to it. Each link on the way is followed, and has to belong to the user or to root too.
+///
+/// There are two additions. A group may write if its number is that of the owner: such a group is the owner's own. A sticky
+/// directory of root, such as `/tmp`, may have a directory of the user in it, because no other user can move that
+/// directory. A file that is in such a directory itself is refused.
+///
+/// A value remembers the directories that it has checked. Use a new value for each occasion.
+package struct TrustedPaths: Sendable {
+    private var directories: Set<String> = []
+
+    /// The largest number of links on the way, as in the kernel.
+    private static let linkLimit = 40
+
+    /// Creates a check that knows no directories.
+    package init() {}
+
+    /// Checks a file or a directory.
+    ///
+    /// - Parameter path: an absolute path.
+    /// - Throws: the reason, worded to follow the path, with the command that corrects it. The reason can also be that the
+    ///   file does not exist or cannot be reached.
+    package mutating func check(_ path: String) throws(FileError) {
+        let parent = parentDirectory(of: path)
+        // In a directory that is known, one call is enough for anything but a link.
+        if directories.contains(parent) {
+            let found = try status(of: path, followingLinks: false)
+            if found.st_mode & S_IFMT == S_IFREG { return try Self.check(found, at: path, as: path) }
+        }
+        try walk(path)
+    }
+
+    private mutating func walk(_ path: String) throws(FileError) {
+        var rest = Array(path.split(separator: "/").map(String.init).reversed())
+        var place = ""
+        var found = try status(of: "/", followingLinks: false)
+        try Self.check(found, at: "/", as: path)
+        var links = 0
+        while let name = rest.popLast() {
+            if name == "." { continue }
+            if name == ".." {
+                // The directory above was checked on the way down.
+                place = parentDirectory(of: place)
+                found = try status(of: place.isEmpty ? "/" : place, followingLinks: false)
+                continue
+            }
+            let (above, aboveStatus) = (place, found)
+            place += "/\(name)"
+            found = try status(of: place, followingLinks: false)
+            try Self.check(found, at: place, as: path)
+            switch found.st_mode & S_IFMT {
+            case S_IFLNK:
+                links += 1
+                guard links <= Self.linkLimit else { throw FileError(code: ELOOP) }
+                let target = try target(ofLink: place)
+                place = target.hasPrefix("/") ? "" : above
+                found = aboveStatus
+                rest += target.split(separator: "/").map(String.init).reversed()
+            case S_IFDIR:
+                continue
+            default:
+                guard !Self.isShared(aboveStatus) else {
+                    let place = "is in \(above), where every user may create files"
+                    throw FileError("\(place); move it to a directory of your own")
+                }
+            }
+        }
+        // Only a path without links names the directories that were checked.
+        guard links == 0, place == path, !Self.isShared(found) else { return }
+        directories.insert(found.st_mode & S_IFMT == S_IFDIR ? path : parentDirectory(of: path))
+    }
+
+    /// Checks one file or directory on the way to a path.
+    private static func check(_ found: stat, at place: String, as path: String) throws(FileError) {
+        let subject = place == path ? "" : "is in \(quotedForShell(place)), which "
+        guard found.st_uid == 0 || found.st_uid == geteuid() else {
+            let remedy = "chown \(geteuid()) \(quotedForShell(place))"
+            throw FileError("\(subject)belongs to the user \(found.st_uid); run `\(remedy)` as root")
+        }
+        guard found.st_mode & S_IFMT != S_IFLNK, !isShared(found) else { return }
+        let isOpenToAll = found.st_mode & S_IWOTH != 0
+        let isOpenToGroup = found.st_mode & S_IWGRP != 0 && found.st_gid != found.st_uid
+        guard isOpenToAll || isOpenToGroup else { return }
+        let writers = isOpenToAll ? "every user" : "the group \(found.st_gid)"
+        let classes = (isOpenToGroup ? "g" : "") + (isOpenToAll ? "o" : "")
+        throw FileError("\(subject)can be changed by \(writers); run `chmod \(classes)-w \(quotedForShell(place))`")
+    }
+
+    /// Whether every user may create files in a directory, and only the owner of a file may move it.
+    private static func isShared(_ found: stat) -> Bool {
+        found.st_mode & S_IFMT == S_IFDIR && found.st_mode & S_ISVTX != 0 && found.st_uid == 0
+            && found.st_mode & (S_IWGRP | S_IWOTH) != 0
+    }
+
+    private func target(ofLink path: String) throws(FileError) -> String {
+        var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &buffer, buffer.count)
+        guard count >= 0 else { throw FileError(code: errno) }
+        guard let target = String(validating: buffer[..<count], as: UTF8.self) else {
+            throw FileError("leads to a path that is not UTF-8")
+        }
+        return target
+    }
+}
