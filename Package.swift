@@ -130,7 +130,7 @@ let package = Package(
         .testTarget(
             name: "URLRouterTests",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite", "URLRouter",
+                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite", "URLRouter",
                 logging,
                 system,
             ]

@@ -108,6 +108,7 @@ package struct PolicyText: Sendable, Hashable {
     /// Removes the rules for a pattern with their lines.
     ///
     /// - Returns: whether there was a rule.
+    @discardableResult
     package mutating func remove(_ pattern: PolicyPattern) -> Bool {
         let count = lines.count
         let kept = lines.indices.filter { self.pattern(at: $0) != pattern }

@@ -46,8 +46,10 @@ struct LiveAssembly: Assembly {
             connection: connection,
             environment: environment,
             deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
+            policy: PolicyStore(environment: environment, on: try EventLoop(), log: log),
             log: log
         )
+        await router.followPolicy()
         return LiveRouter(
             router: router,
             store: loaded.store,
