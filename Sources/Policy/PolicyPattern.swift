@@ -131,14 +131,19 @@ package struct PolicyURL: Sendable, Hashable {
 
     /// The narrowest pattern for the URL from a source.
     package func pattern(from source: PolicySource) -> PolicyPattern {
-        var pattern: HostPattern?
-        if let host, !host.isEmpty {
-            do throws(HostPattern.ParseError) {
-                pattern = try HostPattern(host)
-            } catch {
-                // The address of IPv6 and some local names are no patterns.
-            }
+        PolicyPattern(source: source, scheme: scheme, host: hostPattern)
+    }
+
+    /// Whether the narrowest pattern is only for URLs with the same host. An address of IPv6 and some other hosts are no
+    /// patterns.
+    package var hasExactPattern: Bool { host == nil || host == "" || hostPattern != nil }
+
+    private var hostPattern: HostPattern? {
+        guard let host else { return nil }
+        do throws(HostPattern.ParseError) {
+            return try HostPattern(host)
+        } catch {
+            return nil
         }
-        return PolicyPattern(source: source, scheme: scheme, host: pattern)
     }
 }

@@ -211,7 +211,8 @@ import Testing
     }
 
     private typealias Access = Method<
-        Arguments<ObjectPath, String, String, String, String, String, [String: Value]>, Arguments<UInt32, [String: Value]>
+        Arguments<ObjectPath, String, String, String, String, String, [String: Value]>,
+        Arguments<UInt32, [String: Value]>
     >
 
     /// Answers with yes to `app:yes`, and with a lasting yes to `app:always`.
@@ -254,7 +255,8 @@ import Testing
         let closed = Signal<Arguments<UInt32, UInt32>>(interface, "NotificationClosed")
         let service = try await Connection.open(.address(router.bus.address), on: try router.bus.makeLoop())
         let members: [ExportedInterface.Member] = [
-            .method(Method<Empty, [String]>(interface, "GetCapabilities")) { _, _ in ["actions", "body", "body-markup"] },
+            .method(Method<Empty, [String]>(interface, "GetCapabilities")) { _, _ in ["actions", "body", "body-markup"]
+            },
             .method(Notify(interface, "Notify")) { _, input in
                 // The signal for another notification means nothing.
                 try await service.emit(invoked, from: path, Arguments(6, "always"))
@@ -289,7 +291,8 @@ import Testing
             let run = try await router.run([script, RouterProcess.command.path] + arguments)
             #expect(run.status == 7, "\(arguments): \(run.output)\(run.errors)")
         }
-        let typed = "printf 'y\\n' | script --quiet --return --command \"\(RouterProcess.command.path) app:x\" /dev/null"
+        let typed =
+            "printf 'y\\n' | script --quiet --return --command \"\(RouterProcess.command.path) app:x\" /dev/null"
         let run = try await router.run([script, "sh", "-c", typed])
         #expect(run.status == 7)
         #expect(!run.output.contains("open it?"), "\(run.output)")

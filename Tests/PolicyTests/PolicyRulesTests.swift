@@ -156,7 +156,6 @@ import Testing
         return "\(decision) \(Self.patterns.randomElement(using: &generator) ?? "") from \(source)"
     }
 
-    /// Returns the decision of the most specific rule among lists of rules by the definition: no rule that matches is before it.
     @Test func lessSpecificRuleNeverChangesADecision() throws {
         var generator = SeededGenerator(seed: 16)
         for _ in 0..<2000 {
@@ -170,7 +169,7 @@ import Testing
             let added = randomLine(&generator)
             lines.insert(added, at: Int.random(in: 0...lines.count, using: &generator))
             let after = Self.rules(lines.joined(separator: "\n")).rule(for: url, from: caller)
-            // Whatever decides, decides against each other rule alone too. So a rule that loses to one never changes it.
+            // A rule that changes the decision also wins against the old rule alone.
             if let before, after?.text != before.text {
                 let pair = Self.rules("\(before.text)\n\(added)").rule(for: url, from: caller)
                 #expect(after?.text == added && pair?.text == added, "\(lines)")

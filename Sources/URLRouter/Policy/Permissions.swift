@@ -63,7 +63,9 @@ final class Permissions {
             return .allowed
         }
         let key = RememberedAnswer.Key(pattern: url.pattern(from: caller.source), handler: destination.claimant.id)
-        guard verdict.decision == .ask, caller.isMemorable, let answer = answers[key] else { return verdict }
+        guard verdict.decision == .ask, caller.isMemorable, url.hasExactPattern, let answer = answers[key] else {
+            return verdict
+        }
         return PolicyVerdict(
             decision: answer.isAllowed ? .allow : .deny,
             reason: .answer(answer, insteadOf: verdict.reason)

@@ -27,14 +27,14 @@ struct PolicyDialog: Sendable {
         url = destination.url.description
         shownURL = destination.url.shownText
         // A destination has a URL with a scheme.
-        let scheme = Scheme(of: destination.url)
+        let parts = Scheme(of: destination.url).map { PolicyURL(destination.url, scheme: $0) }
         key = RememberedAnswer.Key(
-            pattern: scheme.map { PolicyURL(destination.url, scheme: $0).pattern(from: caller.source) }
+            pattern: parts?.pattern(from: caller.source)
                 ?? PolicyPattern(source: caller.source, scheme: nil, host: nil),
             handler: destination.claimant.id
         )
         account = source.account
-        isMemorable = caller.isMemorable
+        isMemorable = caller.isMemorable && parts?.hasExactPattern == true
         sender = source.words
         handler = destination.claimant.words
     }
@@ -57,15 +57,20 @@ struct PolicyDialog: Sendable {
     }
 }
 
+/// Returns a text in printable ASCII and without angle brackets, which some dialogs take for markup and some do not.
+private func shown(_ text: String) -> String {
+    String(printable(text).map { $0 == "<" ? "(" : $0 == ">" ? ")" : $0 })
+}
+
 extension OpenContext.Source {
     /// The program that a URL comes from, for a person.
     fileprivate var words: String {
-        let name = application.map { printable($0) }
+        let name = application.map(shown)
         switch callerClass.known {
         case .handler: return "The handler \(name ?? "")"
         case .sandboxed: return name.map { "The sandboxed application \($0)" } ?? "A sandboxed program without a name"
         case .remote: return name.map { "The computer \($0)" } ?? "Another computer"
-        case .user: return executable.map { "The program \(printable($0))" } ?? "A program of yours"
+        case .user: return executable.map { "The program \(shown($0))" } ?? "A program of yours"
         case .unknown, nil: return "A program that has ended"
         }
     }
@@ -79,7 +84,7 @@ extension Claimant {
             case .handler(let handler): handler.name
             case .application(let application): application.name
             }
-        return name == id ? printable(id) : "\(printable(String(name.prefix(80)))) (\(printable(id)))"
+        return name == id ? shown(id) : "\(shown(String(name.prefix(80)))) (\(shown(id)))"
     }
 }
 

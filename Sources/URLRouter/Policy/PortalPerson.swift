@@ -23,10 +23,11 @@ struct PortalPerson: PersonAsking {
     }
 
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
+        let end = ContinuousClock.now + time
         for name in names {
             do throws(CallError) {
                 guard try await connection.canReach(name, starting: true) else { continue }
-                return try await ask(dialog, RemoteObject(name, Self.path), within: time)
+                return try await ask(dialog, RemoteObject(name, Self.path), within: max(end - .now, .zero))
             } catch {
                 // This portal has no such dialog, or cannot be started.
                 continue
@@ -53,8 +54,8 @@ struct PortalPerson: PersonAsking {
             if response == 0 { return isForLater ? .always : .once }
             return isForLater && response == 1 ? .never : .no
         } catch .timedOut {
-            // A dialog without a listener must not stay on the screen. A failure leaves nothing else to do.
-            _ = try await connection.call(Self.close, on: RemoteObject(portal.destination, handle), Empty())
+            // A dialog without a listener must not stay on the screen.
+            try await connection.send(Self.close, on: RemoteObject(portal.destination, handle), Empty())
             return .late
         }
     }
