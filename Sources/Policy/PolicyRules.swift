@@ -26,7 +26,7 @@ package struct PolicyLine: Sendable, Hashable {
 
 /// The rules of the administrator and of the user, and the decision between them.
 ///
-/// Of the rules that match a URL and its caller, one decides:
+/// One of the rules that match a URL and its caller decides:
 ///
 /// 1. The administrator's rules are asked first. The user's rules count only where no rule of the administrator matches, so a
 ///    user cannot get around the administrator with a more specific rule.

@@ -64,9 +64,12 @@ extension URLRouter {
             }
             let verdict = permissions.verdict(on: destination, from: caller.source)
             explanation.decision = .known(verdict.decision)
-            explanation.decisionReason = verdict.description
+            if caller.source.mayKnowPolicy { explanation.decisionReason = verdict.description }
             if verdict.decision == .deny {
-                throw verdict.refusal(PolicyDialog(destination, from: caller.source).key.pattern)
+                throw verdict.refusal(
+                    PolicyDialog(destination, from: caller.source).key.pattern,
+                    to: caller.source
+                )
             }
         } catch {
             guard error.code != .malformedURL else { throw error }

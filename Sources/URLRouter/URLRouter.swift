@@ -50,7 +50,12 @@ public actor URLRouter {
         log: log,
         commandHops: commandHops
     )
-    private(set) lazy var permissions = Permissions(policyStore, on: loop, tasks: RouterTasks(of: self))
+    private(set) lazy var permissions = Permissions(
+        policyStore,
+        on: loop,
+        tasks: RouterTasks(of: self),
+        log: log
+    )
     private(set) lazy var questions = Questions(person, permissions, limits, RouterTasks(of: self))
     /// The deliveries for later; nil without a place to store them.
     private(set) lazy var deliveries = makeDeliveries()

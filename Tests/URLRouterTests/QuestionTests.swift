@@ -103,6 +103,18 @@ import Testing
         #expect(person.asked.isEmpty)
     }
 
+    @Test func strangerDoesNotLearnTheRule() async throws {
+        let router = try await router("deny * from *\n")
+        let error = try await failure(open("target:x", router, from: Self.gone))
+        #expect(
+            error.message
+                == "the policy does not allow it; 'openurl policy allow --source unknown target' allows it"
+        )
+        let explanation = try await router.explain("target:x", OpenOptions(), caller: Self.gone)
+        #expect(explanation.decision == .known(.deny))
+        #expect(explanation.decisionReason == nil)
+    }
+
     @Test func changedRuleCountsAtOnce() async throws {
         let router = try await router("deny target from user\n")
         let pattern = try PolicyPattern(urls: "target", source: "user")

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Glibc
+internal import Logging
 internal import OpenURLBus
 internal import Policy
 internal import RFC1808
@@ -19,6 +20,7 @@ final class Permissions {
     private var given = GivenPermissions()
     private let store: PolicyStore?
     private let tasks: RouterTasks
+    private let log: Logger
     private let saving: RestartableTimer
     private var isSavingPlanned = false
     /// Whether the answers are being written.
@@ -26,9 +28,10 @@ final class Permissions {
     private var hasChangedWhileSaving = false
 
     /// - Parameter store: the files; nil if nothing is read or written.
-    init(_ store: PolicyStore?, on loop: EventLoop, tasks: RouterTasks) {
+    init(_ store: PolicyStore?, on loop: EventLoop, tasks: RouterTasks, log: Logger) {
         self.store = store
         self.tasks = tasks
+        self.log = log
         saving = RestartableTimer(on: loop)
     }
 
@@ -91,7 +94,12 @@ final class Permissions {
             if let permission = options.permission, given.take(permission, dialog, source.uniqueName) { return nil }
             guard options.asksAtTerminal, caller.callerClass == .user else { return dialog }
             throw dialog.refusal("\(verdict.description), so a person has to be asked")
-        case .deny: throw verdict.refusal(PolicyDialog(destination, from: source).key.pattern)
+        case .deny:
+            log.notice(
+                "a URL was denied by \(verdict.description)",
+                metadata: ["handler": "\(destination.claimant.id)", "source": "\(PolicyCaller(source).source)"]
+            )
+            throw verdict.refusal(PolicyDialog(destination, from: source).key.pattern, to: source)
         }
     }
 
@@ -104,7 +112,7 @@ final class Permissions {
         let verdict = verdict(on: destination, from: source)
         guard verdict.decision != .allow else { return }
         let dialog = PolicyDialog(destination, from: source)
-        if verdict.decision == .deny { throw verdict.refusal(dialog.key.pattern) }
+        if verdict.decision == .deny { throw verdict.refusal(dialog.key.pattern, to: source) }
         guard delivery.handler == destination.claimant.id else {
             throw dialog.refusal("\(verdict.description), and the URL was accepted for \(delivery.handler)")
         }

@@ -35,20 +35,27 @@ struct PolicyVerdict: Sendable {
 
     /// The error for a URL that is denied.
     ///
-    /// - Parameter pattern: the narrowest pattern for the URL and its caller.
-    func refusal(_ pattern: PolicyPattern) -> OpenURLError {
-        switch reason {
-        case .rule(let rule) where !rule.isUsers:
-            OpenURLError(.notAllowed, "\(description) does not allow it; only the administrator can change that")
-        case .answer(let answer, _):
-            OpenURLError(
-                .notAllowed,
-                "\(description) does not allow it; 'openurl policy forget \(answer.key.pattern.arguments)' forgets the answer"
-            )
-        case .rule, .remoteCaller, .manifest, .none:
-            OpenURLError(.notAllowed, "\(description) does not allow it; \(pattern.adviceToAllow)")
-        }
+    /// A program in a sandbox and a program on another computer do not learn the user's rules and files.
+    ///
+    /// - Parameters:
+    ///   - pattern: the narrowest pattern for the URL and its caller.
+    ///   - source: the caller.
+    func refusal(_ pattern: PolicyPattern, to source: OpenContext.Source) -> OpenURLError {
+        let reason = source.mayKnowPolicy ? description : "the policy"
+        let advice =
+            switch self.reason {
+            case .rule(let rule) where !rule.isUsers: "only the administrator can change that"
+            case .answer(let answer, _):
+                "'openurl policy forget \(answer.key.pattern.arguments)' forgets the answer"
+            case .rule, .remoteCaller, .manifest, .none: pattern.adviceToAllow
+            }
+        return OpenURLError(.notAllowed, "\(reason) does not allow it; \(advice)")
     }
+}
+
+extension OpenContext.Source {
+    /// Whether the caller may learn the rules and the paths of their files.
+    var mayKnowPolicy: Bool { callerClass == .known(.user) || callerClass == .known(.handler) }
 }
 
 extension PolicyPattern {
