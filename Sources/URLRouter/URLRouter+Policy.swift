@@ -7,17 +7,19 @@ internal import UserFiles
 
 /// The requests of callers about the policy.
 extension URLRouter {
-    /// Reads the rules and the remembered answers, and follows the changes of the rules. Call it before the name is requested.
-    public func followPolicy() async {
-        guard let policyStore else { return }
-        permissions.use(await policyStore.read())
-        permissions.use(await policyStore.answers())
-        await policyStore.follow { [weak self] snapshot in await self?.use(snapshot) }
+    /// Reads the rules and the remembered answers. Call it before the name is requested.
+    public func loadPolicy() async {
+        await readPolicy()
+        if let policyStore { permissions.use(await policyStore.answers()) }
     }
 
-    private func use(_ snapshot: PolicySnapshot) {
-        permissions.use(snapshot)
+    /// Reads the rules again.
+    func readPolicy() async {
+        if let policyStore { permissions.use(await policyStore.read()) }
     }
+
+    /// The paths whose changes change the rules.
+    var policyPaths: Set<String> { policyStore?.paths ?? [] }
 
     // MARK: Rules
 

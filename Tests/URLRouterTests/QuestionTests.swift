@@ -56,7 +56,7 @@ import Testing
             policy: try store(),
             person: person ?? self.person
         )
-        await router.followPolicy()
+        await router.loadPolicy()
         return router
     }
 

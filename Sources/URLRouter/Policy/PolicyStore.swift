@@ -1,8 +1,6 @@
-internal import Glibc
 public import Logging
 internal import Policy
 public import Reactor
-internal import SystemPackage
 internal import UserFiles
 
 /// The rules as they were read.
@@ -14,14 +12,10 @@ struct PolicySnapshot: Sendable {
     let problems: [String]
 }
 
-/// The files of the policy and of the remembered answers: reads them, writes them, and follows the changes of the rules.
+/// The files of the policy and of the remembered answers: reads and writes them.
 ///
 /// Reading and writing files blocks, so the store has a thread of its own.
 public actor PolicyStore {
-    /// The time without a change after which a burst of changes is read.
-    private static let quiet = Duration.milliseconds(100)
-    /// The time after the first change of a burst at which the changes are read in any case.
-    private static let limit = Duration.milliseconds(500)
     private static let answersName = "answers"
 
     private let files: PolicyFiles
@@ -31,7 +25,6 @@ public actor PolicyStore {
     private let log: Logger
     private var number = 0
     private var problems: Set<String> = []
-    private var watch: PathWatch?
 
     /// The store's own thread as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -58,6 +51,9 @@ public actor PolicyStore {
 
     // MARK: Rules
 
+    /// The paths whose changes change the rules.
+    nonisolated var paths: Set<String> { files.paths }
+
     /// Reads the rules.
     func read() -> PolicySnapshot {
         let (rules, diagnostics) = files.read()
@@ -72,23 +68,6 @@ public actor PolicyStore {
     func change(_ change: @Sendable (inout PolicyText) -> Void) throws(FileWriteError) -> PolicySnapshot {
         try files.change(change)
         return read()
-    }
-
-    /// Reads the rules again after every change of their files.
-    func follow(_ onChange: @escaping @Sendable (PolicySnapshot) async -> Void) {
-        do throws(Errno) {
-            let changes = Debouncer(on: loop, quiet: Self.quiet, limit: Self.limit) { [weak self, loop] in
-                guard let snapshot = self?.assumeIsolated({ $0.read() }) else { return }
-                Task(executorPreference: loop) { await onChange(snapshot) }
-            }
-            let watch = try PathWatch(on: loop) { changes.signal() }
-            watch.paths = files.paths
-            self.watch = watch
-            // A file may have changed between the first reading and the watching.
-            changes.signal()
-        } catch {
-            log.warning("changes of the policy are not noticed: inotify_init1: \(error)")
-        }
     }
 
     // MARK: Answers
