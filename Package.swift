@@ -53,11 +53,12 @@ let package = Package(
             name: "SchemeRegistry",
             dependencies: ["ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "UserFiles", logging, system]
         ),
+        .target(name: "Policy", dependencies: ["OpenURLBus", "RFC1808", "SchemeRegistry", "UserFiles"]),
         .target(
             name: "URLRouter",
             dependencies: [
-                "CLinux", "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "RFC1808", "SchemeRegistry", "SQLite",
-                "UserFiles", logging, system,
+                "CLinux", "DBus", "Desktop", "OpenURLBus", "Policy", "Reactor", "Release", "RFC1808", "SchemeRegistry",
+                "SQLite", "UserFiles", logging, system,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
@@ -129,7 +130,7 @@ let package = Package(
         .testTarget(
             name: "URLRouterTests",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite", "URLRouter",
+                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite", "URLRouter",
                 logging,
                 system,
             ]
@@ -153,6 +154,7 @@ let package = Package(
         .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LayerTests"),
+        .testTarget(name: "PolicyTests", dependencies: ["OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "UserFiles"]),
         .testTarget(name: "UserFilesTests", dependencies: ["UserFiles"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(

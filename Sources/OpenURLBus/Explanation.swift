@@ -47,6 +47,10 @@ public struct Explanation: Sendable, Hashable {
     /// The senders whose URLs the handler accepts, as identifiers and patterns; nil where the handler accepts every
     /// sender.
     public var allowedSources: [String]?
+    /// The policy's decision for this caller; nil without a handler.
+    public var decision: Reported<PolicyDecision>?
+    /// The rule and its file, or the other reason for ``decision``, in words.
+    public var decisionReason: String?
     /// The handlers and applications that claim the URL. The one that would get the URL comes first.
     public var candidates: [Candidate]
     /// The reason why the URL would not be opened for this caller: the name of an ``OpenURLError`` and its message.
@@ -105,6 +109,13 @@ extension Explanation: Record, ErrorReporting {
             { $0.allowedSources },
             { $0.allowedSources = $1 },
             "The senders whose URLs the handler accepts; without the key the handler accepts every sender."
+        ),
+        Field("decision", { $0.decision }, { $0.decision = $1 }, "The decision of the policy for this caller."),
+        Field(
+            "decision-reason",
+            { $0.decisionReason },
+            { $0.decisionReason = $1 },
+            "The rule and its file, or the other reason for the decision, in words."
         ),
         .error,
         .message,

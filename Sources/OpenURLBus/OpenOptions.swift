@@ -26,6 +26,12 @@ public struct OpenOptions: Sendable, Hashable {
     /// The URLs that are tried in turn while the URL before has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
+    /// Whether the caller itself asks the person at its terminal. The router then answers ``OpenURLError/Code/notAllowed`` where it
+    /// would ask, and the caller gets the question from ``PolicyInterface/question``.
+    public var asksAtTerminal = false
+    /// The permission of a ``PolicyQuestion`` that the person has answered with yes.
+    public var permission: String?
+
     /// The largest number of URLs in ``fallback``.
     public static let maximumFallbacks = 16
 
@@ -109,6 +115,19 @@ extension OpenOptions: Record {
             { $0.fallback = $1 },
             omitting: [],
             "The URLs to try in turn while the URL before has no handler; at most \(maximumFallbacks)."
+        ),
+        Field(
+            "asks-at-terminal",
+            { $0.asksAtTerminal },
+            { $0.asksAtTerminal = $1 },
+            omitting: false,
+            "Whether the caller asks the person itself where the router would ask."
+        ),
+        Field(
+            "permission",
+            { $0.permission },
+            { $0.permission = $1 },
+            "The permission of a question that the person has answered with yes."
         )
     )
 

@@ -20,20 +20,23 @@ struct LiveAssembly: Assembly {
     struct LoadedRegistry {
         let store: RegistryStore
         let registry: Registry
+        /// The loop of a thread that reads and writes small files.
+        let files: EventLoop
     }
 
     func loadRegistry() async throws -> LoadedRegistry {
         let command = installation?.command
         if command == nil { log.warning("no openurl beside openurld: the handlers are not published to the desktop") }
+        let files = try EventLoop()
         let store = RegistryStore(
             RegistryDirectories(environment: environment, additional: installation?.handlers),
             desktop: DesktopDirectories(environment: environment),
             command: command,
             cache: ManifestCache(environment: environment),
-            on: try EventLoop(),
+            on: files,
             log: log
         )
-        return LoadedRegistry(store: store, registry: await store.load())
+        return LoadedRegistry(store: store, registry: await store.load(), files: files)
     }
 
     func connect() async throws -> Connection {
@@ -46,8 +49,10 @@ struct LiveAssembly: Assembly {
             connection: connection,
             environment: environment,
             deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
+            policy: PolicyStore(environment: environment, on: loaded.files, log: log),
             log: log
         )
+        await router.loadPolicy()
         return LiveRouter(
             router: router,
             store: loaded.store,

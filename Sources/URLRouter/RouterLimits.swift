@@ -4,6 +4,12 @@ public struct RouterLimits: Sendable, Hashable {
     public var requestsPerCaller = 4096
     /// The number of requests that wait for one handler.
     public var waitingPerHandler = 16_384
+    /// The time for which the router waits for the person's reply to a question.
+    public var questionTime = Duration.seconds(60)
+    /// The number of questions about the URLs of one application that may wait for a reply.
+    public var questionsPerAccount = 4
+    /// The number of questions that may wait for a reply.
+    public var questions = 32
     /// The number of handlers and commands that may open each other in a row.
     public var hops: UInt32 = 8
     /// The time in which the openings of a command follow from its own URL.

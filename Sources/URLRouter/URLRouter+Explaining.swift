@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Policy
 internal import RFC1808
 internal import SchemeRegistry
 
@@ -22,7 +23,7 @@ extension URLRouter {
         guard mayAsk(caller, about: url) else { return false }
         do throws(OpenURLError) {
             try destination.claimant.handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
-            return true
+            return permissions.verdict(on: destination, from: caller.source).decision != .deny
         } catch {
             return false
         }
@@ -50,7 +51,8 @@ extension URLRouter {
                 host: url.host.map(String.init),
                 asking: wanted
             ).map(Explanation.Candidate.init)
-            let claimant = try Destination(url, in: registry, wanted: wanted).claimant
+            let destination = try Destination(url, in: registry, wanted: wanted)
+            let claimant = destination.claimant
             explanation.handler = claimant.id
             explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {
@@ -59,6 +61,15 @@ extension URLRouter {
                 explanation.reach = Reported(rawValue: handler.manifest.reach.rawValue)
                 explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
                 try handler.checkAccess(of: caller.handler?.id, caller.callerClass)
+            }
+            let verdict = permissions.verdict(on: destination, from: caller.source)
+            explanation.decision = .known(verdict.decision)
+            if caller.source.mayKnowPolicy { explanation.decisionReason = verdict.description }
+            if verdict.decision == .deny {
+                throw verdict.refusal(
+                    PolicyDialog(destination, from: caller.source).key.pattern,
+                    to: caller.source
+                )
             }
         } catch {
             guard error.code != .malformedURL else { throw error }

@@ -30,21 +30,23 @@ extension URLRouter {
         _ options: OpenOptions,
         caller: BusName?
     ) async throws(OpenURLError) -> OpenResult {
-        let destination = try Destination(text, in: registry, for: options)
-        return try await callers.counting(caller) { () async throws(OpenURLError) in
+        try await permitted(text, options, caller) { (destination, check) async throws(OpenURLError) in
             switch destination.claimant {
             case .handler(let handler):
                 let session = sessions.obtain(for: handler)
                 let request = session.makeRequest(.open(destination), options)
                 return try await session.open(request) { () async throws(OpenURLError) in
                     let sender = await callers.caller(caller)
-                    request.complete(try callers.context(of: sender, for: destination.claimant))
+                    let context = try callers.context(of: sender, for: destination.claimant)
+                    try check(sender)
+                    request.complete(context)
                     request.cause = sender.cause
                     request.caller = sender.pid
                 }
             case .application(let application):
                 let sender = await callers.caller(caller)
                 let context = try callers.context(of: sender, for: destination.claimant)
+                try check(sender)
                 let timeout = options.timeout ?? limits.openTimeout
                 let result = try await applications.open(
                     ApplicationRequest(
@@ -63,6 +65,42 @@ extension URLRouter {
         }
     }
 
+    /// Performs a request for a URL that the policy allows. If the person has to be asked first, the request gives its place up,
+    /// and begins again after the answer.
+    ///
+    /// - Parameter body: performs the request; calls `check` when the sender is known, and throws what `check` throws.
+    private func permitted<Result>(
+        _ text: String,
+        _ options: OpenOptions,
+        _ caller: BusName?,
+        _ body: (
+            _ destination: Destination,
+            _ check: (Caller) throws(OpenURLError) -> Void
+        ) async throws(OpenURLError) -> Result
+    ) async throws(OpenURLError) -> Result {
+        var destination = try Destination(text, in: registry, for: options)
+        return try await callers.counting(caller) { () async throws(OpenURLError) in
+            /// The handler that the person has allowed.
+            var allowed: String?
+            while true {
+                var dialog: PolicyDialog?
+                do throws(OpenURLError) {
+                    return try await body(destination) { (sender) throws(OpenURLError) in
+                        if let allowed, allowed == destination.claimant.id { return }
+                        dialog = try permissions.check(destination, from: sender, options)
+                        if let dialog { throw dialog.refusal("a person has to be asked") }
+                    }
+                } catch {
+                    guard let dialog else { throw error }
+                    try await questions.ask(dialog)
+                    allowed = destination.claimant.id
+                    // The registry may have changed meanwhile.
+                    destination = try Destination(text, in: registry, for: options)
+                }
+            }
+        }
+    }
+
     // MARK: The queue
 
     /// Stores a URL for its handler, and returns when the URL is on the disk.
@@ -71,14 +109,15 @@ extension URLRouter {
     private func enqueue(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError)
         -> OpenResult
     {
-        let destination = try Destination(text, in: registry, for: options)
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
-        return try await callers.counting(caller) { () async throws(OpenURLError) in
+        return try await permitted(text, options, caller) { (destination, check) async throws(OpenURLError) in
             let handler = destination.claimant.id
             let id = try await deliveries.accept { () async throws(OpenURLError) in
-                let context = try callers.context(of: await callers.caller(caller), for: destination.claimant)
+                let sender = await callers.caller(caller)
+                let context = try callers.context(of: sender, for: destination.claimant)
+                try check(sender)
                 return Delivery(url: destination.url.description, handler: handler, options: options, context: context)
             }
             var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
@@ -92,6 +131,7 @@ extension URLRouter {
         let destination: Destination
         do throws(OpenURLError) {
             destination = try Destination(delivery.url, in: registry, for: delivery.options)
+            try permissions.check(delivery, to: destination)
         } catch {
             return .failed(error, wasHandedOver: false)
         }
@@ -135,9 +175,10 @@ extension URLRouter {
         await deliveries?.run()
     }
 
-    /// Ends the deliveries, and returns when those in progress have ended and every accepted URL is stored. Release the name
+    /// Refuses the questions that wait for the person, ends the deliveries, and returns when those in progress have ended and every accepted URL is stored. Release the name
     /// right after that: the next router reads the queue when it starts.
     public func stopDeliveries() async {
+        questions.stop()
         await deliveries?.stop()
     }
 

@@ -32,6 +32,8 @@ public actor URLRouter {
     let log: Logger
     private let deliveryStore: DeliveryStore?
     private let commandHops: CommandHops
+    let policyStore: PolicyStore?
+    private let person: any PersonAsking
 
     private(set) var registry: Registry
     private var registryNumber = 0
@@ -48,6 +50,13 @@ public actor URLRouter {
         log: log,
         commandHops: commandHops
     )
+    private(set) lazy var permissions = Permissions(
+        policyStore,
+        on: loop,
+        tasks: RouterTasks(of: self),
+        log: log
+    )
+    private(set) lazy var questions = Questions(person, permissions, limits, RouterTasks(of: self))
     /// The deliveries for later; nil without a place to store them.
     private(set) lazy var deliveries = makeDeliveries()
 
@@ -56,6 +65,7 @@ public actor URLRouter {
     /// - Parameters:
     ///   - connection: the session bus; its event loop becomes the router's.
     ///   - deliveries: the store of the queue; nil if the router stores nothing.
+    ///   - policy: the store of the rules; nil for no rules.
     ///   - environment: the router's own environment; handlers inherit it without the variables that were meant for the
     ///     router alone, and with those that systemd's manager has now.
     ///   - log: also gets the output of handlers, if journald does not take it.
@@ -65,6 +75,7 @@ public actor URLRouter {
         environment: [String: String],
         limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
+        policy: PolicyStore? = nil,
         log: Logger
     ) {
         self.init(
@@ -76,6 +87,8 @@ public actor URLRouter {
             scopes: ProcessScopes(connection, log: log),
             limits: limits,
             deliveries: deliveries,
+            policy: policy,
+            person: { DesktopPerson(connection: connection, launcher: $0, log: log) },
             uniqueName: connection.uniqueName,
             log: log
         )
@@ -90,6 +103,8 @@ public actor URLRouter {
         scopes: ProcessScopes? = nil,
         limits: RouterLimits,
         deliveries: DeliveryStore? = nil,
+        policy: PolicyStore? = nil,
+        person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() },
         examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = nil,
         uniqueName: BusName? = nil,
         log: Logger
@@ -100,6 +115,7 @@ public actor URLRouter {
         self.limits = limits
         self.log = log
         deliveryStore = deliveries
+        policyStore = policy
         commandHops = CommandHops(for: limits.commandPeriod)
         launcher = HandlerLauncher(
             session: session ?? SessionEnvironment(environment, on: loop, log: log),
@@ -114,6 +130,7 @@ public actor URLRouter {
             router: uniqueName,
             examine: examine
         )
+        self.person = person(launcher)
     }
 
     private func makeSessions() -> HandlerSessions {

@@ -63,8 +63,8 @@ import Testing
             #expect(
                 run.lines == [
                     #"{"url":"full:x",\#(parts)"handler":"com.acme.todolist","transport":"native","state":"active","#
-                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"error":null,"message":null,"#
-                        + candidates
+                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"decision":null,"#
+                        + #""decision-reason":null,"error":null,"message":null,"# + candidates
                 ]
             )
         }
@@ -85,7 +85,8 @@ import Testing
             #expect(
                 json.lines == [
                     #"{"url":"none:x","parts":\#(parts),"handler":null,"transport":null,"state":null,"#
-                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"error":"org.openurl.Error.NoHandler","#
+                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"decision":null,"#
+                        + #""decision-reason":null,"error":"org.openurl.Error.NoHandler","#
                         + #""message":"nobody takes none: \u001b[31mtold","candidates":[]}"#
                 ]
             )
@@ -102,6 +103,7 @@ import Testing
             )
             #expect(run.lines.contains("reach\tlisted"))
             #expect(run.lines.contains("allowed from\tcom.acme.*,com.other.app"))
+            #expect(run.lines.contains("policy\tdeny: a rule"))
             #expect(run.lines.last == "wins\tcom.acme.private\tnative\t–\talone")
             #expect(run.errors == "openurl: it takes no URLs from here\n")
             let json = try await openurl(["explain", "--json", "private:x"], on: router)
@@ -111,6 +113,7 @@ import Testing
                     #""quarantined-until":86400,"reach":"listed","allowed-sources":["com.acme.*","com.other.app"],"#
                 )
             )
+            #expect(json.output.contains(#""decision":"deny","decision-reason":"a rule","#))
             let newer = try await openurl(["explain", "newer:x"], on: router)
             #expect(newer.status == 1)
             #expect(newer.errors == "openurl: the router told\n")

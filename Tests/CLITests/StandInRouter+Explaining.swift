@@ -30,6 +30,8 @@ extension StandInRouter {
             explanation.quarantinedUntil = 86_400
             explanation.reach = .known(.listed)
             explanation.allowedSources = ["com.acme.*", "com.other.app"]
+            explanation.decision = .known(.deny)
+            explanation.decisionReason = "a rule"
             explanation.candidates = [
                 Explanation.Candidate(
                     id: "com.acme.private",

@@ -241,6 +241,11 @@ extension RouterProcess {
 
     /// Runs a program from the `PATH`.
     func run(_ arguments: String...) async throws -> CommandRun {
+        try await run(arguments)
+    }
+
+    /// Runs a program from the `PATH`.
+    func run(_ arguments: [String]) async throws -> CommandRun {
         try await CommandRun(URL(filePath: "/usr/bin/env"), arguments, bus.environment, in: bus.directory)
     }
 }

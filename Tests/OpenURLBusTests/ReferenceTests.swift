@@ -103,6 +103,13 @@ private enum Reference {
             HandlerStatus.fields
         ),
         Section("Queued URL", "One of the `urls` that `List` returns (`org.openurl.Queue1`).", QueuedURL.fields),
+        Section("Rule", "One of the `rules` that `Rules` returns (`org.openurl.Policy1`).", PolicyRule.fields),
+        Section(
+            "Remembered answer",
+            "One of the `answers` that `Answers` returns (`org.openurl.Policy1`).",
+            PolicyAnswer.fields
+        ),
+        Section("Question", "The `question` that `Question` returns (`org.openurl.Policy1`).", PolicyQuestion.fields),
         Section("Context", "The `context` of `Open` (`org.openurl.Handler1`).", OpenContext.fields),
         Section("Source", "The `source` in a context.", OpenContext.Source.fields),
     ]

@@ -24,8 +24,8 @@ struct HandlerManifestTests {
             "OUSuspendDelay": 0.001,
             "OUTransitionTimeout": 2,
             "OUBackgroundTime": 90,
-            "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUFixed": true,
-            "OUReach": "listed",
+            "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUAsk": true,
+            "OUFixed": true, "OUReach": "listed",
             "CFBundleSomethingElse": .date,
         ]
         let manifest = try #require(HandlerManifest.decode(list).manifest)
@@ -62,6 +62,7 @@ struct HandlerManifestTests {
         expected.backgroundTime = .seconds(90)
         expected.environment = ["LANG": "C", "EMPTY": ""]
         expected.allowedSources = [try SourcePattern("com.acme.*")]
+        expected.asks = true
         expected.isFixed = true
         expected.reach = .listed
         #expect(manifest == expected)
@@ -73,7 +74,7 @@ struct HandlerManifestTests {
         #expect(manifest.allowedSources == nil)
         #expect(manifest.launchTimeout == nil)
         #expect(manifest.urlTypes.isEmpty)
-        #expect(!manifest.exitsOnSuspend && !manifest.isFixed)
+        #expect(!manifest.exitsOnSuspend && !manifest.isFixed && !manifest.asks)
     }
 
     @Test(
@@ -150,6 +151,7 @@ struct HandlerManifestTests {
                 "OUAllowedSources", ["**"], "OUAllowedSources[0]",
                 "holds '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
             ),
+            ("OUAsk", 1, "OUAsk", "is an integer, not a boolean"),
             ("OUFixed", "yes", "OUFixed", "is a string, not a boolean"),
             ("OUReach", "nobody", "OUReach", "is 'nobody'; it has to be everyone, local, listed"),
             ("OUReach", true, "OUReach", "is a boolean, not a string"),

@@ -414,6 +414,8 @@ extension URLRouter {
         environment: [String: String] = [:],
         limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
+        policy: PolicyStore? = nil,
+        person: any PersonAsking = Nobody(),
         examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = ownProgramOrAnother,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
@@ -424,6 +426,8 @@ extension URLRouter {
             environment: environment,
             limits: limits,
             deliveries: deliveries,
+            policy: policy,
+            person: { _ in person },
             examine: examine,
             log: log
         )

@@ -10,7 +10,7 @@ struct Explain: Command {
             Prints the parts of the URL, its handler, and every candidate with the reason why the candidate wins or \
             loses.
             The exit status is 0 if the URL can be delivered, 3 if no handler claims it, and 7 if the handler does not \
-            accept URLs from this program.
+            accept URLs from this program, or a rule of the policy denies the URL.
             """
     )
 
@@ -76,6 +76,9 @@ extension Explanation {
         }
         if let reach, reach != .known(.everyone) { rows.append(["reach", reach.rawValue]) }
         if let allowedSources { rows.append(["allowed from", allowedSources.joined(separator: ",")]) }
+        if let decision {
+            rows.append(["policy", "\(decision.rawValue)\(decisionReason.map { ": \($0)" } ?? "")"])
+        }
         return rows
     }
 }

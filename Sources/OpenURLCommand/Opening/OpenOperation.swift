@@ -1,4 +1,5 @@
 internal import DBus
+internal import Glibc
 internal import OpenURLBus
 internal import RFC1808
 
@@ -83,6 +84,27 @@ struct OpenOperation {
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
         options.desktopStartupID = invocation.environment(Self.startupVariable)
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
+        options.asksAtTerminal = isWatched && isatty(invocation.input) != 0
+        do throws(CommandFailure) {
+            return try call(method, url, options, isWatched: isWatched, with: router, invocation)
+        } catch {
+            let question = TerminalQuestion(url: url, options: options, router: router, invocation: invocation)
+            guard options.asksAtTerminal, error.name == OpenURLError.Code.notAllowed.errorName,
+                let permission = try question.ask()
+            else { throw error }
+            options.permission = permission
+        }
+        return try call(method, url, options, isWatched: isWatched, with: router, invocation)
+    }
+
+    private func call<Output: MessageBody>(
+        _ method: Method<OpenCall, Output>,
+        _ url: String,
+        _ options: OpenOptions,
+        isWatched: Bool,
+        with router: RouterClient,
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> Output {
         let notice = { LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router) }
         return try router.call(
             method,

@@ -64,6 +64,11 @@ struct StandardError {
         write(message.printable)
     }
 
+    /// Writes the beginning of a line, which the person at the terminal completes. Controls in the message are escaped.
+    func prompt(_ message: String) {
+        _ = OpenURLCommand.write(Array("openurl: \(message.printable)".utf8)[...], to: descriptor)
+    }
+
     /// Writes the message of a failure. Each further line is indented, so that no line of the message looks like another
     /// message of the program.
     ///

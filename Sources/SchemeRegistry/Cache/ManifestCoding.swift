@@ -57,6 +57,7 @@ extension HandlerManifest {
         }
         writer.write(allowedSources) { $0.write($1) { $0.write($1.rawValue) } }
         writer.write(reach.rawValue)
+        writer.write(asks)
         writer.write(isFixed)
     }
 
@@ -94,6 +95,7 @@ extension HandlerManifest {
             }
         }
         reach = try checked(try reader.string(), Reach.init)
+        asks = try reader.flag()
         isFixed = try reader.flag()
     }
 }

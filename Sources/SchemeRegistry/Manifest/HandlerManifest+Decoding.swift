@@ -31,6 +31,7 @@ extension HandlerManifest {
         let allowedSources = reader.list("OUAllowedSources") { try SourcePattern($0.string()) }
         let reach = reader.optional("OUReach") { try Reach($0.string()) }
         if reach == .listed { _ = reader.required("OUAllowedSources") { $0 } }
+        let asks = reader.optional("OUAsk") { try $0.boolean() }
         let isFixed = reader.optional("OUFixed") { try $0.boolean() }
 
         guard reader.problems.isEmpty, let identifier else { return (nil, reader.problems) }
@@ -54,6 +55,7 @@ extension HandlerManifest {
         manifest.environment = environment
         manifest.allowedSources = allowedSources
         manifest.reach = reach ?? .everyone
+        manifest.asks = asks ?? false
         manifest.isFixed = isFixed ?? false
         return (manifest, [])
     }

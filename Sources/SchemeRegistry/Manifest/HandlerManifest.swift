@@ -51,6 +51,9 @@ public struct HandlerManifest: Sendable, Hashable {
     public var allowedSources: [SourcePattern]?
     /// `OUReach`: the programs that may send URLs to the handler. With ``Reach/listed``, there are ``allowedSources``.
     public var reach: Reach = .everyone
+    /// `OUAsk`: whether the router asks the person who uses the computer before each URL, where no rule of the policy says
+    /// otherwise.
+    public var asks: Bool = false
     /// `OUFixed`: whether no other handler can take over the handler's schemes.
     ///
     /// The key has an effect in a system directory only: see ``Handler/isFixed``.

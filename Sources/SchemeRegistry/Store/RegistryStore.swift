@@ -27,6 +27,8 @@ public actor RegistryStore {
     private var number = 0
     private var problems: Set<String> = []
     private var following: Following?
+    /// The other files that are watched along with the store's own.
+    private var others: (paths: Set<String>, onChange: @Sendable () async -> Void)?
 
     private struct Following {
         let watch: PathWatch
@@ -42,7 +44,7 @@ public actor RegistryStore {
     /// - Parameters:
     ///   - command: the absolute path of `openurl`, which the desktop runs to open URLs; nil publishes nothing.
     ///   - cache: the cache of the manifests; nil for none.
-    ///   - loop: the loop of the store's thread. The store blocks the thread, so nothing else may run there.
+    ///   - loop: the loop of the store's thread. The store blocks the thread, so only other stores of files may run there.
     public init(
         _ directories: RegistryDirectories,
         desktop: DesktopDirectories,
@@ -255,7 +257,14 @@ public actor RegistryStore {
         }
     }
 
+    /// Watches other files too, from ``follow(_:)`` on: a user has few instances of inotify. The closure is also called after
+    /// changes of the store's own files.
+    package func watch(_ paths: Set<String>, _ onChange: @escaping @Sendable () async -> Void) {
+        others = (paths, onChange)
+    }
+
     private func readChanges() {
+        if let onChange = others?.onChange { Task(executorPreference: loop) { await onChange() } }
         let before = number
         let snapshot = reload()
         defer { usingCache { cache throws(ManifestCacheError) in try loader.save(to: cache) } }
@@ -265,7 +274,7 @@ public actor RegistryStore {
 
     /// Watches every path that the registry depends on.
     private func followPaths() {
-        let paths = loader.paths.union(applications.paths)
+        let paths = loader.paths.union(applications.paths).union(others?.paths ?? [])
         guard let following, following.watch.paths != paths else { return }
         following.watch.paths = paths
         // A path may have changed between the reading and the watching.

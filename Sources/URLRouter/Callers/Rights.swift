@@ -89,5 +89,15 @@ package struct Rights: Sendable, Hashable {
             QueueInterface.retry.name: looking,
             QueueInterface.drop.name: looking,
         ],
+        PolicyInterface.name: [
+            PolicyInterface.rules.name: governing,
+            PolicyInterface.set.name: governing,
+            PolicyInterface.remove.name: governing,
+            PolicyInterface.reset.name: governing,
+            PolicyInterface.answers.name: governing,
+            PolicyInterface.forget.name: governing,
+            PolicyInterface.question.name: governing,
+            PolicyInterface.remember.name: governing,
+        ],
     ]
 }

@@ -182,7 +182,7 @@ struct HandlerLauncher: Sendable {
         }
     }
 
-    private func path(ofProgramNamed name: String, _ environment: [String: String]) throws(Errno) -> String {
+    func path(ofProgramNamed name: String, _ environment: [String: String]) throws(Errno) -> String {
         // A relative directory would depend on the directory that the router was started in.
         let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
         for directory in directories where directory.hasPrefix("/") {

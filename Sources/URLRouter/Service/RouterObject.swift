@@ -26,8 +26,11 @@ public struct RouterObject: Sendable {
 
     /// The interfaces, with the check of the caller's rights before each method.
     var interfaces: [ExportedInterface] {
-        [opening, registering, LifecycleObject.interface(router), QueueObject.interface(router), desktop].map {
-            [router] in
+        let interfaces = [
+            opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
+            PolicyObject.interface(router), desktop,
+        ]
+        return interfaces.map { [router] in
             let name = $0.name
             return $0.checked { call, method in try await router.check(call.sender, of: method, name) }
         }

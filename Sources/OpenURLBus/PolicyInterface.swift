@@ -1,0 +1,76 @@
+public import DBus
+
+/// `org.openurl.Policy1`, at the router's object: the rules that allow, ask about or deny a URL, and the answers that the router
+/// remembers.
+///
+/// Only programs of the user that are not confined may call the interface; every other caller gets the error
+/// ``OpenURLError/Code/notAllowed``.
+///
+/// A pattern is a source, a scheme and a host:
+///
+/// - The source is the identifier of a handler or of a sandbox, such as `com.acme.todolist`; a prefix, such as `com.acme.*`; an
+///   identifier of any form, such as `app:firefox`; a raw value of ``CallerClass``; a host, such as `host:laptop`; or `*`.
+/// - The scheme is a scheme or `*`.
+/// - The host is a host, `*.` with a host, or an empty text, which stands for every host.
+///
+/// The error for a part of another form is `org.freedesktop.DBus.Error.InvalidArgs`.
+///
+/// The administrator's rules are asked first. The most specific of the matching rules decides: the source first, then the scheme,
+/// then the host. Between rules for one pattern, `deny` wins, then `ask`. Without a matching rule a URL is allowed, but the router
+/// asks about URLs from other hosts, and about URLs for a handler whose manifest says so (`OUAsk`).
+public enum PolicyInterface {
+    /// The interface's name.
+    public static let name: InterfaceName = "org.openurl.Policy1"
+
+    /// Returns the rules in the order of their files and lines, the administrator's first, and the problems of the files: a line
+    /// of text for each part of a file that is not used.
+    public static let rules = Method<Empty, Arguments<[PolicyRule], [String]>>(
+        name,
+        "Rules",
+        outputs: ["rules", "problems"]
+    )
+    /// Writes a rule into the user's file, in the place of the user's earlier rule for the pattern. The last argument is a raw
+    /// value of ``PolicyDecision``. The call fails if a rule of the administrator decides about everything in the pattern.
+    public static let set = Method<Arguments<String, String, String, String>, Empty>(
+        name,
+        "Set",
+        inputs: ["source", "scheme", "host", "decision"]
+    )
+    /// Removes the user's rule for a pattern from the user's file. The call fails if the file has no such rule.
+    public static let remove = Method<Arguments<String, String, String>, Empty>(
+        name,
+        "Remove",
+        inputs: ["source", "scheme", "host"]
+    )
+    /// Removes every rule from the user's file. Comments stay.
+    public static let reset = Method<Empty, Empty>(name, "Reset")
+    /// Returns the remembered answers, the latest first.
+    public static let answers = Method<Empty, [PolicyAnswer]>(name, "Answers", outputs: ["answers"])
+    /// Forgets the remembered answers for a pattern, or for a part of it: an empty source or scheme stands for every one. Returns
+    /// the number of answers.
+    public static let forget = Method<Arguments<String, String, String>, UInt32>(
+        name,
+        "Forget",
+        inputs: ["source", "scheme", "host"],
+        outputs: ["count"]
+    )
+    /// Returns the question that an open of the URL would lead to now, for a caller that asks the person at its own terminal. The
+    /// question has a permission that opens exactly this URL on this connection once, within ``permissionLifetime``.
+    ///
+    /// The error is ``OpenURLError/Code/notAllowed`` if the URL is not asked about.
+    public static let question = Method<Arguments<String, OpenOptions>, PolicyQuestion>(
+        name,
+        "Question",
+        inputs: ["url", "options"],
+        outputs: ["question"]
+    )
+    /// Remembers the answer to a question of ``question``. The permission of the question stays as it is.
+    public static let remember = Method<Arguments<String, Bool>, Empty>(
+        name,
+        "Remember",
+        inputs: ["permission", "is_allowed"]
+    )
+
+    /// The time for which a permission can be used.
+    public static let permissionLifetime = Duration.seconds(300)
+}

@@ -1,0 +1,74 @@
+internal import ArgumentParser
+
+/// The source and the URLs of a rule on a command line.
+struct PatternArguments: ParsableArguments {
+    @Option(
+        help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",
+        transform: CommandLineArgument.requiredText
+    )
+    var source = "*"
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(
+        help: .init("The URLs: SCHEME, SCHEME://HOST, or '*'.", valueName: "urls"),
+        transform: CommandLineArgument.requiredText
+    )
+    var urls: String
+
+    /// The source, the scheme and the host.
+    var parts: (String, String, String) {
+        let (scheme, host) = split(urls: urls)
+        return (source, scheme, host)
+    }
+
+    /// Prints the pattern and further members as JSON, if the command prints JSON.
+    func report(_ members: [(name: String, value: JSON)], _ invocation: Invocation) {
+        guard outputOptions.json else { return }
+        let (source, scheme, host) = parts
+        let pattern: [(name: String, value: JSON)] = [
+            ("source", .string(source)), ("scheme", .string(scheme)), ("host", host.isEmpty ? .null : .string(host)),
+        ]
+        invocation.output.print(JSON.object(pattern + members).text)
+    }
+}
+
+/// The source and the URLs on the command line of a command that can be for all of them.
+struct OptionalPatternArguments: ParsableArguments {
+    @Option(
+        help: "The callers: an identifier, a class, host:NAME, app:NAME, or '*'.",
+        transform: CommandLineArgument.requiredText
+    )
+    var source: String?
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(
+        help: .init("The URLs: SCHEME, SCHEME://HOST, or '*'.", valueName: "urls"),
+        transform: CommandLineArgument.requiredText
+    )
+    var urls: String?
+
+    /// Checks that a command line has either `--all` or a pattern.
+    func validate(all: Bool) throws {
+        if all, source != nil || urls != nil { throw ValidationError("--all takes no source and no URLs") }
+        if !all, source == nil, urls == nil { throw ValidationError("name the URLs or the source, or use --all") }
+    }
+
+    /// The source, the scheme and the host.
+    ///
+    /// - Parameter everySource: the source and the scheme if the command line has none.
+    func parts(everySource: String) -> (String, String, String) {
+        guard let urls else { return (source ?? everySource, everySource, "") }
+        let (scheme, host) = split(urls: urls)
+        return (source ?? everySource, scheme, host)
+    }
+}
+
+/// Returns the scheme and the host of `SCHEME`, `SCHEME:` or `SCHEME://HOST`. The router checks both.
+private func split(urls: String) -> (scheme: String, host: String) {
+    if let mark = urls.firstRange(of: "://") {
+        return (String(urls[..<mark.lowerBound]), String(urls[mark.upperBound...]))
+    }
+    return (urls.hasSuffix(":") ? String(urls.dropLast()) : urls, "")
+}

@@ -1,0 +1,139 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Policy: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "policy",
+        abstract: "Show and change the rules that allow, ask about or deny URLs.",
+        discussion: """
+            A rule is for a source and for the URLs of a scheme, or of a scheme and a host. The most specific rule decides: the \
+            source first, then the scheme, then the host. The administrator's rules are asked before yours.
+
+            SOURCE is an identifier such as com.acme.app or com.acme.*, a class (user, handler, sandboxed, remote, unknown), \
+            host:NAME, app:NAME, or '*'. URLS is SCHEME, SCHEME://HOST, or '*'.
+            """,
+        subcommands: [
+            PolicyList.self, PolicyAllow.self, PolicyDeny.self, PolicyAsk.self, PolicyForget.self, PolicyReset.self,
+        ],
+        defaultSubcommand: PolicyList.self
+    )
+}
+
+struct PolicyList: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the rules with their files.",
+        discussion: "Prints the problems of the files on standard error."
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let (rules, problems) = try RouterClient(on: invocation.bus).call(PolicyInterface.rules, Empty()).values
+        if outputOptions.json {
+            for rule in rules { invocation.output.print(JSON(rule).text) }
+        } else {
+            Table(header: ["DECISION", "URLS", "SOURCE", "FILE"], rows: rules.map(\.row)).print(to: invocation.output)
+        }
+        for problem in problems { invocation.errors.print(problem) }
+        return 0
+    }
+}
+
+struct PolicyAllow: PolicySetting {
+    static let configuration = CommandConfiguration(commandName: "allow", abstract: "Allow URLs.")
+    @OptionGroup var pattern: PatternArguments
+    var decision: PolicyDecision { .allow }
+}
+
+struct PolicyDeny: PolicySetting {
+    static let configuration = CommandConfiguration(commandName: "deny", abstract: "Deny URLs.")
+    @OptionGroup var pattern: PatternArguments
+    var decision: PolicyDecision { .deny }
+}
+
+struct PolicyAsk: PolicySetting {
+    static let configuration = CommandConfiguration(commandName: "ask", abstract: "Ask before URLs are opened.")
+    @OptionGroup var pattern: PatternArguments
+    var decision: PolicyDecision { .ask }
+}
+
+/// A command that writes a rule into the user's file.
+protocol PolicySetting: Command {
+    var pattern: PatternArguments { get }
+    var decision: PolicyDecision { get }
+}
+
+extension PolicySetting {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let (source, scheme, host) = pattern.parts
+        let input = Arguments(source, scheme, host, decision.rawValue)
+        _ = try RouterClient(on: invocation.bus).call(PolicyInterface.set, input, refusal: ExitStatus.failure)
+        pattern.report([("decision", .string(decision.rawValue))], invocation)
+        return 0
+    }
+}
+
+struct PolicyReset: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "reset",
+        abstract: "Remove your rule for a source and URLs, or all of your rules.",
+        discussion: "Comments in the file stay."
+    )
+
+    @Flag(help: "Remove all of your rules.")
+    var all = false
+
+    @OptionGroup var pattern: OptionalPatternArguments
+
+    func validate() throws { try pattern.validate(all: all) }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(on: invocation.bus)
+        if all {
+            _ = try router.call(PolicyInterface.reset, Empty(), refusal: ExitStatus.failure)
+        } else {
+            let (source, scheme, host) = pattern.parts(everySource: "*")
+            _ = try router.call(PolicyInterface.remove, Arguments(source, scheme, host), refusal: ExitStatus.failure)
+        }
+        return 0
+    }
+}
+
+struct PolicyForget: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "forget",
+        abstract: "Forget remembered answers.",
+        discussion: "'openurl permissions' lists the answers. Prints the number of answers with --json."
+    )
+
+    @Flag(help: "Forget all answers.")
+    var all = false
+
+    @OptionGroup var pattern: OptionalPatternArguments
+
+    func validate() throws { try pattern.validate(all: all) }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let (source, scheme, host) = pattern.parts(everySource: "")
+        let input = Arguments(source, scheme, host)
+        let count = try RouterClient(on: invocation.bus)
+            .call(PolicyInterface.forget, input, refusal: ExitStatus.failure)
+        if pattern.outputOptions.json { invocation.output.print(JSON.object([("count", .number(count))]).text) }
+        guard count == 0, !all else { return 0 }
+        let message = "no such answer is remembered; 'openurl permissions' shows the answers"
+        throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
+    }
+}
+
+extension PolicyRule {
+    /// The scheme and the host as a rule has them.
+    var urls: String { scheme + (host.map { "://\($0)" } ?? "") }
+
+    /// The file and the line of the rule.
+    var place: String { "\(file):\(line)" }
+
+    /// The cells of a table row.
+    fileprivate var row: [String] { [decision.rawValue, urls, source, place] }
+}

@@ -1,0 +1,61 @@
+internal import DBus
+internal import Glibc
+internal import OpenURLBus
+
+/// The question to the person at the terminal that a URL may need.
+struct TerminalQuestion {
+    let url: String
+    let options: OpenOptions
+    let router: RouterClient
+    let invocation: Invocation
+
+    /// The replies, by the letter that the person types.
+    private enum Reply: Character {
+        case yes = "y"
+        case always = "a"
+        case no = "n"
+        case never = "v"
+    }
+
+    /// Asks the person.
+    ///
+    /// - Returns: the permission to open the URL; nil if the router has no question about the URL.
+    /// - Throws: the failure of a URL that the person does not allow.
+    func ask() throws(CommandFailure) -> String? {
+        let question: PolicyQuestion
+        do throws(CommandFailure) {
+            question = try router.call(PolicyInterface.question, Arguments(url, options))
+        } catch {
+            // The refusal of the URL itself says more.
+            return nil
+        }
+        invocation.output.flush()
+        invocation.errors.print("\(question.sender) wants to open this address with \(question.handler):")
+        invocation.errors.print("  \(question.url)")
+        let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"
+        invocation.errors.prompt("open it? \(choices): ")
+        let reply = line().first.flatMap { Reply(rawValue: Character($0.lowercased())) } ?? .no
+        if question.isMemorable, reply == .always || reply == .never {
+            _ = try router.call(PolicyInterface.remember, Arguments(question.permission, reply == .always))
+        }
+        switch reply {
+        case .yes: return question.permission
+        case .always where question.isMemorable: return question.permission
+        case .always, .no, .never:
+            throw CommandFailure(OpenURLError(.notAllowed, "the answer to the question whether to open it was no"))
+        }
+    }
+
+    /// Reads a line of the terminal; the line is empty at the end of the input.
+    private func line() -> String {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while bytes.count < 256 {
+            let count = read(invocation.input, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1, byte != UInt8(ascii: "\n") else { break }
+            bytes.append(byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,120 @@
+internal import Glibc
+package import UserFiles
+
+/// The files of a policy: those of the administrator, and the user's own.
+///
+/// A file that another user owns or may change is a diagnostic and counts as empty. The functions block.
+package struct PolicyFiles: Sendable {
+    /// The directory whose files with the suffix `.conf` are the administrator's, in the order of their names.
+    package let administratorsDirectory: String
+    /// The directory of the user's file; nil if the environment gives none.
+    package let usersDirectory: String?
+
+    private static let suffix = ".conf"
+    private static let usersName = "policy.conf"
+    /// The largest number of the administrator's files.
+    private static let maximumFiles = 64
+
+    package init(administratorsDirectory: String = "/etc/openurl/policy.d", usersDirectory: String?) {
+        self.administratorsDirectory = administratorsDirectory
+        self.usersDirectory = usersDirectory
+    }
+
+    /// The files of a user: `/etc/openurl/policy.d/*.conf`, and `$XDG_CONFIG_HOME/openurl/policy.conf` or the same below
+    /// `$HOME/.config`.
+    package init(environment: [String: String]) {
+        let home = BaseDirectories(environment: environment).configurationHome
+        self.init(usersDirectory: home.map { "\($0)/openurl" })
+    }
+
+    /// The path of the user's file.
+    package var usersFile: String? { usersDirectory.map { "\($0)/\(Self.usersName)" } }
+
+    /// The paths whose changes change the policy.
+    package var paths: Set<String> { Set([administratorsDirectory, usersFile].compactMap { $0 }) }
+
+    // MARK: Reading
+
+    /// Reads the rules. A problem of one file or line leaves all others as they are.
+    package func read() -> (rules: PolicyRules, diagnostics: [Diagnostic]) {
+        var lines: [PolicyLine] = []
+        var diagnostics: [Diagnostic] = []
+        func add(_ file: String, isUsers: Bool) {
+            do throws(FileError) {
+                let text = try Self.text(of: file)
+                let (rules, problems) = text.rules(file: file, isUsers: isUsers)
+                lines += rules
+                diagnostics += problems
+            } catch {
+                if isUsers, error.isAbsence { return }
+                diagnostics.append(Diagnostic(severity: .error, file: file, reason: error.reason))
+            }
+        }
+        do throws(FileError) {
+            for file in try administratorsFiles(&diagnostics) { add(file, isUsers: false) }
+        } catch {
+            diagnostics.append(Diagnostic(severity: .error, file: administratorsDirectory, reason: error.reason))
+        }
+        if let usersFile { add(usersFile, isUsers: true) }
+        return (PolicyRules(lines), diagnostics)
+    }
+
+    private func administratorsFiles(_ diagnostics: inout [Diagnostic]) throws(FileError) -> [String] {
+        let names = try UserFiles.names(inDirectory: administratorsDirectory) ?? []
+        let files = names.compactMap { String(validating: $0, as: UTF8.self) }.filter { $0.hasSuffix(Self.suffix) }
+        if files.count > Self.maximumFiles {
+            diagnostics.append(
+                Diagnostic(
+                    severity: .warning,
+                    file: administratorsDirectory,
+                    reason: "has \(files.count) files; the first \(Self.maximumFiles) are used"
+                )
+            )
+        }
+        return files.prefix(Self.maximumFiles).map { "\(administratorsDirectory)/\($0)" }
+    }
+
+    private static func text(of file: String) throws(FileError) -> PolicyText {
+        let bytes = try contents(ofTrustedFile: file, limit: PolicyText.maximumSize)
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw FileError("is not UTF-8") }
+        return PolicyText(text)
+    }
+
+    // MARK: Writing
+
+    /// Changes the user's file in one step. A file that would not be read is not changed, and a link is not followed.
+    package func change(_ change: (inout PolicyText) -> Void) throws(FileWriteError) {
+        guard let usersDirectory, let usersFile else {
+            throw FileWriteError(Self.usersName, "has no directory; set HOME or XDG_CONFIG_HOME")
+        }
+        do throws(FileError) {
+            let directory = try PrivateDirectory(usersDirectory, isMade: true)
+            var text = try isThere(usersFile) ? Self.text(of: usersFile) : PolicyText()
+            let before = text
+            change(&text)
+            guard text != before else { return }
+            let bytes = Array(text.text.utf8)
+            guard bytes.count <= PolicyText.maximumSize else {
+                throw FileError(
+                    "would be larger than \(PolicyText.maximumSize) bytes; remove rules with 'openurl policy reset'"
+                )
+            }
+            try directory.replace(Self.usersName, with: bytes)
+        } catch {
+            throw FileWriteError(usersFile, error.reason)
+        }
+    }
+
+    private func isThere(_ file: String) throws(FileError) -> Bool {
+        do throws(FileError) {
+            let found = try status(of: file, followingLinks: false)
+            guard found.st_mode & S_IFMT == S_IFREG else {
+                throw FileError("is \(fileTypeName(found)); change the rules in the file that it leads to")
+            }
+            return true
+        } catch {
+            guard error.isAbsence else { throw error }
+            return false
+        }
+    }
+}

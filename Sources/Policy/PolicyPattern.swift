@@ -1,0 +1,149 @@
+package import RFC1808
+package import SchemeRegistry
+internal import UserFiles
+
+/// The URLs and callers that a rule is for: a source, a scheme and a host.
+package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
+    package let source: PolicySource
+    /// The scheme; nil for every scheme.
+    package let scheme: Scheme?
+    /// The pattern for the host; nil for every URL, also for a URL without a host.
+    package let host: HostPattern?
+
+    package init(source: PolicySource, scheme: Scheme?, host: HostPattern?) {
+        self.source = source
+        self.scheme = scheme
+        self.host = host
+    }
+
+    /// Reads a pattern from its parts, each of which may be `*`. An empty host stands for every host too.
+    package init(source: String, scheme: String, host: String) throws(PolicySyntaxError) {
+        let source = try PolicySource(source)
+        do throws(Scheme.ParseError) {
+            self.scheme = scheme == "*" ? nil : try Scheme(scheme)
+        } catch {
+            throw PolicySyntaxError("the scheme '\(printable(scheme))' \(error)")
+        }
+        do throws(HostPattern.ParseError) {
+            self.host = host.isEmpty || host == "*" ? nil : try HostPattern(host)
+        } catch {
+            throw PolicySyntaxError("the host '\(printable(host))' \(error)")
+        }
+        self.source = source
+    }
+
+    /// Reads a pattern from the words of a rule: `SCHEME`, `SCHEME:` or `SCHEME://HOST`, and the source.
+    package init(urls: String, source: String) throws(PolicySyntaxError) {
+        var scheme = urls[...]
+        var host = ""
+        if let mark = urls.firstRange(of: "://") {
+            scheme = urls[..<mark.lowerBound]
+            host = String(urls[mark.upperBound...])
+            if host.isEmpty {
+                throw PolicySyntaxError("'\(printable(urls))' has no host: write SCHEME, or SCHEME://HOST")
+            }
+        } else if scheme.hasSuffix(":") {
+            scheme = scheme.dropLast()
+        }
+        try self.init(source: source, scheme: String(scheme), host: host)
+    }
+
+    /// Returns whether the pattern is for a URL from a caller.
+    package func matches(_ url: PolicyURL, from caller: PolicyCaller) -> Bool {
+        (scheme == nil || scheme == url.scheme) && source.matches(caller)
+            && (host.map { pattern in url.host.map(pattern.matches) ?? false } ?? true)
+    }
+
+    /// Returns whether every URL from every caller that another pattern is for is also this pattern's.
+    func covers(_ other: PolicyPattern) -> Bool {
+        source.covers(other.source) && (scheme == nil || scheme == other.scheme)
+            && (host == nil || host == other.host || other.host.map { host?.covers($0) == true } ?? false)
+    }
+
+    /// The place of the pattern in the order of specificity.
+    var specificity: PolicySpecificity {
+        PolicySpecificity(source: source.specificity, scheme: scheme == nil ? 0 : 1, host: host?.specificity ?? 0)
+    }
+
+    /// The scheme and the host as a rule has them.
+    package var urls: String {
+        (scheme?.rawValue ?? "*") + (host.map { "://\($0)" } ?? "")
+    }
+
+    /// The pattern as a rule has it, such as `tel from sandboxed`.
+    package var description: String { "\(urls) from \(source)" }
+}
+
+/// The order of the rules that match one URL of one caller: the source decides, then the scheme, then the host.
+///
+/// A rule for one application is more specific than a rule for a prefix of identifiers, and a longer prefix is more specific
+/// than a shorter one. A rule for a host follows, then a rule for a class of callers, then a rule for every caller. A rule for
+/// one scheme is more specific than a rule for every scheme. A rule for one host is more specific than a rule for `*.HOST`, and a
+/// longer pattern is more specific than a shorter one.
+///
+/// The source comes first because a person decides about a program: `allow * from com.acme.app` holds for every scheme, also
+/// beside `ask tel from sandboxed`.
+struct PolicySpecificity: Hashable, Comparable {
+    let source: Int
+    let scheme: Int
+    let host: Int
+
+    static func < (left: Self, right: Self) -> Bool {
+        (left.source, left.scheme, left.host) < (right.source, right.scheme, right.host)
+    }
+}
+
+extension HostPattern {
+    fileprivate var isWildcard: Bool { rawValue.hasPrefix("*") }
+
+    fileprivate var specificity: Int { isWildcard ? rawValue.utf8.count : .max }
+
+    /// Returns whether every host of another pattern is a host of this pattern.
+    fileprivate func covers(_ other: HostPattern) -> Bool {
+        if self == other { return true }
+        guard isWildcard else { return false }
+        return other.rawValue.hasSuffix(rawValue.dropFirst())
+    }
+}
+
+/// The parts of a URL that a policy looks at.
+package struct PolicyURL: Sendable, Hashable {
+    package let scheme: Scheme
+    /// The host with its escapes decoded and without the dot that may end a name; nil for a URL without a host.
+    package let host: String?
+
+    package init(scheme: Scheme, host: String?) {
+        self.scheme = scheme
+        self.host = host.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
+    }
+
+    /// Takes the parts out of a URL.
+    ///
+    /// - Parameter scheme: the URL's scheme.
+    package init(_ url: GenericURL, scheme: Scheme) {
+        do throws(GenericURL.PercentDecodingError) {
+            self.init(scheme: scheme, host: try url.decoded(.host))
+        } catch {
+            // No pattern has such a host. Rules for every host hold.
+            self.init(scheme: scheme, host: url.host.map(String.init))
+        }
+    }
+
+    /// The narrowest pattern for the URL from a source.
+    package func pattern(from source: PolicySource) -> PolicyPattern {
+        PolicyPattern(source: source, scheme: scheme, host: hostPattern)
+    }
+
+    /// Whether the narrowest pattern is only for URLs with the same host. An address of IPv6 and some other hosts are no
+    /// patterns.
+    package var hasExactPattern: Bool { host == nil || host == "" || hostPattern != nil }
+
+    private var hostPattern: HostPattern? {
+        guard let host else { return nil }
+        do throws(HostPattern.ParseError) {
+            return try HostPattern(host)
+        } catch {
+            return nil
+        }
+    }
+}

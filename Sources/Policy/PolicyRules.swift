@@ -1,0 +1,86 @@
+package import OpenURLBus
+internal import SchemeRegistry
+
+/// One line of a policy: a pattern and a decision.
+package struct PolicyLine: Sendable, Hashable {
+    package let pattern: PolicyPattern
+    package let decision: PolicyDecision
+    /// The path of the file.
+    package let file: String
+    /// The number of the line, from 1.
+    package let line: Int
+    /// Whether the user may change the file: the file is not the administrator's.
+    package let isUsers: Bool
+
+    package init(_ pattern: PolicyPattern, _ decision: PolicyDecision, file: String, line: Int, isUsers: Bool) {
+        self.pattern = pattern
+        self.decision = decision
+        self.file = file
+        self.line = line
+        self.isUsers = isUsers
+    }
+
+    /// The rule as a person writes it, such as `deny tel from sandboxed`.
+    package var text: String { "\(decision.rawValue) \(pattern)" }
+}
+
+/// The rules of the administrator and of the user, and the decision between them.
+///
+/// One of the rules that match a URL and its caller decides:
+///
+/// 1. The administrator's rules are asked first. The user's rules count only where no rule of the administrator matches, so a
+///    user cannot get around the administrator with a more specific rule.
+/// 2. The most specific rule decides: the source first, then the scheme, then the host (``PolicySpecificity``).
+/// 3. Between rules for the same pattern, `deny` wins, then `ask`.
+///
+/// A rule that is less specific than the deciding rule therefore never changes the decision, and the order of the lines does
+/// not matter.
+package struct PolicyRules: Sendable, Hashable {
+    /// The rules in the order of the files and their lines, the administrator's first.
+    package let lines: [PolicyLine]
+    /// The rules by their scheme, and under nil those for every scheme, each list in the order of precedence.
+    private let index: [Scheme?: [PolicyLine]]
+
+    /// Creates the rules of some lines.
+    package init(_ lines: [PolicyLine] = []) {
+        self.lines = lines
+        index = Dictionary(grouping: lines.sorted { $0.precedes($1) }) { $0.pattern.scheme }
+    }
+
+    /// Whether there are no rules.
+    package var isEmpty: Bool { lines.isEmpty }
+
+    /// Returns the rule that decides about a URL from a caller; nil if no rule matches.
+    package func rule(for url: PolicyURL, from caller: PolicyCaller) -> PolicyLine? {
+        if lines.isEmpty { return nil }
+        let ofScheme = index[url.scheme]?.first { $0.pattern.matches(url, from: caller) }
+        let ofAny = index[nil]?.first { $0.pattern.matches(url, from: caller) }
+        guard let ofScheme, let ofAny else { return ofScheme ?? ofAny }
+        return ofAny.precedes(ofScheme) ? ofAny : ofScheme
+    }
+
+    /// Returns a rule of the administrator for everything that a pattern is for; nil if there is none. A rule of the user with
+    /// the pattern has no effect then.
+    package func administratorsRule(covering pattern: PolicyPattern) -> PolicyLine? {
+        lines.first { !$0.isUsers && $0.pattern.covers(pattern) }
+    }
+}
+
+extension PolicyLine {
+    /// Whether this rule decides where both rules match.
+    fileprivate func precedes(_ other: PolicyLine) -> Bool {
+        guard isUsers == other.isUsers else { return other.isUsers }
+        let (left, right) = (pattern.specificity, other.pattern.specificity)
+        return left == right ? decision.strictness > other.decision.strictness : left > right
+    }
+}
+
+extension PolicyDecision {
+    fileprivate var strictness: Int {
+        switch self {
+        case .allow: 0
+        case .ask: 1
+        case .deny: 2
+        }
+    }
+}

@@ -1,0 +1,179 @@
+package import OpenURLBus
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The callers that a rule is for.
+///
+/// | text | callers |
+/// |---|---|
+/// | `*` | every caller |
+/// | `user`, `handler`, `sandboxed`, `remote`, `unknown` | the callers of a class |
+/// | `host:NAME` | the callers on another host |
+/// | `com.acme.*` | the handlers and sandboxes whose identifier begins with `com.acme.` |
+/// | `com.acme.todolist` | the handler or sandbox with the identifier |
+/// | `app:NAME` | the handler or sandbox with the identifier, which may be without a dot, as the name of a snap is |
+package enum PolicySource: Sendable, Hashable, CustomStringConvertible {
+    case every
+    case callers(CallerClass)
+    /// The name is in lower case.
+    case host(String)
+    /// The prefix ends with a dot.
+    case applications(prefix: String)
+    case application(String)
+
+    /// The maximum length of a name, in bytes.
+    package static let maximumLength = 255
+
+    private static let hostMark = "host:"
+    private static let applicationMark = "app:"
+
+    /// Reads a source.
+    ///
+    /// - Throws: the reason why the text is no source, with what to write.
+    package init(_ text: String) throws(PolicySyntaxError) {
+        if text == "*" {
+            self = .every
+        } else if let callerClass = CallerClass(rawValue: text) {
+            self = .callers(callerClass)
+        } else if text.hasPrefix(Self.hostMark) {
+            self = .host(asciiLowercased(try Self.name(text.dropFirst(Self.hostMark.count), of: "a host")))
+        } else if text.hasPrefix(Self.applicationMark) {
+            self = .application(try Self.name(text.dropFirst(Self.applicationMark.count), of: "an application"))
+        } else {
+            do throws(BundleIdentifier.ParseError) {
+                _ = try SourcePattern(text)
+            } catch {
+                let classes = CallerClass.allCases.map(\.rawValue).joined(separator: ", ")
+                throw PolicySyntaxError(
+                    "'\(printable(text))' is not a source: write an identifier such as com.acme.app or com.acme.*, one of "
+                        + "\(classes), host:NAME, app:NAME, or *"
+                )
+            }
+            self = text.hasSuffix(".*") ? .applications(prefix: String(text.dropLast())) : .application(text)
+        }
+    }
+
+    private static func name(_ text: Substring, of kind: String) throws(PolicySyntaxError) -> String {
+        guard isName(text) else {
+            throw PolicySyntaxError(
+                "'\(printable(String(text)))' is not the name of \(kind): write letters, digits, '-', '_', '+', '.' and ':', "
+                    + "at most \(maximumLength) bytes"
+            )
+        }
+        return String(text)
+    }
+
+    /// Whether a text is a name that a rule can contain.
+    static func isName(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty && text.utf8.count <= maximumLength
+            && text.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == "." || $0 == "+" || $0 == ":" }
+    }
+
+    /// Returns whether the rule is for a caller.
+    func matches(_ caller: PolicyCaller) -> Bool {
+        switch self {
+        case .every: true
+        case .callers(let callerClass): caller.callerClass == callerClass
+        case .host(let name): caller.host == name
+        case .applications(let prefix): caller.application?.hasPrefix(prefix) == true
+        case .application(let id): caller.application == id
+        }
+    }
+
+    /// Returns whether every caller of another source is a caller of this source.
+    func covers(_ other: PolicySource) -> Bool {
+        switch (self, other) {
+        case (.every, _): true
+        case (.callers(.remote), .host): true
+        case (.applications(let prefix), .application(let id)), (.applications(let prefix), .applications(let id)):
+            id.hasPrefix(prefix)
+        default: self == other
+        }
+    }
+
+    /// A number that is greater for a source with fewer callers. Two sources of one caller with the same number are equal.
+    var specificity: Int {
+        switch self {
+        case .every: 0
+        case .callers: 1
+        case .host: 2
+        case .applications(let prefix): 2 + prefix.utf8.count
+        case .application: .max
+        }
+    }
+
+    /// The text of the source.
+    package var description: String {
+        switch self {
+        case .every: "*"
+        case .callers(let callerClass): callerClass.rawValue
+        case .host(let name): Self.hostMark + name
+        case .applications(let prefix): prefix + "*"
+        case .application(let id): isIdentifier(id) ? id : Self.applicationMark + id
+        }
+    }
+}
+
+/// Whether a text needs no mark to be read as an identifier.
+private func isIdentifier(_ text: String) -> Bool {
+    do throws(BundleIdentifier.ParseError) {
+        _ = try BundleIdentifier(text)
+        return true
+    } catch {
+        return false
+    }
+}
+
+/// The reason why a text is no rule, worded for the person who wrote the text.
+package struct PolicySyntaxError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// A caller as a policy sees it.
+package struct PolicyCaller: Sendable, Hashable {
+    package let callerClass: CallerClass
+    /// The verified identifier of the handler or of the sandbox; nil for a caller without an identifier.
+    package let application: String?
+    /// The name of the caller's host in lower case; nil for a caller on this host.
+    package let host: String?
+
+    /// Describes a caller.
+    ///
+    /// - Parameter name: the verified identifier of the caller, or the name of the host of a remote caller. A name that no rule
+    ///   can contain counts as none.
+    package init(_ callerClass: CallerClass, name: String? = nil) {
+        let name = name.flatMap { PolicySource.isName($0) ? $0 : nil }
+        self.callerClass = callerClass
+        switch callerClass {
+        case .remote:
+            application = nil
+            host = name.map(asciiLowercased)
+        case .handler, .sandboxed:
+            application = name
+            host = nil
+        case .user, .unknown:
+            application = nil
+            host = nil
+        }
+    }
+
+    /// The most specific source that is this caller's.
+    package var source: PolicySource {
+        application.map(PolicySource.application) ?? host.map(PolicySource.host) ?? .callers(callerClass)
+    }
+
+    /// Whether an answer about the caller can be remembered: a later caller of the same source is the same program, host or
+    /// class of trusted programs.
+    package var isMemorable: Bool {
+        switch callerClass {
+        case .user: true
+        case .handler, .sandboxed: application != nil
+        case .remote: host != nil
+        case .unknown: false
+        }
+    }
+}

@@ -1,0 +1,124 @@
+package import OpenURLBus
+package import UserFiles
+
+/// The text of a policy file, line by line, as a person has written it.
+///
+/// A line is `DECISION URLS from SOURCE`, with the words apart by spaces or tabs. `DECISION` is `allow`, `ask` or `deny`. `URLS` is
+/// `SCHEME`, `SCHEME://HOST`, or `*`. A `#` at the beginning of a line or after a space begins a comment. A line that cannot be
+/// read is a diagnostic and no rule; the other lines count.
+package struct PolicyText: Sendable, Hashable {
+    /// The largest size of a file in bytes.
+    package static let maximumSize = 64 << 10
+    /// The largest number of rules in a file.
+    package static let maximumRules = 1000
+
+    private var lines: [String]
+
+    private enum Content {
+        case nothing
+        case rule(PolicyPattern, PolicyDecision)
+        case problem(String)
+    }
+
+    /// Splits a text into lines.
+    package init(_ text: String = "") {
+        lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map(String.init)
+        if lines.last == "" { lines.removeLast() }
+    }
+
+    /// The text with a line break at the end of each line.
+    package var text: String { lines.map { "\($0)\n" }.joined() }
+
+    /// Reads the rules.
+    ///
+    /// - Parameters:
+    ///   - file: the path of the file.
+    ///   - isUsers: whether the user may change the file.
+    package func rules(file: String, isUsers: Bool) -> (rules: [PolicyLine], diagnostics: [Diagnostic]) {
+        var rules: [PolicyLine] = []
+        var problems = Problems(file: file)
+        for (index, line) in lines.enumerated() {
+            switch Self.content(of: line) {
+            case .nothing: continue
+            case .problem(let reason): problems.add(.warning, "line \(index + 1)", reason)
+            case .rule(let pattern, let decision):
+                guard rules.count < Self.maximumRules else {
+                    problems.add(
+                        .warning,
+                        "line \(index + 1)",
+                        "is not used: a file has at most \(Self.maximumRules) rules"
+                    )
+                    return (rules, problems.diagnostics)
+                }
+                rules.append(PolicyLine(pattern, decision, file: file, line: index + 1, isUsers: isUsers))
+            }
+        }
+        return (rules, problems.diagnostics)
+    }
+
+    private static func content(of line: String) -> Content {
+        let words = words(of: line)
+        guard let first = words.first else { return .nothing }
+        guard let decision = PolicyDecision(rawValue: first) else {
+            return .problem(
+                "begins with '\(printable(first))': write allow, ask or deny first, as in 'deny tel from sandboxed'"
+            )
+        }
+        guard words.count == 4, words[2] == "from" else {
+            return .problem("is not a rule: write '\(first) SCHEME from SOURCE', as in '\(first) tel from sandboxed'")
+        }
+        do throws(PolicySyntaxError) {
+            return .rule(try PolicyPattern(urls: words[1], source: words[3]), decision)
+        } catch {
+            return .problem(error.description)
+        }
+    }
+
+    /// The words of a line up to its comment.
+    private static func words(of line: String) -> [String] {
+        var words: [String] = []
+        for word in line.split(whereSeparator: { $0 == " " || $0 == "\t" }) {
+            if word.hasPrefix("#") { break }
+            words.append(String(word))
+        }
+        return words
+    }
+
+    private func pattern(at index: Int) -> PolicyPattern? {
+        if case .rule(let pattern, _) = Self.content(of: lines[index]) { pattern } else { nil }
+    }
+
+    // MARK: Changes
+
+    /// Writes a rule: in the place of the first rule for the pattern, or as a last line. Comments and all other lines stay.
+    package mutating func set(_ pattern: PolicyPattern, _ decision: PolicyDecision) {
+        let places = lines.indices.filter { self.pattern(at: $0) == pattern }
+        guard let place = places.first else {
+            lines.append("\(decision.rawValue) \(pattern)")
+            return
+        }
+        // The spaces before the rule and the comment behind the rule stay.
+        let line = lines[place]
+        let indent = line.prefix { $0 == " " || $0 == "\t" }
+        let old = line.dropFirst(indent.count).prefix { $0 != " " && $0 != "\t" }
+        lines[place] = indent + decision.rawValue + line.dropFirst(indent.count + old.count)
+        for place in places.dropFirst().reversed() { lines.remove(at: place) }
+    }
+
+    /// Removes the rules for a pattern with their lines.
+    ///
+    /// - Returns: whether there was a rule.
+    @discardableResult
+    package mutating func remove(_ pattern: PolicyPattern) -> Bool {
+        let count = lines.count
+        let kept = lines.indices.filter { self.pattern(at: $0) != pattern }
+        lines = kept.map { lines[$0] }
+        return lines.count < count
+    }
+
+    /// Removes every rule with its line. Comments and lines that cannot be read stay.
+    package mutating func removeAll() {
+        let kept = lines.indices.filter { pattern(at: $0) == nil }
+        lines = kept.map { lines[$0] }
+    }
+}

@@ -1,0 +1,41 @@
+internal import DBus
+internal import Logging
+internal import Reactor
+
+/// The person at the desktop of the session: asked by the desktop's own dialog, by a program with a dialog, or by a notification.
+///
+/// The first way that works is used. Without a display, only a notification service that runs already is used.
+struct DesktopPerson: PersonAsking {
+    let connection: Connection
+    let launcher: HandlerLauncher
+    let log: Logger
+
+    func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
+        await launcher.session.startUpdate()?.value
+        let environment = launcher.environment
+        let end = ContinuousClock.now + time
+        let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
+        var ways: [any PersonAsking] = [NotifiedPerson(connection: connection, mayStart: hasDisplay)]
+        if hasDisplay {
+            ways.insert(ProgramPerson(launcher: launcher, environment: environment), at: 0)
+            ways.insert(PortalPerson(connection: connection, environment: environment), at: 0)
+        }
+        for way in ways {
+            let left = end - .now
+            guard left > .zero else { return .late }
+            if let reply = await way.ask(dialog, within: left) {
+                log.info("a question was answered", metadata: ["url": "\(dialog.shownURL)", "reply": "\(reply)"])
+                return reply
+            }
+        }
+        return nil
+    }
+}
+
+extension Connection {
+    /// Returns whether a name has an owner, or the bus can start its service.
+    func canReach(_ name: BusName, starting: Bool) async throws(CallError) -> Bool {
+        if try await owner(of: name) != nil { return true }
+        return starting ? try await activatableNames().contains(name) : false
+    }
+}

@@ -1,0 +1,222 @@
+internal import DBus
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Policy
+internal import RFC1808
+internal import Reactor
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The policy in the router: the rules, the remembered answers, and the permissions that were given out for single URLs.
+///
+/// The object belongs to the router's actor.
+final class Permissions {
+    /// The time within which the uses of answers are written.
+    private static let savingDelay = Duration.seconds(5)
+
+    private(set) var snapshot = PolicySnapshot(number: 0, rules: PolicyRules(), problems: [])
+    private(set) var answers = RememberedAnswers()
+    private var given = GivenPermissions()
+    private let store: PolicyStore?
+    private let tasks: RouterTasks
+    private let log: Logger
+    private let saving: RestartableTimer
+    private var isSavingPlanned = false
+    /// Whether the answers are being written.
+    private(set) var isWriting = false
+    private var hasChangedWhileSaving = false
+
+    /// - Parameter store: the files; nil if nothing is read or written.
+    init(_ store: PolicyStore?, on loop: EventLoop, tasks: RouterTasks, log: Logger) {
+        self.store = store
+        self.tasks = tasks
+        self.log = log
+        saving = RestartableTimer(on: loop)
+    }
+
+    /// Uses other rules from now on. A stale snapshot is ignored.
+    func use(_ snapshot: PolicySnapshot) {
+        if snapshot.number > self.snapshot.number { self.snapshot = snapshot }
+    }
+
+    /// Uses the answers that were remembered before this router.
+    func use(_ answers: RememberedAnswers) {
+        self.answers = answers
+    }
+
+    // MARK: Decisions
+
+    /// Decides about a URL. A remembered answer decides where the policy would ask.
+    func verdict(on destination: Destination, from source: OpenContext.Source) -> PolicyVerdict {
+        let handler = destination.claimant.handler
+        let callerClass = source.callerClass.known ?? .unknown
+        if snapshot.rules.isEmpty, callerClass != .remote, handler?.manifest.asks != true { return .allowed }
+        guard let scheme = Scheme(of: destination.url) else { return .allowed }
+        let caller = PolicyCaller(source)
+        let url = PolicyURL(destination.url, scheme: scheme)
+        let verdict: PolicyVerdict
+        if let rule = snapshot.rules.rule(for: url, from: caller) {
+            verdict = PolicyVerdict(decision: rule.decision, reason: .rule(rule))
+        } else if callerClass == .remote {
+            verdict = PolicyVerdict(decision: .ask, reason: .remoteCaller)
+        } else if let handler, handler.manifest.asks {
+            verdict = PolicyVerdict(decision: .ask, reason: .manifest(handler))
+        } else {
+            return .allowed
+        }
+        let key = RememberedAnswer.Key(pattern: url.pattern(from: caller.source), handler: destination.claimant.id)
+        guard verdict.decision == .ask, caller.isMemorable, url.hasExactPattern, let answer = answers[key] else {
+            return verdict
+        }
+        return PolicyVerdict(
+            decision: answer.isAllowed ? .allow : .deny,
+            reason: .answer(answer, insteadOf: verdict.reason)
+        )
+    }
+
+    /// Checks a URL before it goes to its handler.
+    ///
+    /// - Returns: the question that has to be answered first; nil if the URL may go.
+    /// - Throws: `notAllowed`.
+    func check(
+        _ destination: Destination,
+        from caller: Caller,
+        _ options: OpenOptions
+    ) throws(OpenURLError) -> PolicyDialog? {
+        let source = caller.source
+        let verdict = verdict(on: destination, from: source)
+        if case .answer(let answer, _) = verdict.reason { use(answer.key) }
+        switch verdict.decision {
+        case .allow: return nil
+        case .ask:
+            let dialog = PolicyDialog(destination, from: source)
+            if let permission = options.permission, given.take(permission, dialog, source.uniqueName) { return nil }
+            guard options.asksAtTerminal, caller.callerClass == .user else { return dialog }
+            throw dialog.refusal("\(verdict.description), so a person has to be asked")
+        case .deny:
+            log.notice(
+                "a URL was denied by \(verdict.description)",
+                metadata: ["handler": "\(destination.claimant.id)", "source": "\(PolicyCaller(source).source)"]
+            )
+            throw verdict.refusal(PolicyDialog(destination, from: source).key.pattern, to: source)
+        }
+    }
+
+    /// Checks a URL of the queue before each attempt: the rules may have changed since the URL was accepted.
+    ///
+    /// The person was asked when the URL was accepted, so only another handler than at that time needs a question. Nobody waits
+    /// for the answer, so the delivery fails then.
+    func check(_ delivery: Delivery, to destination: Destination) throws(OpenURLError) {
+        let source = delivery.context.source
+        let verdict = verdict(on: destination, from: source)
+        guard verdict.decision != .allow else { return }
+        let dialog = PolicyDialog(destination, from: source)
+        if verdict.decision == .deny { throw verdict.refusal(dialog.key.pattern, to: source) }
+        guard delivery.handler == destination.claimant.id else {
+            throw dialog.refusal("\(verdict.description), and the URL was accepted for \(delivery.handler)")
+        }
+    }
+
+    // MARK: Permissions
+
+    /// Gives out a permission for a URL that the caller asks the person about itself.
+    func give(_ dialog: PolicyDialog, to connection: BusName) -> PolicyQuestion {
+        PolicyQuestion(
+            url: dialog.shownURL,
+            sender: dialog.sender,
+            handler: dialog.handler,
+            permission: given.add(dialog, connection.rawValue),
+            isMemorable: dialog.isMemorable
+        )
+    }
+
+    /// Remembers the answer to the question of a permission.
+    func remember(_ permission: String, _ isAllowed: Bool, from connection: BusName?) throws(OpenURLError) {
+        guard let dialog = given.dialog(of: permission, connection?.rawValue), dialog.isMemorable else {
+            throw OpenURLError(.notAllowed, "there is no question whose answer can be remembered; ask again")
+        }
+        remember(dialog, isAllowed)
+    }
+
+    // MARK: Answers
+
+    /// Remembers an answer, if the caller can be recognised again.
+    func remember(_ dialog: PolicyDialog, _ isAllowed: Bool) {
+        guard dialog.isMemorable else { return }
+        answers.add(RememberedAnswer(dialog.key, isAllowed: isAllowed, date: Self.now))
+        save()
+    }
+
+    /// Forgets the answers for which a condition holds; returns their number.
+    func forget(where isForgotten: (RememberedAnswer) -> Bool) -> Int {
+        let count = answers.forget(where: isForgotten)
+        if count > 0 { save() }
+        return count
+    }
+
+    private func use(_ key: RememberedAnswer.Key) {
+        answers.use(key, at: Self.now)
+        guard !isSavingPlanned else { return }
+        isSavingPlanned = true
+        saving.start(in: Self.savingDelay) {
+            self.isSavingPlanned = false
+            self.save()
+        }
+    }
+
+    /// Writes the answers. A change during the writing leads to another one.
+    private func save() {
+        guard let store else { return }
+        guard !isWriting else { return hasChangedWhileSaving = true }
+        isWriting = true
+        tasks.start {
+            repeat {
+                self.hasChangedWhileSaving = false
+                await store.save(self.answers)
+            } while self.hasChangedWhileSaving
+            self.isWriting = false
+        }
+    }
+
+    /// Seconds since 1970.
+    private static var now: UInt64 { UInt64(clamping: time(nil)) }
+}
+
+/// The permissions for single URLs that callers have got and not used, the last ones of all.
+private struct GivenPermissions {
+    private struct Permission {
+        let text: String
+        let dialog: PolicyDialog
+        let connection: String
+        let end: ContinuousClock.Instant
+    }
+
+    private static let limit = 64
+    private var permissions: [Permission] = []
+
+    /// Adds a permission; returns a text that cannot be guessed.
+    mutating func add(_ dialog: PolicyDialog, _ connection: String) -> String {
+        var generator = SystemRandomNumberGenerator()
+        let text = (0..<2).map { _ in String(generator.next(), radix: 36) }.joined(separator: "-")
+        permissions.removeAll { $0.end < .now }
+        if permissions.count >= Self.limit { permissions.removeFirst() }
+        let end = ContinuousClock.now + PolicyInterface.permissionLifetime
+        permissions.append(Permission(text: text, dialog: dialog, connection: connection, end: end))
+        return text
+    }
+
+    /// Returns the question that a permission was given for on this connection.
+    func dialog(of text: String, _ connection: String?) -> PolicyDialog? {
+        permissions.first { $0.text == text && $0.connection == connection && $0.end > .now }?.dialog
+    }
+
+    /// Uses a permission up; returns whether it is for exactly this URL, handler and connection.
+    mutating func take(_ text: String, _ dialog: PolicyDialog, _ connection: String?) -> Bool {
+        guard let given = self.dialog(of: text, connection), given.url == dialog.url, given.key == dialog.key else {
+            return false
+        }
+        permissions.removeAll { $0.text == text }
+        return true
+    }
+}

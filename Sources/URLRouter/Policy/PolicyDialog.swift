@@ -1,0 +1,105 @@
+internal import Desktop
+internal import OpenURLBus
+internal import Policy
+internal import RFC1808
+internal import SchemeRegistry
+internal import UserFiles
+
+/// A question to the person who uses the computer: may this sender open this URL with this handler?
+struct PolicyDialog: Sendable {
+    /// The URL in full.
+    let url: String
+    /// The URL for display: in printable ASCII, and shortened if it is long.
+    let shownURL: String
+    /// The callers and URLs that an answer may hold for later, and the handler.
+    let key: RememberedAnswer.Key
+    /// The application that the question is counted to.
+    let account: String
+    /// Whether the answer may hold for later URLs.
+    let isMemorable: Bool
+    /// The verified sender, in printable ASCII.
+    let sender: String
+    /// The name and the identifier of the handler, in printable ASCII.
+    let handler: String
+
+    init(_ destination: Destination, from source: OpenContext.Source) {
+        let caller = PolicyCaller(source)
+        url = destination.url.description
+        shownURL = destination.url.shownText
+        // A destination has a URL with a scheme.
+        let parts = Scheme(of: destination.url).map { PolicyURL(destination.url, scheme: $0) }
+        key = RememberedAnswer.Key(
+            pattern: parts?.pattern(from: caller.source)
+                ?? PolicyPattern(source: caller.source, scheme: nil, host: nil),
+            handler: destination.claimant.id
+        )
+        account = source.account
+        isMemorable = caller.isMemorable && parts?.hasExactPattern == true
+        sender = source.words
+        handler = destination.claimant.words
+    }
+
+    /// Whether one answer serves both questions: the same program asks for the same handler, scheme and host. Senders that
+    /// cannot be told apart share an answer only for the same URL.
+    func isSame(as other: PolicyDialog) -> Bool {
+        key == other.key && account == other.account && (isMemorable || url == other.url)
+    }
+
+    /// The title of the question.
+    var title: String { "Open this address?" }
+
+    /// The question in words, without the URL.
+    var text: String { "\(sender) wants to open this address with \(handler):" }
+
+    /// The error for a URL that was not opened, with the command that allows it.
+    func refusal(_ reason: String) -> OpenURLError {
+        OpenURLError(.notAllowed, "\(reason); \(key.pattern.adviceToAllow)")
+    }
+}
+
+/// Returns a text in printable ASCII and without angle brackets, which some dialogs take for markup and some do not.
+private func shown(_ text: String) -> String {
+    String(printable(text).map { $0 == "<" ? "(" : $0 == ">" ? ")" : $0 })
+}
+
+extension OpenContext.Source {
+    /// The program that a URL comes from, for a person.
+    fileprivate var words: String {
+        let name = application.map(shown)
+        switch callerClass.known {
+        case .handler: return "The handler \(name ?? "")"
+        case .sandboxed: return name.map { "The sandboxed application \($0)" } ?? "A sandboxed program without a name"
+        case .remote: return name.map { "The computer \($0)" } ?? "Another computer"
+        case .user: return executable.map { "The program \(shown($0))" } ?? "A program of yours"
+        case .unknown, nil: return "A program that has ended"
+        }
+    }
+}
+
+extension Claimant {
+    /// The handler or application, for a person.
+    fileprivate var words: String {
+        let name =
+            switch self {
+            case .handler(let handler): handler.name
+            case .application(let application): application.name
+            }
+        return name == id ? shown(id) : "\(shown(String(name.prefix(80)))) (\(shown(id)))"
+    }
+}
+
+extension GenericURL {
+    /// The longest text of a URL that is shown in full.
+    private static let shownLength = 400
+
+    /// The URL in printable ASCII. A long URL is shortened in the middle; its scheme and host stay, and the user in front of the
+    /// host, which could be taken for the host, does not.
+    fileprivate var shownText: String {
+        let text = printable(String(description.prefix(8 * Self.shownLength)))
+        guard description.utf8.count > Self.shownLength else { return text }
+        let origin = host.map { "\(scheme ?? "")://\(user == nil ? "" : "...@")\($0)" } ?? "\(scheme ?? ""):"
+        let start = printable(String(origin.prefix(300)))
+        let rest = opaquePart ?? path
+        return "\(start)\(printable(String(rest.prefix(60))))[...]\(printable(String(description.suffix(60))))"
+    }
+}

@@ -1,0 +1,102 @@
+public import Logging
+internal import Policy
+public import Reactor
+internal import UserFiles
+
+/// The rules as they were read.
+struct PolicySnapshot: Sendable {
+    /// The number of the reading. A snapshot with a smaller number is stale.
+    let number: Int
+    let rules: PolicyRules
+    /// The problems of the files, a line of text each.
+    let problems: [String]
+}
+
+/// The files of the policy and of the remembered answers: reads and writes them.
+///
+/// Reading and writing files blocks, so the store has a thread of its own.
+public actor PolicyStore {
+    private static let answersName = "answers"
+
+    private let files: PolicyFiles
+    /// The directory of the file of answers; nil if the environment gives none.
+    private let answersDirectory: String?
+    private let loop: EventLoop
+    private let log: Logger
+    private var number = 0
+    private var problems: Set<String> = []
+
+    /// The store's own thread as the actor's executor.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// The store of this user: the rules in `/etc/openurl/policy.d` and `$XDG_CONFIG_HOME/openurl/policy.conf`, and the answers in
+    /// `$XDG_STATE_HOME/openurl/answers`.
+    ///
+    /// - Parameter loop: a loop whose thread may block.
+    public init(environment: [String: String], on loop: EventLoop, log: Logger) {
+        self.init(
+            PolicyFiles(environment: environment),
+            answersDirectory: BaseDirectories(environment: environment).stateHome.map { "\($0)/openurl" },
+            on: loop,
+            log: log
+        )
+    }
+
+    init(_ files: PolicyFiles, answersDirectory: String?, on loop: EventLoop, log: Logger) {
+        self.files = files
+        self.answersDirectory = answersDirectory
+        self.loop = loop
+        self.log = log
+    }
+
+    // MARK: Rules
+
+    /// The paths whose changes change the rules.
+    nonisolated var paths: Set<String> { files.paths }
+
+    /// Reads the rules.
+    func read() -> PolicySnapshot {
+        let (rules, diagnostics) = files.read()
+        number += 1
+        let current = diagnostics.map(\.description)
+        for problem in current where !problems.contains(problem) { log.warning("\(problem)") }
+        problems = Set(current)
+        return PolicySnapshot(number: number, rules: rules, problems: current)
+    }
+
+    /// Changes the user's file, and reads the rules again.
+    func change(_ change: @Sendable (inout PolicyText) -> Void) throws(FileWriteError) -> PolicySnapshot {
+        try files.change(change)
+        return read()
+    }
+
+    // MARK: Answers
+
+    /// Reads the remembered answers. Answers that cannot be read are forgotten.
+    func answers() -> RememberedAnswers {
+        guard let answersDirectory else { return RememberedAnswers() }
+        do throws(FileError) {
+            let directory = try PrivateDirectory(answersDirectory)
+            let bytes = try directory.contents(of: Self.answersName, limit: RememberedAnswers.maximumSize)
+            return RememberedAnswers(text: String(decoding: bytes, as: UTF8.self))
+        } catch {
+            if !error.isAbsence { warnOfAnswers(error) }
+            return RememberedAnswers()
+        }
+    }
+
+    /// Writes the remembered answers.
+    func save(_ answers: RememberedAnswers) {
+        guard let answersDirectory else { return }
+        do throws(FileError) {
+            let directory = try PrivateDirectory(answersDirectory, isMade: true)
+            try directory.replace(Self.answersName, with: Array(answers.text.utf8))
+        } catch {
+            warnOfAnswers(error)
+        }
+    }
+
+    private func warnOfAnswers(_ error: FileError) {
+        log.warning("the remembered answers in \(printable(answersDirectory ?? "")) cannot be used: \(error)")
+    }
+}

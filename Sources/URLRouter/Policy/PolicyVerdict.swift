@@ -1,0 +1,76 @@
+internal import OpenURLBus
+internal import Policy
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The decision about a URL on its way from a caller to a handler, with its reason.
+struct PolicyVerdict: Sendable {
+    /// The reason for a decision.
+    enum Reason: Sendable {
+        case rule(PolicyLine)
+        /// The answer and the reason for which the router would ask.
+        indirect case answer(RememberedAnswer, insteadOf: Reason)
+        /// The caller is on another host.
+        case remoteCaller
+        /// The manifest of the handler has `OUAsk`.
+        case manifest(Handler)
+        case none
+    }
+
+    let decision: PolicyDecision
+    let reason: Reason
+
+    static let allowed = PolicyVerdict(decision: .allow, reason: .none)
+
+    /// The reason in words.
+    var description: String {
+        switch reason {
+        case .rule(let rule): "the rule '\(rule.text)' in \(printable(rule.file)), line \(rule.line)"
+        case .answer(let answer, _): "a remembered answer for \(answer.key.pattern)"
+        case .remoteCaller: "the router asks about URLs from other hosts"
+        case .manifest(let handler): "the manifest of \(handler.id) asks for a question (OUAsk)"
+        case .none: "no rule"
+        }
+    }
+
+    /// The error for a URL that is denied.
+    ///
+    /// A program in a sandbox and a program on another computer do not learn the user's rules and files.
+    ///
+    /// - Parameters:
+    ///   - pattern: the narrowest pattern for the URL and its caller.
+    ///   - source: the caller.
+    func refusal(_ pattern: PolicyPattern, to source: OpenContext.Source) -> OpenURLError {
+        let reason = source.mayKnowPolicy ? description : "the policy"
+        let advice =
+            switch self.reason {
+            case .rule(let rule) where !rule.isUsers: "only the administrator can change that"
+            case .answer(let answer, _):
+                "'openurl policy forget \(answer.key.pattern.arguments)' forgets the answer"
+            case .rule, .remoteCaller, .manifest, .none: pattern.adviceToAllow
+            }
+        return OpenURLError(.notAllowed, "\(reason) does not allow it; \(advice)")
+    }
+}
+
+extension OpenContext.Source {
+    /// Whether the caller may learn the rules and the paths of their files.
+    var mayKnowPolicy: Bool { callerClass == .known(.user) || callerClass == .known(.handler) }
+}
+
+extension PolicyPattern {
+    /// The arguments of `openurl policy` that name the pattern.
+    var arguments: String { "--source \(source.shellWord) \(urls.quoted)" }
+
+    /// The command that makes a rule for the pattern, in a clause.
+    var adviceToAllow: String { "'openurl policy allow \(arguments)' allows it" }
+}
+
+extension PolicySource {
+    fileprivate var shellWord: String { description.quoted }
+}
+
+extension String {
+    /// The text as a word of a shell. The parts of a pattern hold no quotation marks.
+    fileprivate var quoted: String { contains("*") ? "\"\(self)\"" : self }
+}

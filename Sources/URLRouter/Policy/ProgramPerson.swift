@@ -1,0 +1,165 @@
+internal import CLinux
+internal import Glibc
+internal import Reactor
+internal import SystemPackage
+
+/// The person who is asked by a program with a dialog: `zenity` or `kdialog`.
+struct ProgramPerson: PersonAsking {
+    let launcher: HandlerLauncher
+    let environment: [String: String]
+
+    /// The most that is read of a program's output, in bytes.
+    private static let outputLimit = 1 << 16
+
+    func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
+        for program in DialogProgram.all {
+            do throws(Errno) {
+                let path = try launcher.path(ofProgramNamed: program.name, environment)
+                let arguments = [program.name] + program.arguments(dialog, time)
+                guard let (exit, output) = try await run(path, arguments, within: time) else { return .late }
+                if let reply = program.reply(exit, output) { return reply }
+            } catch {
+                // The program is not installed, or cannot be started.
+                continue
+            }
+        }
+        return nil
+    }
+
+    /// Runs a program; returns its end and the lines of its output, or nil if the time ran out.
+    private func run(
+        _ path: String,
+        _ arguments: [String],
+        within time: Duration
+    ) async throws(Errno) -> (ProcessExit, [String])? {
+        var ends: [CInt] = [-1, -1]
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Errno(rawValue: errno) }
+        defer { close(ends[0]) }
+        // A descendant of the program may keep the pipe open.
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        let ending = Ending()
+        let process = try start(path, arguments, output: ends[1]) { ending.end($0) }
+        let timer = launcher.loop.schedule(at: .now + time) {
+            process.kill()
+            ending.end(nil)
+        }
+        let exit = await withCheckedContinuation { ending.wait($0) }
+        launcher.loop.cancelTimer(timer)
+        return exit.map { ($0, Self.lines(of: ends[0])) }
+    }
+
+    /// Starts a program, and closes this process's end of its output.
+    private func start(
+        _ path: String,
+        _ arguments: [String],
+        output: CInt,
+        _ onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) -> ProcessHandle {
+        defer { close(output) }
+        return try ProcessHandle.spawn(
+            path,
+            arguments: arguments,
+            environment: environment.map { "\($0)=\($1)" },
+            directory: "/",
+            output: output,
+            on: launcher.loop,
+            onExit: onExit
+        )
+    }
+
+    private static func lines(of descriptor: CInt) -> [String] {
+        var bytes: [UInt8] = []
+        while bytes.count < outputLimit {
+            let chunk = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+                count = max(0, read(descriptor, buffer.baseAddress, 4096))
+            }
+            if chunk.isEmpty { break }
+            bytes += chunk
+        }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}
+
+/// The end of a program, for one waiting task.
+private final class Ending {
+    private var exit: ProcessExit??
+    private var continuation: CheckedContinuation<ProcessExit?, Never>?
+
+    func end(_ exit: ProcessExit?) {
+        guard self.exit == nil else { return }
+        self.exit = exit
+        continuation?.resume(returning: exit)
+        continuation = nil
+    }
+
+    func wait(_ continuation: CheckedContinuation<ProcessExit?, Never>) {
+        if let exit { continuation.resume(returning: exit) } else { self.continuation = continuation }
+    }
+}
+
+/// A program that shows a question.
+struct DialogProgram: Sendable {
+    let name: String
+    let arguments: @Sendable (PolicyDialog, Duration) -> [String]
+    /// The reply that an end and the lines of the output stand for; nil if the program could not ask.
+    let reply: @Sendable (ProcessExit, [String]) -> PersonReply?
+
+    static let all = [zenity, kdialog]
+
+    /// The dialog of GNOME. A further button ends the program with status 1, and its label is a line of the output.
+    static let zenity = DialogProgram(
+        name: "zenity",
+        arguments: { dialog, time in
+            let further = PersonReply.choices(isMemorable: dialog.isMemorable).filter(\.isForLater)
+            return [
+                "--question", "--title", dialog.title, "--text", "\(markup(dialog.text))\n\n\(markup(dialog.shownURL))",
+                "--ok-label", PersonReply.once.label, "--cancel-label", PersonReply.no.label, "--default-cancel",
+                "--timeout", "\(max(1, time.components.seconds))",
+            ] + further.flatMap { ["--extra-button", $0.label] }
+        },
+        reply: { exit, lines in
+            switch exit {
+            case .exited(status: 0): .once
+            case .exited(status: 1): [.always, .never].first { lines.contains($0.label) } ?? refusal(lines)
+            case .exited(status: 5): .late
+            default: nil
+            }
+        }
+    )
+
+    /// The dialog of KDE: a list, whose choice is a line of the output.
+    static let kdialog = DialogProgram(
+        name: "kdialog",
+        arguments: { dialog, _ in
+            let text = "<qt>\(markup(dialog.text))<br><br>\(markup(dialog.shownURL))</qt>"
+            let choices = PersonReply.choices(isMemorable: dialog.isMemorable)
+            return ["--title", dialog.title, "--menu", text] + choices.flatMap { [$0.rawValue, $0.label] }
+        },
+        reply: { exit, lines in
+            switch exit {
+            case .exited(status: 0): PersonReply.allCases.first { lines.contains($0.rawValue) } ?? .no
+            case .exited(status: 1): refusal(lines)
+            default: nil
+            }
+        }
+    )
+
+    /// A program that cannot reach the display ends with the same status as one whose window was closed, and says why.
+    private static func refusal(_ lines: [String]) -> PersonReply? {
+        lines.contains { $0.lowercased().contains("display") } ? nil : .no
+    }
+
+    /// The text without characters that Pango, Qt or a notification take for markup.
+    static func markup(_ text: String) -> String {
+        text.reduce(into: "") { result, character in
+            switch character {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "'": result += "&#39;"
+            default: result.append(character)
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import OpenURLBus
+import Policy
+import Testing
+import UserFiles
+
+/// The files of a policy, and who may write them.
+@Suite struct PolicyFilesTests {
+    private let root: URL
+    private let files: PolicyFiles
+
+    init() throws {
+        root = FileManager.default.temporaryDirectory.appending(path: "openurl-policy-\(UUID().uuidString)")
+        for name in ["etc", "home/openurl"] {
+            try FileManager.default.createDirectory(at: root.appending(path: name), withIntermediateDirectories: true)
+        }
+        files = PolicyFiles(
+            administratorsDirectory: root.appending(path: "etc").path,
+            usersDirectory: root.appending(path: "home/openurl").path
+        )
+    }
+
+    private func write(_ text: String, to name: String, mode: Int = 0o644) throws {
+        let file = root.appending(path: name)
+        try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
+    }
+
+    private func set(_ urls: String, _ source: String, _ decision: PolicyDecision) throws {
+        let pattern = try PolicyPattern(urls: urls, source: source)
+        try files.change { $0.set(pattern, decision) }
+    }
+
+    private var usersText: String {
+        get throws { try String(contentsOf: root.appending(path: "home/openurl/policy.conf"), encoding: .utf8) }
+    }
+
+    @Test func filesAreReadInOrder() throws {
+        try write("deny b from *\n", to: "etc/20.conf")
+        try write("deny a from *\n", to: "etc/10.conf")
+        try write("deny never from *\n", to: "etc/30.conf~")
+        try write("allow c from user\n", to: "home/openurl/policy.conf")
+        let (rules, diagnostics) = files.read()
+        #expect(rules.lines.map(\.text) == ["deny a from *", "deny b from *", "allow c from user"])
+        #expect(rules.lines.map(\.isUsers) == [false, false, true])
+        #expect(diagnostics.isEmpty)
+    }
+
+    @Test func missingFilesAreNoProblem() throws {
+        let none = PolicyFiles(administratorsDirectory: "/nonexistent/a", usersDirectory: "/nonexistent/b")
+        #expect(none.read().rules.isEmpty)
+        #expect(none.read().diagnostics.isEmpty)
+    }
+
+    @Test func fileThatOthersMayChangeIsNotUsed() throws {
+        try write("deny a from *\n", to: "etc/10.conf", mode: 0o664)
+        try write("deny b from *\n", to: "etc/20.conf", mode: 0o646)
+        try write("deny c from *\n", to: "etc/30.conf")
+        let (rules, diagnostics) = files.read()
+        #expect(rules.lines.map(\.text) == ["deny c from *"])
+        #expect(diagnostics.count == 2)
+        let path = root.appending(path: "etc/10.conf").path
+        #expect(diagnostics.first?.reason == "is not used: other users may change it; run 'chmod go-w \(path)'")
+    }
+
+    @Test func directoryThatOthersMayChangeIsNotUsed() throws {
+        try write("allow a from *\n", to: "home/openurl/policy.conf")
+        let directory = root.appending(path: "home/openurl").path
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: directory)
+        #expect(files.read().rules.isEmpty)
+        #expect(files.read().diagnostics.first?.reason.contains("its directory") == true)
+        #expect(throws: FileWriteError.self) { try set("b", "user", .allow) }
+    }
+
+    @Test func hugeFileAndOtherKindsAreDiagnostics() throws {
+        try write(String(repeating: "#", count: PolicyText.maximumSize + 1), to: "etc/10.conf")
+        mkfifo(root.appending(path: "etc/20.conf").path, 0o600)
+        try Data([0xFF, 0xFE]).write(to: root.appending(path: "etc/30.conf"))
+        try write("deny c from *\n", to: "etc/40.conf")
+        let (rules, diagnostics) = files.read()
+        #expect(rules.lines.count == 1)
+        #expect(diagnostics.map(\.reason) == ["is larger than 65536 bytes", "is a FIFO, not a file", "is not UTF-8"])
+    }
+
+    @Test func changeMakesThePrivateFile() throws {
+        try FileManager.default.removeItem(at: root.appending(path: "home"))
+        try set("tel", "sandboxed", .deny)
+        #expect(try usersText == "deny tel from sandboxed\n")
+        let attributes = try FileManager.default.attributesOfItem(
+            atPath: root.appending(path: "home/openurl/policy.conf").path
+        )
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+
+    @Test func changeFollowsNoLink() throws {
+        try write("# elsewhere\n", to: "etc/target")
+        try FileManager.default.createSymbolicLink(
+            at: root.appending(path: "home/openurl/policy.conf"),
+            withDestinationURL: root.appending(path: "etc/target")
+        )
+        let error = #expect(throws: FileWriteError.self) { try set("tel", "user", .deny) }
+        #expect(error?.reason == "is a link; change the rules in the file that it leads to")
+        #expect(try String(contentsOf: root.appending(path: "etc/target"), encoding: .utf8) == "# elsewhere\n")
+    }
+
+    /// A change must not make the rules of another user count.
+    @Test func fileThatIsNotUsedIsNotChanged() throws {
+        try write("allow * from *\n", to: "home/openurl/policy.conf", mode: 0o666)
+        #expect(throws: FileWriteError.self) { try set("tel", "user", .deny) }
+        #expect(try usersText == "allow * from *\n")
+    }
+}

@@ -1,0 +1,199 @@
+import OpenURLBus
+import Policy
+import SchemeRegistry
+import Testing
+
+/// The rule that decides about a URL from a caller.
+@Suite struct PolicyRulesTests {
+    private static func rules(_ text: String, administrators: String = "") -> PolicyRules {
+        PolicyRules(
+            PolicyText(administrators).rules(file: "/etc/a.conf", isUsers: false).rules
+                + PolicyText(text).rules(file: "/home/policy.conf", isUsers: true).rules
+        )
+    }
+
+    private static func url(_ text: String) throws -> PolicyURL {
+        let parts = text.split(separator: "://", maxSplits: 1).map(String.init)
+        return PolicyURL(scheme: try Scheme(parts[0]), host: parts.count > 1 ? parts[1] : nil)
+    }
+
+    struct Case {
+        let rules: String
+        let url: String
+        let caller: PolicyCaller
+        let expected: String?
+    }
+
+    private static let app = PolicyCaller(.sandboxed, name: "org.example.App")
+    private static let nameless = PolicyCaller(.sandboxed)
+    private static let user = PolicyCaller(.user)
+    private static let remote = PolicyCaller(.remote, name: "Laptop.local")
+
+    @Test(arguments: [
+        Case(rules: "", url: "tel", caller: user, expected: nil),
+        Case(rules: "deny tel from sandboxed", url: "tel", caller: app, expected: "deny tel from sandboxed"),
+        Case(rules: "deny tel from sandboxed", url: "tel", caller: user, expected: nil),
+        Case(rules: "deny tel from sandboxed", url: "sms", caller: app, expected: nil),
+        Case(rules: "deny * from *", url: "tel://a", caller: remote, expected: "deny * from *"),
+        // The source decides first.
+        Case(
+            rules: "deny tel://a.b from sandboxed\nallow * from org.example.App",
+            url: "tel://a.b",
+            caller: app,
+            expected: "allow * from org.example.App"
+        ),
+        Case(
+            rules: "deny tel from *\nask * from sandboxed",
+            url: "tel",
+            caller: nameless,
+            expected: "ask * from sandboxed"
+        ),
+        Case(
+            rules: "allow * from org.*\ndeny * from org.example.*\nask * from sandboxed",
+            url: "tel",
+            caller: app,
+            expected: "deny * from org.example.*"
+        ),
+        Case(
+            rules: "allow * from org.example.*\ndeny * from org.example.App",
+            url: "tel",
+            caller: app,
+            expected: "deny * from org.example.App"
+        ),
+        Case(
+            rules: "ask * from remote\nallow * from host:laptop.LOCAL\ndeny * from host:other",
+            url: "tel",
+            caller: remote,
+            expected: "allow * from host:laptop.local"
+        ),
+        // Then the scheme.
+        Case(
+            rules: "deny *://a.b from user\nallow tel from user",
+            url: "tel://a.b",
+            caller: user,
+            expected: "allow tel from user"
+        ),
+        // Then the host.
+        Case(
+            rules: "deny tel from user\nallow tel://*.b.c from user\nask tel://*.c from user",
+            url: "tel://a.b.c",
+            caller: user,
+            expected: "allow tel://*.b.c from user"
+        ),
+        Case(
+            rules: "deny tel://*.b.c from user\nallow tel://A.b.c from user",
+            url: "tel://a.B.c.",
+            caller: user,
+            expected: "allow tel://a.b.c from user"
+        ),
+        Case(rules: "deny tel://a from user", url: "tel", caller: user, expected: nil),
+        // A tie.
+        Case(
+            rules: "allow tel from user\ndeny tel from user",
+            url: "tel",
+            caller: user,
+            expected: "deny tel from user"
+        ),
+        Case(
+            rules: "deny tel from user\nallow tel from user",
+            url: "tel",
+            caller: user,
+            expected: "deny tel from user"
+        ),
+        Case(rules: "allow tel from user\nask tel from user", url: "tel", caller: user, expected: "ask tel from user"),
+        // The name of a program is not the name of its host, and the other way round.
+        Case(rules: "allow * from app:laptop.local", url: "tel", caller: remote, expected: nil),
+        Case(
+            rules: "allow * from app:firefox",
+            url: "tel",
+            caller: PolicyCaller(.sandboxed, name: "firefox"),
+            expected: "allow * from app:firefox"
+        ),
+        Case(rules: "allow * from user", url: "tel", caller: PolicyCaller(.sandboxed, name: "user"), expected: nil),
+    ])
+    func mostSpecificRuleDecides(_ example: Case) throws {
+        let rule = Self.rules(example.rules).rule(for: try Self.url(example.url), from: example.caller)
+        #expect(rule?.text == example.expected)
+    }
+
+    @Test func administratorsRulesComeFirst() throws {
+        let rules = Self.rules("allow tel://a from user", administrators: "deny * from *")
+        let rule = try #require(rules.rule(for: Self.url("tel://a"), from: Self.user))
+        #expect(rule.text == "deny * from *")
+        #expect(rule.file == "/etc/a.conf")
+        let pattern = try PolicyPattern(urls: "tel://a", source: "user")
+        #expect(rules.administratorsRule(covering: pattern)?.text == "deny * from *")
+        let narrow = Self.rules("", administrators: "deny tel from org.example.*")
+        #expect(narrow.administratorsRule(covering: pattern) == nil)
+        let application = try PolicyPattern(urls: "tel://a", source: "org.example.App")
+        #expect(narrow.administratorsRule(covering: application)?.text == "deny tel from org.example.*")
+    }
+
+    @Test func escapedHostIsTheHost() throws {
+        let rules = Self.rules("deny x://evil.com from *")
+        for text in ["x://evil.com/", "x://EVIL.com:80", "x://ev%69l.com", "x://a:b@evil.com.", "x://evil.com.:1/"] {
+            let url = try #require(try GenericURLs.policyURL(text))
+            #expect(rules.rule(for: url, from: Self.user) != nil, "\(text)")
+        }
+        let other = try #require(try GenericURLs.policyURL("x://evil.com@good.com"))
+        #expect(rules.rule(for: other, from: Self.user) == nil)
+    }
+
+    // MARK: Properties
+
+    private static let sources = [
+        "*", "user", "sandboxed", "remote", "host:laptop", "org.*", "org.example.*", "org.example.App", "app:firefox",
+    ]
+    private static let patterns = ["*", "tel", "sms", "*://a.b", "tel://a.b", "tel://*.b", "*://*.b", "sms://*.a.b"]
+    private static let callers = [
+        user, nameless, app, PolicyCaller(.remote, name: "laptop"), PolicyCaller(.sandboxed, name: "firefox"),
+        PolicyCaller(.handler, name: "org.example.Other"),
+    ]
+
+    private func randomLine(_ generator: inout some RandomNumberGenerator) -> String {
+        let decision = PolicyDecision.allCases.randomElement(using: &generator)?.rawValue ?? ""
+        let source = Self.sources.randomElement(using: &generator) ?? ""
+        return "\(decision) \(Self.patterns.randomElement(using: &generator) ?? "") from \(source)"
+    }
+
+    @Test func lessSpecificRuleNeverChangesADecision() throws {
+        var generator = SeededGenerator(seed: 16)
+        for _ in 0..<2000 {
+            var lines = (0..<Int.random(in: 1...6, using: &generator)).map { _ in randomLine(&generator) }
+            let caller = Self.callers.randomElement(using: &generator) ?? Self.user
+            let url = try Self.url(
+                ["tel", "sms", "tel://a.b", "tel://x.b", "sms://x.a.b"].randomElement(using: &generator) ?? ""
+            )
+            let rules = Self.rules(lines.joined(separator: "\n"))
+            let before = rules.rule(for: url, from: caller)
+            let added = randomLine(&generator)
+            lines.insert(added, at: Int.random(in: 0...lines.count, using: &generator))
+            let after = Self.rules(lines.joined(separator: "\n")).rule(for: url, from: caller)
+            // A rule that changes the decision also wins against the old rule alone.
+            if let before, after?.text != before.text {
+                let pair = Self.rules("\(before.text)\n\(added)").rule(for: url, from: caller)
+                #expect(after?.text == added && pair?.text == added, "\(lines)")
+            }
+            // The order of the lines does not matter.
+            let shuffled = Self.rules(lines.shuffled(using: &generator).joined(separator: "\n"))
+            #expect(shuffled.rule(for: url, from: caller)?.text == after?.text, "\(lines)")
+        }
+    }
+}
+
+/// A generator whose numbers are the same in each run.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,68 @@
+import Synchronization
+
+@testable import URLRouter
+
+/// A person whose replies the test gives.
+final class FakePerson: PersonAsking {
+    private struct Content {
+        var asked: [PolicyDialog] = []
+        var reply: CheckedContinuation<PersonReply?, Never>?
+        var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
+        /// The replies to all questions, without a wait for the test.
+        var standing: PersonReply??
+    }
+
+    private let content = Mutex(Content())
+
+    /// - Parameter reply: the reply to every question; without it the test replies to each question.
+    init() {}
+
+    /// A person who replies to every question in the same way; nil is nobody.
+    init(always reply: PersonReply?) {
+        content.withLock { $0.standing = .some(reply) }
+    }
+
+    /// The questions so far.
+    var asked: [PolicyDialog] { content.withLock { $0.asked } }
+
+    func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
+        await withCheckedContinuation { (continuation: CheckedContinuation<PersonReply?, Never>) in
+            let standing = content.withLock { content -> PersonReply?? in
+                content.asked.append(dialog)
+                if content.standing == nil { content.reply = continuation }
+                return content.standing
+            }
+            waiterInTime()?.resume()
+            if let standing { continuation.resume(returning: standing) }
+        }
+    }
+
+    private func waiterInTime() -> CheckedContinuation<Void, Never>? {
+        content.withLock { content in
+            guard let waiter = content.waiter, waiter.count <= content.asked.count else { return nil }
+            content.waiter = nil
+            return waiter.continuation
+        }
+    }
+
+    /// Returns when there were as many questions.
+    func wait(forQuestions count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isThere = content.withLock { content in
+                if content.asked.count >= count { return true }
+                content.waiter = (count, continuation)
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+
+    /// Replies to the question that is asked.
+    func reply(_ reply: PersonReply?) {
+        let continuation = content.withLock { content in
+            defer { content.reply = nil }
+            return content.reply
+        }
+        continuation?.resume(returning: reply)
+    }
+}

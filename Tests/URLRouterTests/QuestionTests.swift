@@ -1,0 +1,363 @@
+import Foundation
+import Logging
+import OpenURLBus
+import Policy
+import Reactor
+import SchemeRegistry
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// The rules in the router, and the questions to the person.
+@Suite(.timeLimit(.minutes(10))) struct QuestionTests {
+    /// A connection of this process, which is a program of the user.
+    private static let user: BusName = ":1.60"
+    private static let other: BusName = ":1.61"
+    /// A connection that has gone.
+    private static let gone: BusName = ":1.99"
+
+    private let directory: TemporaryDirectory
+    private let person: FakePerson
+    private let bus: FakeHandlers
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        person = FakePerson()
+        let pid = UInt32(getpid())
+        bus = try FakeHandlers(
+            ["com.example.target": ":1.1"],
+            processes: [Self.user: pid, Self.other: pid, ":1.1": 1]
+        )
+    }
+
+    private var rulesFile: String { "\(directory.path)/policy.conf" }
+
+    private func store() throws -> PolicyStore {
+        PolicyStore(
+            PolicyFiles(administratorsDirectory: "\(directory.path)/etc", usersDirectory: directory.path),
+            answersDirectory: directory.path,
+            on: try EventLoop(),
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    private func router(
+        _ rules: String,
+        person: FakePerson? = nil,
+        limits: RouterLimits = RouterLimits(),
+        _ target: (inout HandlerManifest) throws -> Void = { _ in }
+    ) async throws -> URLRouter {
+        try Data(rules.utf8).write(to: URL(filePath: rulesFile))
+        let router = URLRouter(
+            [try .test("com.example.target", target)],
+            on: bus,
+            limits: limits,
+            policy: try store(),
+            person: person ?? self.person
+        )
+        await router.loadPolicy()
+        return router
+    }
+
+    private func opened(_ url: String, _ request: Task<OpenResult, any Error>) async throws {
+        await bus.wait(for: .opened(url, at: ":1.1"))
+        bus.answer(url)
+        _ = try await request.value
+    }
+
+    private func open(
+        _ url: String,
+        _ router: URLRouter,
+        _ options: OpenOptions = OpenOptions(),
+        from caller: BusName = user
+    ) -> Task<OpenResult, any Error> {
+        Task { try await router.open(url, options, caller: caller) }
+    }
+
+    private func failure(_ task: Task<OpenResult, any Error>) async throws -> OpenURLError {
+        do {
+            _ = try await task.value
+            Issue.record("the URL was opened")
+            return OpenURLError(.noHandler, "")
+        } catch {
+            return try #require(error as? OpenURLError)
+        }
+    }
+
+    // MARK: Rules
+
+    @Test func deniedURLReachesNoHandler() async throws {
+        let router = try await router("# mine\ndeny target://bad from user\n")
+        let error = try await failure(open("target://bad/x", router))
+        #expect(
+            error
+                == OpenURLError(
+                    .notAllowed,
+                    "the rule 'deny target://bad from user' in \(rulesFile), line 2 does not allow it; "
+                        + "'openurl policy allow --source user target://bad' allows it"
+                )
+        )
+        #expect(bus.opened == [])
+        try await opened("target://good", open("target://good", router))
+        #expect(person.asked.isEmpty)
+    }
+
+    @Test func strangerDoesNotLearnTheRule() async throws {
+        let router = try await router("deny * from *\n")
+        let error = try await failure(open("target:x", router, from: Self.gone))
+        #expect(
+            error.message
+                == "the policy does not allow it; 'openurl policy allow --source unknown target' allows it"
+        )
+    }
+
+    @Test func changedRuleCountsAtOnce() async throws {
+        let router = try await router("deny target from user\n")
+        let pattern = try PolicyPattern(urls: "target", source: "user")
+        try await router.setRule(pattern, .allow)
+        #expect(try String(contentsOfFile: rulesFile, encoding: .utf8) == "allow target from user\n")
+        try await opened("target:x", open("target:x", router))
+        try await router.removeRule(pattern)
+        #expect(await router.policyRules().0.isEmpty)
+        await #expect(throws: RemoteError.self) { try await router.removeRule(pattern) }
+    }
+
+    @Test func administratorsRuleCannotBeChanged() async throws {
+        try FileManager.default.createDirectory(atPath: "\(directory.path)/etc", withIntermediateDirectories: true)
+        let file = "\(directory.path)/etc/10.conf"
+        try Data("deny target from *\n".utf8).write(to: URL(filePath: file))
+        let router = try await router("allow target://x from user\n")
+        let error = try await failure(open("target://x", router))
+        #expect(
+            error.message == "the rule 'deny target from *' in \(file), line 1 does not allow it; "
+                + "only the administrator can change that"
+        )
+        let pattern = try PolicyPattern(urls: "target://x", source: "user")
+        let refusal = await #expect(throws: OpenURLError.self) { try await router.setRule(pattern, .allow) }
+        #expect(refusal?.code == .notAllowed)
+    }
+
+    @Test func explanationNamesTheRule() async throws {
+        let router = try await router("ask target://a from user\ndeny target://b from *\n")
+        let asked = try await router.explain("target://a", OpenOptions(), caller: Self.user)
+        #expect(asked.decision == .known(.ask))
+        #expect(asked.decisionReason == "the rule 'ask target://a from user' in \(rulesFile), line 1")
+        #expect(asked.error == nil)
+        let denied = try await router.explain("target://b", OpenOptions(), caller: Self.user)
+        #expect(denied.decision == .known(.deny))
+        #expect(denied.error?.name == OpenURLError.Code.notAllowed.errorName.rawValue)
+        let none = try await router.explain("target:x", OpenOptions(), caller: Self.user)
+        #expect(none.decision == .known(.allow))
+        #expect(none.decisionReason == "no rule")
+        #expect(try await router.canOpen("target://a", caller: Self.user))
+        #expect(try await !router.canOpen("target://b", caller: Self.user))
+        #expect(person.asked.isEmpty)
+    }
+
+    // MARK: Questions
+
+    @Test func questionDoesNotHoldThePlaceInTheQueue() async throws {
+        let router = try await router("ask target://slow from user\n")
+        let slow = open("target://slow", router)
+        await person.wait(forQuestions: 1)
+        try await opened("target:next", open("target:next", router))
+        #expect(await router.waiting(for: "com.example.target") == 0)
+        person.reply(.once)
+        try await opened("target://slow", slow)
+        #expect(await router.hasAnsweredAll)
+        // The next one is asked about again.
+        let again = open("target://slow", router)
+        await person.wait(forQuestions: 2)
+        person.reply(.no)
+        #expect(
+            try await failure(again)
+                == OpenURLError(.notAllowed, "the answer to the question whether to open it was no")
+        )
+        #expect(bus.opened == [])
+    }
+
+    @Test func sameQuestionsWaitForOneAnswer() async throws {
+        let router = try await router("", { $0.asks = true })
+        let first = open("target://a/1", router)
+        await person.wait(forQuestions: 1)
+        let second = open("target://a/2", router, from: Self.other)
+        let third = open("target://b", router)
+        await router.wait { $0.callers.unanswered.values.reduce(0, +) == 3 }
+        person.reply(.once)
+        try await opened("target://a/1", first)
+        try await opened("target://a/2", second)
+        await person.wait(forQuestions: 2)
+        #expect(person.asked.map(\.url) == ["target://a/1", "target://b"])
+        person.reply(.no)
+        #expect(try await failure(third).code == .notAllowed)
+    }
+
+    @Test func unknownCallersShareOnlyAnswersAboutOneURL() async throws {
+        let router = try await router("ask * from unknown\n")
+        let first = open("target://a/1", router, from: Self.gone)
+        await person.wait(forQuestions: 1)
+        let second = open("target://a/2", router, from: ":1.98")
+        await router.wait { $0.callers.unanswered.count == 2 }
+        #expect(person.asked.first?.isMemorable == false)
+        person.reply(.always)
+        try await opened("target://a/1", first)
+        await person.wait(forQuestions: 2)
+        person.reply(.no)
+        _ = try await failure(second)
+        #expect(await router.policyAnswers() == [])
+    }
+
+    @Test func rememberedAnswerDecidesUntilItIsForgotten() async throws {
+        let router = try await router("ask target from user\n")
+        let first = open("target://a", router)
+        await person.wait(forQuestions: 1)
+        person.reply(.always)
+        try await opened("target://a", first)
+        try await opened("target://a/2", open("target://a/2", router))
+        let answer = try #require(await router.policyAnswers().first)
+        #expect([answer.source, answer.scheme, answer.handler] == ["user", "target", "com.example.target"])
+        #expect(answer.host == "a")
+        #expect(answer.uses == 1)
+        #expect(person.asked.count == 1)
+        // The next router knows the answer.
+        await router.wait { !$0.permissions.isWriting }
+        let text = try String(contentsOfFile: "\(directory.path)/answers", encoding: .utf8)
+        #expect(RememberedAnswers(text: text).all.map(\.key.handler) == ["com.example.target"])
+        #expect(await router.forgetAnswers(try PolicyPattern(urls: "*", source: "sandboxed")) == 0)
+        #expect(await router.forgetAnswers(try PolicyPattern(urls: "target", source: "*")) == 1)
+        let again = open("target://a", router)
+        await person.wait(forQuestions: 2)
+        person.reply(.never)
+        _ = try await failure(again)
+        let error = try await failure(open("target://a", router))
+        #expect(
+            error.message == "a remembered answer for target://a from user does not allow it; "
+                + "'openurl policy forget --source user target://a' forgets the answer"
+        )
+    }
+
+    @Test func answerAboutAHostWithoutAPatternIsNotRemembered() async throws {
+        let router = try await router("ask target from user\n")
+        let first = open("target://[::1]/a", router)
+        await person.wait(forQuestions: 1)
+        #expect(person.asked.first?.isMemorable == false)
+        person.reply(.always)
+        try await opened("target://[::1]/a", first)
+        #expect(await router.policyAnswers() == [])
+    }
+
+    @Test func ruleIsStrongerThanAnAnswer() async throws {
+        let router = try await router("ask target from user\n")
+        let first = open("target:a", router)
+        await person.wait(forQuestions: 1)
+        person.reply(.always)
+        try await opened("target:a", first)
+        try await router.setRule(try PolicyPattern(urls: "target", source: "user"), .deny)
+        #expect(try await failure(open("target:a", router)).message.contains("the rule 'deny target from user'"))
+    }
+
+    @Test func nobodyToAskIsARefusalWithTheCommand() async throws {
+        let router = try await router("", person: FakePerson(always: nil), { $0.asks = true })
+        #expect(
+            try await failure(open("target:x", router))
+                == OpenURLError(
+                    .notAllowed,
+                    "there is no desktop or terminal to ask whether to open it; "
+                        + "'openurl policy allow --source user target' allows it"
+                )
+        )
+    }
+
+    @Test func lateReplyIsARefusal() async throws {
+        let router = try await router("", person: FakePerson(always: .late), { $0.asks = true })
+        let error = try await failure(open("target:x", router))
+        #expect(error.message.hasPrefix("there was no answer to the question whether to open it within "))
+    }
+
+    @Test func questionsOfOneProgramAreBounded() async throws {
+        let router = try await router("", { $0.asks = true })
+        let requests = (0..<4).map { open("target://h\($0)", router) }
+        await router.wait { $0.callers.unanswered[Self.user] == 4 }
+        await person.wait(forQuestions: 1)
+        await router.wait { $0.questions.count == 4 }
+        #expect(try await failure(open("target://h9", router, from: Self.other)).code == .limitsExceeded)
+        await router.stopDeliveries()
+        for request in requests { #expect(try await failure(request).message.hasPrefix("the router is ending")) }
+        #expect(await router.hasAnsweredAll)
+    }
+
+    // MARK: Terminals
+
+    @Test func permissionOpensOneURLOnce() async throws {
+        let router = try await router("", { $0.asks = true })
+        var options = OpenOptions()
+        options.asksAtTerminal = true
+        let error = try await failure(open("target://a", router, options))
+        #expect(error.code == .notAllowed)
+        #expect(error.message.hasSuffix("'openurl policy allow --source user target://a' allows it"))
+        #expect(person.asked.isEmpty)
+        let question = try await router.question("target://a", options, caller: Self.user)
+        #expect(question.url == "target://a")
+        #expect(question.handler == "com.example.target")
+        options.permission = question.permission
+        // Another URL, another connection, and another permission.
+        #expect(try await failure(open("target://a/b", router, options)).code == .notAllowed)
+        #expect(try await failure(open("target://a", router, options, from: Self.other)).code == .notAllowed)
+        options.permission = "guess"
+        #expect(try await failure(open("target://a", router, options)).code == .notAllowed)
+        options.permission = question.permission
+        try await opened("target://a", open("target://a", router, options))
+        #expect(try await failure(open("target://a", router, options)).code == .notAllowed)
+    }
+
+    @Test func onlyAProgramOfTheUserAsksAtItsTerminal() async throws {
+        let router = try await router("", person: FakePerson(always: .no), { $0.asks = true })
+        var options = OpenOptions()
+        options.asksAtTerminal = true
+        let error = try await failure(open("target:a", router, options, from: Self.gone))
+        #expect(error.message == "the answer to the question whether to open it was no")
+    }
+
+    // MARK: Texts
+
+    private func dialog(_ url: String) async throws -> PolicyDialog {
+        let person = FakePerson(always: .no)
+        let router = try await router("", person: person) { manifest in
+            manifest.asks = true
+            manifest.name = "A <b>\u{202E}name"
+        }
+        _ = try await failure(open(url, router))
+        return try #require(person.asked.first)
+    }
+
+    @Test func longURLKeepsItsHost() async throws {
+        let long = String(repeating: "x", count: 2000)
+        let url = "target://good.com:\(long)@evil.com:80/\(long)?end"
+        let shown = try await dialog(url).shownURL
+        #expect(shown.hasPrefix("target://...@evil.com/xxx"), "\(shown)")
+        #expect(shown.hasSuffix("xxx?end"))
+        #expect(shown.utf8.count < 500)
+    }
+
+    @Test func textsHoldNoControls() async throws {
+        let dialog = try await dialog("target:a&b")
+        #expect(dialog.handler == "A (b)\\u{202E}name (com.example.target)")
+        #expect(dialog.text.hasPrefix("The program /"))
+        #expect(DialogProgram.markup("<a href='x'>&\"") == "&lt;a href=&#39;x&#39;&gt;&amp;&quot;")
+        let arguments = DialogProgram.zenity.arguments(dialog, .seconds(60))
+        #expect(arguments.contains { $0.hasSuffix("target:a&amp;b") })
+    }
+
+    @Test func programsRepliesAreRead() {
+        #expect(DialogProgram.zenity.reply(.exited(status: 0), []) == .once)
+        #expect(DialogProgram.zenity.reply(.exited(status: 1), ["Gtk-WARNING", "Always open"]) == .always)
+        #expect(DialogProgram.zenity.reply(.exited(status: 1), []) == .no)
+        #expect(DialogProgram.zenity.reply(.exited(status: 5), []) == .late)
+        #expect(DialogProgram.zenity.reply(.exited(status: 1), ["cannot open display: :9"]) == nil)
+        #expect(DialogProgram.zenity.reply(.signalled(11), []) == nil)
+        #expect(DialogProgram.kdialog.reply(.exited(status: 0), ["always"]) == .always)
+        #expect(DialogProgram.kdialog.reply(.exited(status: 0), ["?"]) == .no)
+        #expect(DialogProgram.kdialog.reply(.exited(status: 1), []) == .no)
+    }
+}
