@@ -103,6 +103,7 @@ extension URLRouter {
                 statuses.append(HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning)))
                 continue
             }
+            await session.updateQuarantine()
             statuses.append(session.status)
         }
         return statuses

@@ -90,7 +90,7 @@ public actor URLRouter {
         scopes: ProcessScopes? = nil,
         limits: RouterLimits,
         deliveries: DeliveryStore? = nil,
-        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = nil,
+        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = nil,
         uniqueName: BusName? = nil,
         log: Logger
     ) {

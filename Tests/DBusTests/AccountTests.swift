@@ -10,11 +10,14 @@ import Testing
     private static let hold = Method<Arguments<String, [UnixFD]>, Empty>(interface, "Hold")
     private static let object = RemoteObject(Echo.name, "/hold")
 
+    /// The calls of the method that have begun, those that have ended, and the end of all of them.
+    private typealias Held = (
+        calls: AsyncStream<(BusName?, [UnixFD])>, ends: AsyncStream<Void>, release: AsyncStream<Void>.Continuation
+    )
+
     /// Exports a method that answers when the returned continuation is finished, and tells each call and each end.
-    private static func exportHold(
-        on service: Connection
-    ) async -> (calls: AsyncStream<BusName?>, ends: AsyncStream<Void>, release: AsyncStream<Void>.Continuation) {
-        let (calls, call) = AsyncStream.makeStream(of: BusName?.self)
+    private static func exportHold(on service: Connection) async -> Held {
+        let (calls, call) = AsyncStream.makeStream(of: (BusName?, [UnixFD]).self)
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         let (gate, release) = AsyncStream.makeStream(of: Void.self)
         let opening = Task { for await _ in gate {} }
@@ -22,7 +25,7 @@ import Testing
             interface,
             [
                 .method(hold) { incoming, input in
-                    call.yield(incoming.sender)
+                    call.yield((incoming.sender, input.values.1))
                     await opening.value
                     // The method keeps its descriptors to its end.
                     withExtendedLifetime(input) { _ = end.yield() }
@@ -49,7 +52,7 @@ import Testing
             var held: [Task<Empty, any Error>] = []
             for client in [pair.client, pair.client, other, other] {
                 held.append(Self.start(client))
-                let sender = try #require(await arrivals.next() ?? nil)
+                let sender = try #require(await arrivals.next()?.0)
                 // Only the calls that come before the account is known count to the connection.
                 await pair.service.setAccount("program", of: sender)
             }
@@ -78,19 +81,17 @@ import Testing
             var arrivals = calls.makeAsyncIterator()
             var ending = ends.makeAsyncIterator()
             let pipe = try Pipe()
-            let readEnd = pipe.readEnd
             let call = Self.start(leaving, [pipe.writeEnd])
-            let sender = try #require(await arrivals.next() ?? nil)
+            let (name, descriptors) = try #require(await arrivals.next())
+            let sender = try #require(name)
             await pair.service.setAccount("program", of: sender)
-            close(try #require(pipe.writeEnd.take()))
+            #expect(descriptors.map { fcntl($0.rawValue, F_GETFD) } == [FD_CLOEXEC])
+            let (gone, leave) = AsyncStream.makeStream(of: Void.self)
+            _ = try await pair.service.watchName(sender) { _, _ in leave.finish() }
             await leaving.close()
             await #expect(throws: CallError.self) { try await call.value }
-            // The end of the pipe is the end of its last writer: the service has closed its own descriptor.
-            let count = await Task.detached {
-                var byte: UInt8 = 0
-                return read(readEnd.rawValue, &byte, 1)
-            }.value
-            #expect(count == 0)
+            for await _ in gone {}
+            #expect(descriptors.map(\.rawValue) == [-1])
             #expect(await pair.service.hasFreeAccounts)
             // The call itself continues, and a late account does no harm.
             await pair.service.setAccount("program", of: sender)

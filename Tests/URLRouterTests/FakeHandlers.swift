@@ -401,8 +401,12 @@ extension CallError {
 let ownConnection: BusName = ":1.77"
 
 /// Takes the owner of a handler's name for the handler, although it need not be a process.
-let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim? = { launcher, pid, handler in
-    pid.map { launcher.runsProgram(of: handler, pid: $0) } == true ? .runsProgram : .isInSandbox
+let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim? = {
+    launcher,
+    pid,
+    handler in
+    guard let pid, await launcher.runsProgram(of: handler, pid: pid) else { return .isInSandbox }
+    return .runsProgram
 }
 
 extension URLRouter {
@@ -414,7 +418,7 @@ extension URLRouter {
         environment: [String: String] = [:],
         limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
-        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = ownProgramOrAnother,
+        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = ownProgramOrAnother,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.init(

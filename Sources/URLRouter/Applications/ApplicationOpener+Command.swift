@@ -4,7 +4,6 @@ internal import Logging
 internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
-internal import SystemPackage
 
 /// Applications that are a command with the URL among its arguments (desktop entry specification, "The Exec key").
 ///
@@ -23,7 +22,7 @@ extension ApplicationOpener {
             if startingCommands[request.id]?.isEmpty == true { startingCommands[request.id] = nil }
         }
         await launcher.session.startUpdate()?.value
-        let process = try spawn(request) { exit in
+        let process = try await spawn(request) { exit in
             self.log.info("\(request.id) \(exit)")
             command.ended(exit)
         }
@@ -50,7 +49,7 @@ extension ApplicationOpener {
     private func spawn(
         _ request: ApplicationRequest,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(OpenURLError) -> ProcessHandle {
+    ) async throws(OpenURLError) -> ProcessHandle {
         let application = request.application
         let expanded = application.command?.arguments(
             opening: [request.url.description],
@@ -58,22 +57,25 @@ extension ApplicationOpener {
             icon: application.icon,
             file: application.file
         )
-        guard var arguments = expanded?.first, !arguments.isEmpty else {
+        guard let arguments = expanded?.first, !arguments.isEmpty else {
             throw OpenURLError(.launchFailed, "\(request.id) has no command; see \(application.file)")
         }
-        if application.runsInTerminal { arguments = try launcher.terminal + arguments }
-        do throws(Errno) {
-            let started = try launcher.launch(
+        do throws(ProgramStart.Failure) {
+            let started = try await launcher.launch(
                 String(request.id.rawValue.dropLast(".desktop".count)),
                 arguments,
                 request.options.tokenVariables,
+                inTerminal: application.runsInTerminal,
                 for: request.caller,
                 directory: application.workingDirectory,
+                within: limits.launchTimeout,
                 onExit: onExit
             )
             return started.handle
+        } catch .noTerminal {
+            throw OpenURLError(.launchFailed, ProgramStart.Failure.noTerminal.description)
         } catch {
-            throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(arguments[0]): \(error)")
+            throw OpenURLError(error.code, "\(request.id) cannot be started: \(arguments[0]): \(error)")
         }
     }
 }

@@ -36,7 +36,7 @@ extension URLRouter {
     private func strangerOwning(_ name: BusName, of handler: Handler) async throws(CallError) -> String? {
         guard let owner = try await bus.owner(of: name) else { return nil }
         guard let pid = try await bus.credentials(of: owner).pid else { return "a process that the bus does not name" }
-        if launcher.claim(of: pid, handler, child: nil) != nil { return nil }
+        if await launcher.claim(of: pid, handler, child: nil) != nil { return nil }
         return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
     }
 

@@ -50,6 +50,9 @@ final class HandlerSession {
     /// The events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
     private var isHandlingEvents = false
+    /// The tasks that wait until the process is there, while it is being started. Events wait meanwhile too. Nil at any other
+    /// time.
+    var startWaiters: [CheckedContinuation<Void, Never>]?
     /// The state that was announced last.
     private var announced = HandlerState.notRunning
     /// The tasks that wait for the machine to reach a state.
@@ -114,10 +117,15 @@ final class HandlerSession {
     /// on a state that is already over.
     func handle(_ event: HandlerStateMachine.Event) {
         events.append(event)
-        guard !isHandlingEvents else { return }
+        handleEvents()
+    }
+
+    /// Takes the events into account that wait.
+    func handleEvents() {
+        guard !isHandlingEvents, startWaiters == nil else { return }
         isHandlingEvents = true
         defer { isHandlingEvents = false }
-        while let event = events.popFirst() {
+        while startWaiters == nil, let event = events.popFirst() {
             let before = machine.state
             // A stranger that has the name is not the router's to end.
             machine.exitsOnSuspend = handler.manifest.exitsOnSuspend && process.isRoutersToEnd
@@ -128,7 +136,7 @@ final class HandlerSession {
             if machine.state != before { stateChanged() }
         }
         // A launch that fails at once passes through a state that no caller needs to know.
-        if state != announced {
+        if state != announced, startWaiters == nil {
             announced = state
             host.bus.announce(state, of: id)
         }
