@@ -31,19 +31,20 @@ extension URLRouter {
         caller: BusName?
     ) async throws(OpenURLError) -> OpenResult {
         let destination = try Destination(text, in: registry, for: options)
-        return try await callers.counting(caller) { () async throws(OpenURLError) in
+        return try await callers.counting(caller) { counted async throws(OpenURLError) in
             switch destination.claimant {
             case .handler(let handler):
                 let session = sessions.obtain(for: handler)
-                let request = session.makeRequest(.open(destination), options)
+                let request = session.makeRequest(.open(destination), options, account: counted.account)
                 return try await session.open(request) { () async throws(OpenURLError) in
-                    let sender = await callers.caller(caller)
+                    let sender = try await callers.caller(caller, of: counted)
+                    try session.count(request, to: sender.account)
                     request.complete(try callers.context(of: sender, for: destination.claimant))
                     request.cause = sender.cause
                     request.caller = sender.pid
                 }
             case .application(let application):
-                let sender = await callers.caller(caller)
+                let sender = try await callers.caller(caller, of: counted)
                 let context = try callers.context(of: sender, for: destination.claimant)
                 let timeout = options.timeout ?? limits.openTimeout
                 let result = try await applications.open(
@@ -53,6 +54,7 @@ extension URLRouter {
                         options,
                         hops: context.hops,
                         caller: sender.pid,
+                        account: sender.account,
                         timeout: timeout
                     )
                 )
@@ -75,10 +77,11 @@ extension URLRouter {
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
-        return try await callers.counting(caller) { () async throws(OpenURLError) in
+        return try await callers.counting(caller) { counted async throws(OpenURLError) in
             let handler = destination.claimant.id
             let id = try await deliveries.accept { () async throws(OpenURLError) in
-                let context = try callers.context(of: await callers.caller(caller), for: destination.claimant)
+                let sender = try await callers.caller(caller, of: counted)
+                let context = try callers.context(of: sender, for: destination.claimant)
                 return Delivery(url: destination.url.description, handler: handler, options: options, context: context)
             }
             var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
@@ -107,7 +110,7 @@ extension URLRouter {
             context.source.pid = nil
             context.source.uniqueName = nil
             let session = sessions.obtain(for: handler)
-            let request = session.makeRequest(.open(destination), options)
+            let request = session.makeRequest(.open(destination), options, account: delivery.caller)
             do throws(OpenURLError) {
                 _ = try await session.open(request) { () async throws(OpenURLError) in
                     try callers.check(context, for: handler)
@@ -120,7 +123,14 @@ extension URLRouter {
         case .application(let application):
             let hops = delivery.context.hops
             let timeout = options.timeout ?? usual
-            let request = ApplicationRequest(destination.url, application, options, hops: hops, timeout: timeout)
+            let request = ApplicationRequest(
+                destination.url,
+                application,
+                options,
+                hops: hops,
+                account: delivery.caller,
+                timeout: timeout
+            )
             do throws(OpenURLError) {
                 _ = try await applications.open(request)
                 return .delivered

@@ -38,6 +38,9 @@ public actor URLRouter {
     /// The names for which the bus was asked whether it knows their services.
     var announcedServices: Set<String> = []
 
+    /// The last time at which a caller asked to relieve memory.
+    var lastRelief: ContinuousClock.Instant?
+
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
     private(set) lazy var applications = ApplicationOpener(

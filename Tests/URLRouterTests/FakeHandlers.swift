@@ -235,6 +235,8 @@ final class FakeHandlers: HandlerBus {
         return NameWatchID(name: id, number: 0)
     }
 
+    func count(_ name: BusName, to account: String) {}
+
     func unwatchOwner(_ watch: NameWatchID) {
         content.withLock { $0.watches[watch.name] = nil }
     }

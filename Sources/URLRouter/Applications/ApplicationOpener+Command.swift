@@ -15,6 +15,13 @@ extension ApplicationOpener {
         guard starting < limits.commandsPerApplication else {
             throw OpenURLError(.limitsExceeded, "\(starting) commands of \(request.id) are being started already")
         }
+        guard runningCommands.refusal(of: request.account, 1) == nil else {
+            let running = runningCommands[request.account]
+            throw OpenURLError(
+                .limitsExceeded,
+                "\(running) commands run for \(request.account), and one sender gets at most half of those that are left"
+            )
+        }
         let command = StartingCommand()
         startingCommands[request.id, default: []].append(command)
         defer {
@@ -22,10 +29,7 @@ extension ApplicationOpener {
             if startingCommands[request.id]?.isEmpty == true { startingCommands[request.id] = nil }
         }
         await launcher.session.startUpdate()?.value
-        let process = try await spawn(request) { exit in
-            self.log.info("\(request.id) \(exit)")
-            command.ended(exit)
-        }
+        let process = try await start(request, command)
         commandHops.add(process.pid, hops: request.hops)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
         let started = request.phase("processStarted")
@@ -43,6 +47,24 @@ extension ApplicationOpener {
             throw OpenURLError(.declined, "\(request.id) exited with status \(status) when it had the URL")
         case .signalled:
             throw OpenURLError(.handlerCrashed, "\(request.id) \(exit ?? .unknown) when it had the URL")
+        }
+    }
+
+    /// Starts the command, and counts it until its end.
+    private func start(
+        _ request: ApplicationRequest,
+        _ command: StartingCommand
+    ) async throws(OpenURLError) -> ProcessHandle {
+        runningCommands.add(1, to: request.account)
+        do throws(OpenURLError) {
+            return try await spawn(request) { exit in
+                self.runningCommands.remove(1, from: request.account)
+                self.log.info("\(request.id) \(exit)")
+                command.ended(exit)
+            }
+        } catch {
+            runningCommands.remove(1, from: request.account)
+            throw error
         }
     }
 

@@ -16,7 +16,7 @@ final class HandlerSession {
     /// The handler as the registry has it now; the process may have been started with an earlier manifest.
     private(set) var handler: Handler
     private(set) var machine: HandlerStateMachine
-    var requests = RequestQueue()
+    var requests: RequestQueue
     var process = HandlerProcess()
     var crashes = CrashHistory()
     /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
@@ -62,6 +62,7 @@ final class HandlerSession {
         self.handler = handler
         self.id = id
         self.host = host
+        requests = RequestQueue(limit: host.limits.waitingPerHandler)
         machine = HandlerStateMachine(
             id: id.rawValue,
             launchTimeout: host.limits.launchTimeout,
@@ -103,10 +104,16 @@ final class HandlerSession {
     }
 
     /// A new request, which is not in the queue yet.
-    func makeRequest(_ purpose: OpenRequest.Purpose, _ options: OpenOptions = OpenOptions()) -> OpenRequest {
+    ///
+    /// - Parameter account: the application that the request will be counted to.
+    func makeRequest(
+        _ purpose: OpenRequest.Purpose,
+        _ options: OpenOptions = OpenOptions(),
+        account: String = ""
+    ) -> OpenRequest {
         lastNumber += 1
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? host.limits.openTimeout
-        return OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options)
+        return OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options, account: account)
     }
 
     // MARK: Events
