@@ -15,7 +15,10 @@ import Testing
 
     private func running() async throws -> (URLRouter, FakeHandlers) {
         let bus = try FakeHandlers([Self.id: Self.owner])
-        let router = URLRouter([try .test("com.example.app")], on: bus)
+        var limits = RouterLimits()
+        // The time of a busy machine.
+        limits.reliefPeriod = .seconds(600)
+        let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
         await router.adoptRunning()
         return (router, bus)
     }
