@@ -34,6 +34,100 @@ public enum HelperThread {
         return try result.get()
     }
 
+    /// Runs work in a thread of its own, and blocks the calling thread until the work ends or makes no progress.
+    ///
+    /// - Parameters:
+    ///   - patience: The time within which the work has to end or to tell progress.
+    ///   - work: The work. It gets a closure that tells progress.
+    ///   - late: A closure that is called on the work's thread when the work ends after all.
+    /// - Returns: The result; nil if the work makes no progress.
+    /// - Throws: The error of `pthread_create(3)`. The work does not run then.
+    public static func wait<Result: Sendable>(
+        patience: Duration,
+        _ work: @escaping @Sendable (_ progress: @Sendable () -> Void) -> Result,
+        late: @escaping @Sendable () -> Void
+    ) throws(Errno) -> Result? {
+        let meeting = Meeting<Result>()
+        let failure = start {
+            let result = work { meeting.change { $0.steps += 1 } }
+            var isLate = false
+            meeting.change {
+                $0.result = result
+                isLate = $0.isOver
+            }
+            if isLate { late() }
+        }
+        if let failure { throw failure }
+        return meeting.wait(patience)
+    }
+
+    /// The place where a thread that waits meets the thread of the work.
+    ///
+    /// The class is unchecked `Sendable` because the state is used only while the mutex is held.
+    private final class Meeting<Result: Sendable>: @unchecked Sendable {
+        struct State {
+            var steps = 0
+            var result: Result?
+            var isOver = false
+        }
+
+        private var state = State()
+        private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+        init() {
+            mutex.initialize(to: pthread_mutex_t())
+            pthread_mutex_init(mutex, nil)
+            condition.initialize(to: pthread_cond_t())
+            var attributes = pthread_condattr_t()
+            pthread_condattr_init(&attributes)
+            pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+            pthread_cond_init(condition, &attributes)
+            pthread_condattr_destroy(&attributes)
+        }
+
+        deinit {
+            pthread_cond_destroy(condition)
+            pthread_mutex_destroy(mutex)
+            condition.deallocate()
+            mutex.deallocate()
+        }
+
+        func change(_ body: (inout State) -> Void) {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            body(&state)
+            pthread_cond_signal(condition)
+        }
+
+        /// Returns the result; nil after a time without progress.
+        func wait(_ patience: Duration) -> Result? {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            while state.result == nil {
+                let steps = state.steps
+                var end = timespec()
+                clock_gettime(CLOCK_MONOTONIC, &end)
+                let (seconds, attoseconds) = patience.components
+                end.tv_sec += Int(seconds)
+                end.tv_nsec += Int(attoseconds / 1_000_000_000)
+                if end.tv_nsec >= 1_000_000_000 {
+                    end.tv_sec += 1
+                    end.tv_nsec -= 1_000_000_000
+                }
+                var status: CInt = 0
+                while state.result == nil, state.steps == steps, status != ETIMEDOUT {
+                    status = pthread_cond_timedwait(condition, mutex, &end)
+                }
+                if state.result == nil, state.steps == steps {
+                    state.isOver = true
+                    return nil
+                }
+            }
+            return state.result
+        }
+    }
+
     /// The caller, as long as it waits. Everything is used on the loop's thread only.
     private final class Waiter<Result: Sendable>: @unchecked Sendable {
         var timer: TimerID?
@@ -75,7 +169,8 @@ public enum HelperThread {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         defer { pthread_attr_destroy(&attributes) }
-        pthread_attr_setstacksize(&attributes, 512 << 10)
+        // Property lists may be nested deeply, and are read by recursion. Only the pages in use take memory.
+        pthread_attr_setstacksize(&attributes, 4 << 20)
         pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
         var id = pthread_t()
         let body = Unmanaged.passRetained(Body(run))

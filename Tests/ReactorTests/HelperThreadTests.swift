@@ -44,6 +44,39 @@ import Testing
     }
 }
 
+extension HelperThreadTests {
+    @Test func blockedThreadWaitsAsLongAsThereIsProgress() throws {
+        let result = try HelperThread.wait(patience: .milliseconds(500)) { progress in
+            for _ in 0..<8 {
+                usleep(100_000)
+                progress()
+            }
+            return 7
+        } late: {
+        }
+        #expect(result == 7)
+    }
+
+    @Test func workWithoutProgressIsLeft() async throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let (reader, writer) = (ends[0], ends[1])
+        let (lates, late) = AsyncStream.makeStream(of: Void.self)
+        let result: Int? = try HelperThread.wait(patience: .milliseconds(50)) { progress in
+            progress()
+            var byte: UInt8 = 0
+            return read(reader, &byte, 1)
+        } late: {
+            late.yield()
+        }
+        #expect(result == nil)
+        close(writer)
+        var iterator = lates.makeAsyncIterator()
+        await iterator.next()
+        close(reader)
+    }
+}
+
 @Suite struct DescriptorLimitTests {
     @Test func childrenGetTheLimitOfBefore() async {
         await #expect(processExitsWith: .success) {
