@@ -12,7 +12,7 @@ import Testing
         let caller = Process()
         caller.executableURL = URL(filePath: "/usr/bin/busctl")
         caller.arguments = [
-            "--address=\(router.bus.address)", "--timeout=20", "call", "org.openurl.Router1", "/org/openurl/Router1",
+            "--address=\(router.bus.address)", "--timeout=60", "call", "org.openurl.Router1", "/org/openurl/Router1",
             "org.openurl.Router1", "OpenURL", "sa{sv}", url, "0",
         ]
         let output = Pipe()
@@ -53,7 +53,7 @@ import Testing
                 RouterInterface.openURL,
                 on: RouterService.object,
                 Arguments("stuck:more", options),
-                timeout: .seconds(20)
+                timeout: .seconds(60)
             )
         }
         if case .remote(let error) = refusal {
