@@ -24,7 +24,7 @@ import Testing
         return (caller.terminationStatus, String(decoding: bytes, as: UTF8.self))
     }
 
-    @Test(.timeLimit(.minutes(2))) func threeConnectionsOfOneProgramKeepNoOtherProgramOut() async throws {
+    @Test(.timeLimit(.minutes(10))) func threeConnectionsOfOneProgramKeepNoOtherProgramOut() async throws {
         let router = try await RouterProcess(["com.example.stuck": ["stall=open"], "com.example.quick": []])
         defer { router.stop() }
         var options = OpenOptions()
@@ -69,7 +69,7 @@ import Testing
         #expect(log.filter { $0.hasPrefix("open") } == ["open quick:1", "open quick:2"])
     }
 
-    @Test(.timeLimit(.minutes(2))) func descriptorsOfACallEndWithItsCaller() async throws {
+    @Test(.timeLimit(.minutes(10))) func descriptorsOfACallEndWithItsCaller() async throws {
         let router = try await RouterProcess(["com.example.stuck": ["stall=open"], "com.example.quick": []])
         defer { router.stop() }
         _ = try await router.open("quick:0")
