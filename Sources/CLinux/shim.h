@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // <pthread.h>, <spawn.h> and <unistd.h> declare these functions for _GNU_SOURCE only, which the Glibc module does not
@@ -14,6 +15,12 @@ extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *acti
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
 enum { SPAWN_SETSID = 0x80 };  // POSIX_SPAWN_SETSID
+
+// <sys/resource.h> declares prlimit for _GNU_SOURCE only.
+extern int prlimit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *before);
+static inline int set_descriptor_limit(pid_t pid, const struct rlimit *limit) {
+    return prlimit(pid, RLIMIT_NOFILE, limit, 0);
+}
 
 // fcntl takes a variable number of arguments, so Swift cannot call it with these. <fcntl.h> declares F_SETSIG for _GNU_SOURCE
 // only.

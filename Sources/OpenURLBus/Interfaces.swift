@@ -133,7 +133,7 @@ public enum LifecycleInterface {
     /// queued URLs are tried.
     public static let reset = Method<String, Empty>(name, "Reset", inputs: ["id"])
     /// Prevents the suspension of the calling handler until the task ends ("Executing a Finite-Length Task in the
-    /// Background"). Returns the number of the task and the remaining time in milliseconds.
+    /// Background"). Returns the number of the task and the remaining time in milliseconds. A name has at most 256 bytes.
     public static let beginBackgroundTask = Method<String, Arguments<UInt32, UInt32>>(
         name,
         "BeginBackgroundTask",
@@ -152,7 +152,8 @@ public enum LifecycleInterface {
     /// Notifies a running handler of a change. No handler is started for a notification.
     ///
     /// For a suspended handler the router keeps the latest value of each kind. The handler gets the values when the
-    /// handler wakes, before the URL ("Queued notifications", Table 4-1).
+    /// handler wakes, before the URL ("Queued notifications", Table 4-1). A kind has at most 128 bytes, a value 64 KiB, and
+    /// all values that wait for one handler 1 MiB. A value cannot hold descriptors.
     public static let notify = Method<Arguments<String, String, Value>, Empty>(
         name,
         "Notify",
@@ -163,7 +164,7 @@ public enum LifecycleInterface {
     ///
     /// The handler that ends is the largest one. Among handlers with at least half of its memory it is the one that has been
     /// suspended for the longest time. The kernel repeats its report while the shortage lasts, at most once in 2 s, and
-    /// each report ends one more handler.
+    /// each report ends one more handler. A call within 2 s of another does nothing.
     public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
     /// The state of a handler that the router follows has changed. The second argument is a raw value of ``HandlerState``.
     public static let stateChanged = Signal<Arguments<String, String>>(

@@ -117,11 +117,26 @@ public final class ProcessHandle {
         onExit?(exit)
     }
 
-    /// Starts a program in a new session.
+    /// Starts a program and watches it, see ``start(_:arguments:environment:directory:output:)`` and
+    /// ``init(child:on:onExit:)``. Call this method on the loop's thread.
+    public static func spawn(
+        _ path: String,
+        arguments: [String],
+        environment: [String],
+        directory: String,
+        output: CInt? = nil,
+        on loop: EventLoop,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) -> ProcessHandle {
+        let pid = try start(path, arguments: arguments, environment: environment, directory: directory, output: output)
+        return try ProcessHandle(child: pid, on: loop, onExit: onExit)
+    }
+
+    /// Starts a program in a new session. The call returns when the program's file has been loaded, which a file system
+    /// that does not answer delays for any time. The call may be made on any thread.
     ///
     /// No shell is involved. The program inherits the descriptors 1 and 2 only; its standard input is empty. No signal
-    /// is blocked, all signals have their default actions, and the environment is the one given. Call this method on
-    /// the loop's thread.
+    /// is blocked, all signals have their default actions, and the environment is the one given.
     ///
     /// A program that writes to an `output` is an exception. The reader of `output` may end first, so `SIGPIPE` stays
     /// ignored if this process ignores it. A write then fails with `EPIPE` and does not end the program, as in a
@@ -134,26 +149,19 @@ public final class ProcessHandle {
     ///   - directory: The working directory.
     ///   - output: The descriptor that becomes standard output and standard error. The caller keeps it. Nil means those
     ///     of this process.
-    ///   - loop: The event loop that watches the program.
-    ///   - onExit: A closure that is called once, on the loop's thread, when the program has ended and its exit status
-    ///     has been collected.
-    /// - Returns: The handle of the program.
+    /// - Returns: The number of the child, for ``init(child:on:onExit:)`` or ``end(child:)``.
     /// - Throws: The reason why the program could not be started, such as `.noSuchFileOrDirectory` or
     ///   `.permissionDenied`.
     ///   - `.invalidArgument` if a string holds a NUL, which would cut the string short.
     ///   - `.noChildProcess` if this process ignores `SIGCHLD`, because the kernel then discards the exit statuses of
     ///     children.
-    ///   - `.noSuchProcess` if the program has ended and another part of this process, which waits for any child, has
-    ///     already collected its exit status.
-    public static func spawn(
+    public static func start(
         _ path: String,
         arguments: [String],
         environment: [String],
         directory: String,
-        output: CInt? = nil,
-        on loop: EventLoop,
-        onExit: @escaping (ProcessExit) -> Void
-    ) throws(Errno) -> ProcessHandle {
+        output: CInt? = nil
+    ) throws(Errno) -> CInt {
         let strings = [path, directory] + arguments + environment
         guard !strings.contains(where: { $0.utf8.contains(0) }) else { throw .invalidArgument }
         guard !ignoresEndOfChildren() else { throw .noChildProcess }
@@ -191,19 +199,42 @@ public final class ProcessHandle {
         var pid: CInt = 0
         let status = posix_spawn(&pid, path, &actions, &attributes, argv, envp)
         guard status == 0 else { throw Errno(rawValue: status) }
+        // posix_spawn(3) sets no limits.
+        DescriptorLimit.restore(inChild: pid)
+        return pid
+    }
+
+    /// Watches a child that ``start(_:arguments:environment:directory:output:)`` has started.
+    ///
+    /// - Parameters:
+    ///   - pid: The number of the child.
+    ///   - loop: The event loop on whose thread the call is made.
+    ///   - onExit: A closure that is called once, on the loop's thread, when the program has ended and its exit status
+    ///     has been collected.
+    /// - Throws: `.noSuchProcess` if the program has ended and another part of this process, which waits for any child,
+    ///   has already collected its exit status; `.tooManyOpenFiles` if no descriptor is left. The program has then been
+    ///   ended.
+    public convenience init(
+        child pid: CInt,
+        on loop: EventLoop,
+        onExit: @escaping (ProcessExit) -> Void
+    ) throws(Errno) {
         do throws(Errno) {
-            return try ProcessHandle(pid: pid, isChild: true, on: loop, onExit: onExit)
+            try self.init(pid: pid, isChild: true, on: loop, onExit: onExit)
         } catch {
             // Without a pidfd, nothing would notice the end of the child. The number still belongs to the child,
             // because its exit status has not been collected, so killing by number is safe. The exception is
             // `.noSuchProcess`: another part of this process has then collected the child, and the number may already
             // belong to another process.
-            if error != .noSuchProcess {
-                Glibc.kill(pid, SIGKILL)
-                waitpid(pid, nil, 0)
-            }
+            if error != .noSuchProcess { Self.end(child: pid) }
             throw error
         }
+    }
+
+    /// Ends a child that is not watched, and collects its exit status.
+    public static func end(child pid: CInt) {
+        Glibc.kill(pid, SIGKILL)
+        waitpid(pid, nil, 0)
     }
 }
 

@@ -14,6 +14,7 @@ public enum DaemonProcess {
             exit(answer.status)
         }
 
+        DescriptorLimit.raise()
         // The process may have inherited that SIGCHLD is ignored. The kernel would then forget the handlers' processes
         // before the router sees how they ended.
         signal(SIGCHLD, SIG_DFL)
@@ -21,8 +22,13 @@ public enum DaemonProcess {
         signal(SIGPIPE, SIG_IGN)
 
         let environment = ProcessEnvironment.variables(environ)
-        let journal = JournalLogHandler.standardError(stream: environment["JOURNAL_STREAM"])
-        LoggingSystem.bootstrap { EscapingLogHandler(journal ?? StreamLogHandler.standardError(label: $0)) }
+        let isJournal = LineLogHandler.isStream(environment["JOURNAL_STREAM"], STDERR_FILENO)
+        let output = LogOutput(STDERR_FILENO) { missing in
+            "\(isJournal ? "<4>" : "")\(missing) lines of the log are missing, because nothing read them in time\n"
+        }
+        LoggingSystem.bootstrap { label in
+            EscapingLogHandler(LineLogHandler(isJournal ? .journal : .text(label: label)) { output.write($0) })
+        }
         let log = Logger(label: "openurld")
         do {
             let loop = try EventLoop()

@@ -1,8 +1,11 @@
 /// The limits of a router: amounts and time limits.
 public struct RouterLimits: Sendable, Hashable {
-    /// The number of requests of one caller without an answer.
-    public var requestsPerCaller = 4096
-    /// The number of requests that wait for one handler.
+    /// The number of requests without an answer. One application gets at most half of what is left, also of the limits
+    /// ``queries``, ``waitingPerHandler`` and ``commands``.
+    public var requests = 32_768
+    /// The number of requests for lists and for explanations without an answer.
+    public var queries = 64
+    /// The number of requests that one handler has in hand, or that wait for it.
     public var waitingPerHandler = 16_384
     /// The time for which the router waits for the person's reply to a question.
     public var questionTime = Duration.seconds(60)
@@ -35,8 +38,22 @@ public struct RouterLimits: Sendable, Hashable {
     public var expirationNotice = Duration.seconds(1)
     /// The number of background tasks that a handler may have open at once.
     public var tasksPerHandler = 1024
+    /// The bytes of a background task's name.
+    public var taskNameBytes = 256
     /// The number of kinds of notifications that are kept for a suspended handler.
     public var notificationKinds = 64
+    /// The bytes of a notification's kind.
+    public var kindBytes = 128
+    /// The bytes of a notification's value.
+    public var notificationBytes = 64 << 10
+    /// The bytes of all notifications that are kept for a suspended handler.
+    public var keptNotificationBytes = 1 << 20
+    /// The bytes of a handler's error message; the rest is cut off.
+    public var errorBytes = 4096
+    /// The number of steps that a handler may tell of one URL; the rest is left out.
+    public var handlerPhases = 64
+    /// The shortest time between two reliefs of memory that callers ask for.
+    public var reliefPeriod = Duration.seconds(2)
     /// The number of crashes within ``crashPeriod`` after which a handler is not started for ``quarantine``.
     public var crashes = 3
     /// The time in which crashes count together.
@@ -47,6 +64,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var settleTime = Duration.seconds(1)
     /// The number of commands of one application that may be within ``settleTime`` at once.
     public var commandsPerApplication = 64
+    /// The number of commands that run.
+    public var commands = 1024
     /// The time in which the bus frees the name of a process that has ended.
     public var nameTimeout = Duration.seconds(1)
     /// The time limit of a handler's end after it released its name ("App Termination": five seconds).

@@ -57,6 +57,7 @@ extension URLRouter {
             explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {
                 explanation.state = .known(sessions.state(of: handler.id))
+                await sessions[handler.id]?.updateQuarantine()
                 explanation.quarantinedUntil = sessions[handler.id]?.quarantinedUntil
                 explanation.reach = Reported(rawValue: handler.manifest.reach.rawValue)
                 explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)

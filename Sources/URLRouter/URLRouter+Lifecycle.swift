@@ -103,13 +103,25 @@ extension URLRouter {
                 statuses.append(HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning)))
                 continue
             }
+            await session.updateQuarantine()
             statuses.append(session.status)
         }
         return statuses
     }
 
+    /// Relieves memory for a caller. A request soon after another does nothing: each relief ends a handler.
     func relieveMemory() {
+        if let lastRelief, lastRelief + limits.reliefPeriod > .now { return }
+        lastRelief = .now
         sessions.relieveMemory()
+    }
+
+    /// Performs a query of a caller that takes much work, unless its application makes too many at once.
+    func querying<Result: Sendable>(
+        _ caller: BusName?,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await callers.querying(caller, body)
     }
 }
 

@@ -30,13 +30,14 @@ extension URLRouter {
         _ options: OpenOptions,
         caller: BusName?
     ) async throws(OpenURLError) -> OpenResult {
-        try await permitted(text, options, caller) { (destination, check) async throws(OpenURLError) in
+        try await permitted(text, options, caller) { (destination, counted, check) async throws(OpenURLError) in
             switch destination.claimant {
             case .handler(let handler):
                 let session = sessions.obtain(for: handler)
-                let request = session.makeRequest(.open(destination), options)
+                let request = session.makeRequest(.open(destination), options, account: counted.account)
                 return try await session.open(request) { () async throws(OpenURLError) in
-                    let sender = await callers.caller(caller)
+                    let sender = try await callers.caller(caller, of: counted)
+                    try session.count(request, to: sender.account)
                     let context = try callers.context(of: sender, for: destination.claimant)
                     try check(sender)
                     request.complete(context)
@@ -44,7 +45,7 @@ extension URLRouter {
                     request.caller = sender.pid
                 }
             case .application(let application):
-                let sender = await callers.caller(caller)
+                let sender = try await callers.caller(caller, of: counted)
                 let context = try callers.context(of: sender, for: destination.claimant)
                 try check(sender)
                 let timeout = options.timeout ?? limits.openTimeout
@@ -55,6 +56,7 @@ extension URLRouter {
                         options,
                         hops: context.hops,
                         caller: sender.pid,
+                        account: sender.account,
                         timeout: timeout
                     )
                 )
@@ -75,17 +77,18 @@ extension URLRouter {
         _ caller: BusName?,
         _ body: (
             _ destination: Destination,
+            _ counted: CountedRequest,
             _ check: (Caller) throws(OpenURLError) -> Void
         ) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
         var destination = try Destination(text, in: registry, for: options)
-        return try await callers.counting(caller) { () async throws(OpenURLError) in
+        return try await callers.counting(caller) { counted async throws(OpenURLError) in
             /// The handler that the person has allowed.
             var allowed: String?
             while true {
                 var dialog: PolicyDialog?
                 do throws(OpenURLError) {
-                    return try await body(destination) { (sender) throws(OpenURLError) in
+                    return try await body(destination, counted) { (sender) throws(OpenURLError) in
                         if let allowed, allowed == destination.claimant.id { return }
                         dialog = try permissions.check(destination, from: sender, options)
                         if let dialog { throw dialog.refusal("a person has to be asked") }
@@ -112,10 +115,10 @@ extension URLRouter {
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
-        return try await permitted(text, options, caller) { (destination, check) async throws(OpenURLError) in
+        return try await permitted(text, options, caller) { (destination, counted, check) async throws(OpenURLError) in
             let handler = destination.claimant.id
             let id = try await deliveries.accept { () async throws(OpenURLError) in
-                let sender = await callers.caller(caller)
+                let sender = try await callers.caller(caller, of: counted)
                 let context = try callers.context(of: sender, for: destination.claimant)
                 try check(sender)
                 return Delivery(url: destination.url.description, handler: handler, options: options, context: context)
@@ -147,7 +150,7 @@ extension URLRouter {
             context.source.pid = nil
             context.source.uniqueName = nil
             let session = sessions.obtain(for: handler)
-            let request = session.makeRequest(.open(destination), options)
+            let request = session.makeRequest(.open(destination), options, account: delivery.caller)
             do throws(OpenURLError) {
                 _ = try await session.open(request) { () async throws(OpenURLError) in
                     try callers.check(context, for: handler)
@@ -160,7 +163,14 @@ extension URLRouter {
         case .application(let application):
             let hops = delivery.context.hops
             let timeout = options.timeout ?? usual
-            let request = ApplicationRequest(destination.url, application, options, hops: hops, timeout: timeout)
+            let request = ApplicationRequest(
+                destination.url,
+                application,
+                options,
+                hops: hops,
+                account: delivery.caller,
+                timeout: timeout
+            )
             do throws(OpenURLError) {
                 _ = try await applications.open(request)
                 return .delivered

@@ -40,6 +40,9 @@ public actor URLRouter {
     /// The names for which the bus was asked whether it knows their services.
     var announcedServices: Set<String> = []
 
+    /// The last time at which a caller asked to relieve memory.
+    var lastRelief: ContinuousClock.Instant?
+
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
     private(set) lazy var applications = ApplicationOpener(
@@ -105,7 +108,7 @@ public actor URLRouter {
         deliveries: DeliveryStore? = nil,
         policy: PolicyStore? = nil,
         person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() },
-        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = nil,
+        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = nil,
         uniqueName: BusName? = nil,
         log: Logger
     ) {

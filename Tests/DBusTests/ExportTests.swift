@@ -21,55 +21,47 @@ import Testing
     private static func refusal(_ text: String) -> CallError { .remote(RemoteError(.limitsExceeded, text)) }
 
     @Test func argumentsOfWaitingCallsAreLimited() async throws {
-        let large = Self.refusal("the arguments of calls that wait for an answer are too large")
-        var perSender = ConnectionLimits()
-        perSender.argumentBytesPerSender = 100_000
-        var all = ConnectionLimits()
-        all.argumentBytes = 100_000
-        for limits in [perSender, all] {
-            try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
-                await pair.service.export([Self.exported], at: "/hold")
-                let client = pair.client
-                let text = String(repeating: "x", count: 60_000)
-                let calls = await Caller(client).inOrder(0..<2) { _ in
-                    try await client.call(Self.hold, on: Self.object, Arguments(text, []), timeout: nil)
-                }
-                await #expect(throws: large) { try await calls[1].value }
-                // An answered call no longer counts towards the limit.
-                for _ in 0..<5 {
-                    #expect(try await client.call(Echo.string, on: Echo.object, "x") == "x")
-                }
-                calls[0].cancel()
+        let large = Self.refusal("the arguments of calls of this program that wait for an answer are too large")
+        var limits = ConnectionLimits()
+        limits.argumentBytes = 200_000
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            await pair.service.export([Self.exported], at: "/hold")
+            let client = pair.client
+            let text = String(repeating: "x", count: 60_000)
+            let calls = await Caller(client).inOrder(0..<2) { _ in
+                try await client.call(Self.hold, on: Self.object, Arguments(text, []), timeout: nil)
             }
+            await #expect(throws: large) { try await calls[1].value }
+            // An answered call no longer counts towards the limit.
+            for _ in 0..<5 {
+                #expect(try await client.call(Echo.string, on: Echo.object, "x") == "x")
+            }
+            calls[0].cancel()
         }
     }
 
     @Test func descriptorsOfWaitingCallsAreLimited() async throws {
-        var perSender = ConnectionLimits()
-        perSender.descriptorsPerSender = 5
-        var all = ConnectionLimits()
-        all.descriptors = 5
-        for limits in [perSender, all] {
-            try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
-                await pair.service.export([Self.exported], at: "/hold")
-                let client = pair.client
-                let pipe = try Pipe()
-                let calls = await Caller(client).inOrder(0..<2) { _ in
-                    try await client.call(
-                        Self.hold,
-                        on: Self.object,
-                        Arguments("", Array(repeating: pipe.writeEnd, count: 3)),
-                        timeout: nil
-                    )
-                }
-                let many = Self.refusal("calls that wait for an answer hold too many descriptors")
-                await #expect(throws: many) { try await calls[1].value }
-                // Two more descriptors stay within the limit. An answer frees the descriptors of its call.
-                for _ in 0..<5 {
-                    try await client.call(Echo.descriptor, on: Echo.object, pipe.writeEnd)
-                }
-                calls[0].cancel()
+        var limits = ConnectionLimits()
+        limits.descriptors = 10
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            await pair.service.export([Self.exported], at: "/hold")
+            let client = pair.client
+            let pipe = try Pipe()
+            let calls = await Caller(client).inOrder(0..<2) { _ in
+                try await client.call(
+                    Self.hold,
+                    on: Self.object,
+                    Arguments("", Array(repeating: pipe.writeEnd, count: 3)),
+                    timeout: nil
+                )
             }
+            let many = Self.refusal("calls of this program that wait for an answer hold too many descriptors")
+            await #expect(throws: many) { try await calls[1].value }
+            // Two more descriptors stay within the limit. An answer frees the descriptors of its call.
+            for _ in 0..<5 {
+                try await client.call(Echo.descriptor, on: Echo.object, pipe.writeEnd)
+            }
+            calls[0].cancel()
         }
     }
 

@@ -175,19 +175,20 @@ import Testing
         }
     }
 
-    @Test func callsInFlightAreLimitedForEachSenderAndForAll() async throws {
+    @Test func eachSenderGetsHalfOfTheCallsThatAreLeft() async throws {
         var limits = ConnectionLimits()
-        limits.callsPerSender = 3
-        limits.calls = 5
+        limits.calls = 8
         try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
             let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
-            let full = CallError.remote(RemoteError(.limitsExceeded, "too many calls are waiting for an answer"))
+            let full = CallError.remote(
+                RemoteError(.limitsExceeded, "too many calls of this program are waiting for an answer")
+            )
             func hang(_ connection: Connection, _ count: UInt32) async -> [Task<Empty, any Error>] {
                 await Caller(connection).inOrder(0..<count) { _ in
                     try await connection.call(Echo.never, on: Echo.object, Empty(), timeout: nil)
                 }
             }
-            let first = await hang(pair.client, 3)
+            let first = await hang(pair.client, 4)
             await #expect(throws: full) { try await pair.client.call(Echo.string, on: Echo.object, "") }
             let second = await hang(other, 2)
             await #expect(throws: full) { try await other.call(Echo.string, on: Echo.object, "") }

@@ -327,6 +327,53 @@ import Testing
         #expect(entry.error?.message == "the stored request is damaged: the bytes are not a message")
     }
 
+    /// Values that no router writes.
+    private static let extremes = [
+        "-9223372036854775808", "9223372036854775807", "1e300", "-1e300", "'soon'", "x'00ff'", "char(0)", "''",
+    ]
+    private static let columns = [
+        "due", "accepted", "attempts", "url", "handler", "request", "error", "message", "caller",
+    ]
+
+    @Test(arguments: extremes, columns)
+    func extremeValueOfARowIsHarmless(value: String, column: String) async throws {
+        let first = try store()
+        let damaged = try await first.accept(delivery("app:1"), at: 0)
+        let good = try await first.accept(delivery("app:2"), at: 0)
+        await first.giveBack()
+        try Database(path: directory.queue, .existing)
+            .execute(
+                """
+                UPDATE deliveries SET error = 'org.openurl.Error.Declined' WHERE id = \(damaged);
+                UPDATE deliveries SET \(column) = \(value) WHERE id = \(damaged)
+                """
+            )
+        let next = try store()
+        let waiting = try #require(try await next.waiting())
+        #expect(Set(waiting.map(\.id)) == [damaged, good])
+        #expect(waiting.allSatisfy { (0...253_402_300_799_999).contains($0.due) })
+        let listed = try await next.list(after: .min, limit: 10)
+        #expect(listed.map(\.id) == ["\(damaged)", "\(good)"])
+        // A message can carry the list.
+        _ = try MessageArchive.bytes(of: listed, limit: 1 << 20)
+        // Attempts end, whatever number the row had.
+        for _ in 0...RetryDelay.attempts { _ = try await next.begin(damaged) }
+        #expect(try await next.begin(damaged) == nil)
+        #expect(try await next.begin(good)?.delivery == delivery("app:2"))
+        _ = try await next.accept(delivery("app:3"), at: 0)
+        #expect(try await next.drop(damaged))
+    }
+
+    @Test func pageOfLongURLsEndsEarly() async throws {
+        let store = try store()
+        let long = "app:" + String(repeating: "x", count: 1 << 20)
+        for _ in 0..<8 { _ = try await store.accept(delivery(long), at: 0) }
+        let page = try await store.list(after: .min, limit: 128)
+        #expect(page.count == 4)
+        let last = try #require(page.last.flatMap { Int64($0.id) })
+        #expect(try await store.list(after: last, limit: 128).count == 4)
+    }
+
     // MARK: The file
 
     @Test func queriesCreateNoFile() async throws {

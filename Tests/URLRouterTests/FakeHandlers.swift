@@ -235,6 +235,8 @@ final class FakeHandlers: HandlerBus {
         return NameWatchID(name: id, number: 0)
     }
 
+    func count(_ name: BusName, to account: String) {}
+
     func unwatchOwner(_ watch: NameWatchID) {
         content.withLock { $0.watches[watch.name] = nil }
     }
@@ -401,8 +403,12 @@ extension CallError {
 let ownConnection: BusName = ":1.77"
 
 /// Takes the owner of a handler's name for the handler, although it need not be a process.
-let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim? = { launcher, pid, handler in
-    pid.map { launcher.runsProgram(of: handler, pid: $0) } == true ? .runsProgram : .isInSandbox
+let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim? = {
+    launcher,
+    pid,
+    handler in
+    guard let pid, await launcher.runsProgram(of: handler, pid: pid) else { return .isInSandbox }
+    return .runsProgram
 }
 
 extension URLRouter {
@@ -416,7 +422,7 @@ extension URLRouter {
         deliveries: DeliveryStore? = nil,
         policy: PolicyStore? = nil,
         person: any PersonAsking = Nobody(),
-        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)? = ownProgramOrAnother,
+        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = ownProgramOrAnother,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.init(

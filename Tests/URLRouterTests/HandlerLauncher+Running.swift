@@ -20,9 +20,11 @@ extension HandlerLauncher {
     /// Starts a handler and returns how it ended.
     func run(_ handler: Handler) async throws(OpenURLError) -> ProcessExit {
         let result: Result<ProcessExit, OpenURLError> = await withCheckedContinuation { continuation in
-            loop.execute {
+            Task(executorPreference: loop) {
                 do throws(OpenURLError) {
-                    _ = try launch(handler, for: nil) { continuation.resume(returning: .success($0)) }
+                    _ = try await launch(handler, for: nil, within: .seconds(60)) {
+                        continuation.resume(returning: .success($0))
+                    }
                 } catch {
                     continuation.resume(returning: .failure(error))
                 }

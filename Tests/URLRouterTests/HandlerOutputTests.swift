@@ -332,11 +332,16 @@ import Testing
     @Test func commandOfAnApplicationHasAFileOfItsOwn() async throws {
         let launcher = launcher(output())
         let exit = await withCheckedContinuation { continuation in
-            launcher.loop.execute { [id] in
-                do throws(Errno) {
-                    _ = try launcher.launch(id, ["/bin/sh", "-c", "echo command"], [:], for: nil, directory: nil) {
-                        continuation.resume(returning: $0)
-                    }
+            Task(executorPreference: launcher.loop) { [id] in
+                do {
+                    _ = try await launcher.launch(
+                        id,
+                        ["/bin/sh", "-c", "echo command"],
+                        [:],
+                        for: nil,
+                        directory: nil,
+                        within: .seconds(60)
+                    ) { continuation.resume(returning: $0) }
                 } catch {
                     continuation.resume(returning: .unknown)
                 }

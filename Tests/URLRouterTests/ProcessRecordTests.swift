@@ -176,7 +176,7 @@ import Testing
             process.waitUntilExit()
         }
         let pid = UInt32(process.processIdentifier)
-        return await loop.run { launcher.runsProgram(of: handler, pid: pid) }
+        return await Task(executorPreference: loop) { await launcher.runsProgram(of: handler, pid: pid) }.value
     }
 
     @Test func scriptIsRecognisedByItsInterpreterAndItsPath() async throws {

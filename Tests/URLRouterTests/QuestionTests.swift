@@ -183,7 +183,7 @@ import Testing
         await person.wait(forQuestions: 1)
         let second = open("target://a/2", router, from: Self.other)
         let third = open("target://b", router)
-        await router.wait { $0.callers.unanswered.values.reduce(0, +) == 3 }
+        await router.wait { $0.callers.unanswered.total == 3 }
         person.reply(.once)
         try await opened("target://a/1", first)
         try await opened("target://a/2", second)
@@ -198,7 +198,7 @@ import Testing
         let first = open("target://a/1", router, from: Self.gone)
         await person.wait(forQuestions: 1)
         let second = open("target://a/2", router, from: ":1.98")
-        await router.wait { $0.callers.unanswered.count == 2 }
+        await router.wait { $0.callers.unanswered.total == 2 }
         #expect(person.asked.first?.isMemorable == false)
         person.reply(.always)
         try await opened("target://a/1", first)
@@ -278,7 +278,7 @@ import Testing
     @Test func questionsOfOneProgramAreBounded() async throws {
         let router = try await router("", { $0.asks = true })
         let requests = (0..<4).map { open("target://h\($0)", router) }
-        await router.wait { $0.callers.unanswered[Self.user] == 4 }
+        await router.wait { $0.callers.unanswered.total == 4 }
         await person.wait(forQuestions: 1)
         await router.wait { $0.questions.count == 4 }
         #expect(try await failure(open("target://h9", router, from: Self.other)).code == .limitsExceeded)

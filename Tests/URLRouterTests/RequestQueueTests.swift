@@ -1,3 +1,4 @@
+import Glibc
 import OpenURLBus
 import Reactor
 import SchemeRegistry
@@ -13,7 +14,7 @@ import Testing
 
     @Test func limitsEqualTheDocumentation() {
         let limits = RouterLimits()
-        #expect(limits.requestsPerCaller == 4096)
+        #expect(limits.requests == 32_768)
         #expect(limits.waitingPerHandler == 16_384)
         #expect(limits.hops == 8)
         #expect(limits.openTimeout == .seconds(20))
@@ -21,54 +22,83 @@ import Testing
         #expect(limits.endTimeout == .seconds(5))
     }
 
-    @Test func pendingRequestsOfACallerAreLimited() async throws {
-        let bus = try FakeHandlers([handler: owner])
-        var limits = RouterLimits()
-        limits.requestsPerCaller = 2
-        let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
-        let first = Task { try await router.open("app:1") }
-        await bus.wait(for: .opened("app:1", at: owner))
-        let second = Task { try await router.open("app:2") }
-        await bus.wait(for: .opened("app:2", at: owner))
-        let refused = await failure { () throws(OpenURLError) in try await router.open("app:3") }
-        #expect(refused == OpenURLError(.limitsExceeded, "2 URLs of this caller have no answer yet"))
+    /// Calls of connections of which 91 and 92 are one program, and 93 is another.
+    private func connections(_ program: RunningProcess) throws -> FakeHandlers {
+        let own = UInt32(getpid())
+        return try FakeHandlers(
+            [handler: owner, "com.example.other": ":1.2"],
+            processes: [":1.91": own, ":1.92": own, ":1.93": program.pid]
+        )
+    }
 
-        // Another caller is not affected, and an answer makes room for a new request.
-        let other = Task { try await router.open("app:4", from: ":1.98") }
+    private static let program = (ProcessProgram.path(pid: UInt32(getpid())) ?? "")
+
+    @Test func pendingRequestsOfAProgramAreLimited() async throws {
+        let other = try RunningProcess()
+        defer { other.end() }
+        await other.waitUntilItRuns()
+        let bus = try connections(other)
+        var limits = RouterLimits()
+        limits.requests = 4
+        let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
+        let first = Task { try await router.open("app:1", from: ":1.91") }
+        await bus.wait(for: .opened("app:1", at: owner))
+        let second = Task { try await router.open("app:2", from: ":1.92") }
+        await bus.wait(for: .opened("app:2", at: owner))
+        // A connection that the router does not know yet has the account of its program, too.
+        for name: BusName in [":1.91", ":1.92"] {
+            let refused = await failure { () throws(OpenURLError) in try await router.open("app:3", from: name) }
+            #expect(
+                refused
+                    == OpenURLError(
+                        .limitsExceeded,
+                        "2 URLs of \(Self.program) have no answer yet, and one sender gets at most half of what is left"
+                    )
+            )
+        }
+
+        // Another program is not affected, and an answer makes room for a new request.
+        let third = Task { try await router.open("app:4", from: ":1.93") }
         await bus.wait(for: .opened("app:4", at: owner))
         bus.answer("app:1")
-        _ = try await first.value
-        let third = Task { try await router.open("app:5") }
+        bus.answer("app:4")
+        _ = try await (first.value, third.value)
+        let fourth = Task { try await router.open("app:5", from: ":1.92") }
         await bus.wait(for: .opened("app:5", at: owner))
-        for url in ["app:2", "app:4", "app:5"] { bus.answer(url) }
-        for task in [second, other, third] { #expect(try await task.value.path == .active) }
+        for url in ["app:2", "app:5"] { bus.answer(url) }
+        for task in [second, fourth] { #expect(try await task.value.path == .active) }
         #expect(bus.opened == [])
         #expect(await router.hasAnsweredAll)
     }
 
-    @Test func waitingRequestsOfAHandlerAreLimited() async throws {
-        let bus = try FakeHandlers([handler: owner, "com.example.other": ":1.2"])
-        bus.hold(handler)
+    @Test func requestsOfAProgramForOneHandlerAreLimitedUntilTheirAnswer() async throws {
+        let program = try RunningProcess()
+        defer { program.end() }
+        await program.waitUntilItRuns()
+        let bus = try connections(program)
         var limits = RouterLimits()
-        limits.waitingPerHandler = 2
+        limits.waitingPerHandler = 4
         let router = URLRouter([try .test("com.example.app"), try .test("com.example.other")], on: bus, limits: limits)
         let first = Task { try await router.open("app:1", from: ":1.91") }
-        await bus.wait(for: .askedWhoIs(":1.91"))
-        let second = Task { try await router.open("app:2", from: ":1.92") }
-        await bus.wait(for: .askedWhoIs(":1.92"))
-        let refused = await failure { () throws(OpenURLError) in try await router.open("app:3", from: ":1.93") }
-        #expect(refused == OpenURLError(.limitsExceeded, "2 URLs wait for com.example.app already"))
-        let other = Task { try await router.open("other:1", from: ":1.93") }
-        await bus.wait(for: .opened("other:1", at: ":1.2"))
-        bus.answer("other:1")
-        #expect(try await other.value.handler == "com.example.other")
-
-        bus.release(handler)
         await bus.wait(for: .opened("app:1", at: owner))
+        let second = Task { try await router.open("app:2", from: ":1.92") }
         await bus.wait(for: .opened("app:2", at: owner))
-        bus.answer("app:1")
-        bus.answer("app:2")
-        _ = try await (first.value, second.value)
+        // The handler has both in hand.
+        let refused = await failure { () throws(OpenURLError) in try await router.open("app:3", from: ":1.92") }
+        #expect(
+            refused
+                == OpenURLError(
+                    .limitsExceeded,
+                    "com.example.app: 2 URLs of \(Self.program) wait already, and one sender gets at most half of what is left"
+                )
+        )
+        let other = Task { try await router.open("other:1", from: ":1.92") }
+        await bus.wait(for: .opened("other:1", at: ":1.2"))
+        let third = Task { try await router.open("app:4", from: ":1.93") }
+        await bus.wait(for: .opened("app:4", at: owner))
+        for url in ["app:1", "app:2", "app:4", "other:1"] { bus.answer(url) }
+        _ = try await (first.value, second.value, third.value)
+        #expect(try await other.value.handler == "com.example.other")
     }
 
     @Test func waitingRequestEndsAtItsDeadlineAndLaterOnesContinue() async throws {

@@ -39,6 +39,10 @@ enum BusDriver {
         }
     }
 
+    /// The rule for the end of any connection. It also applies to each name that no connection owns any longer.
+    static let endRule = MatchRule(sender: .bus, arguments: [2: ""])
+        .text(nameOwnerChanged.interface, nameOwnerChanged.name)
+
     static func ownerRule(_ name: BusName) -> String {
         MatchRule(sender: .bus, arguments: [0: name.rawValue]).text(nameOwnerChanged.interface, nameOwnerChanged.name)
     }
@@ -200,6 +204,7 @@ extension Connection {
 
     func nameOwnerChanged(_ name: BusName, _ old: BusName?, _ new: BusName?) {
         calledNames.setOwner(of: name, new)
+        if new == nil, name.isUnique { incomingCalls.leave(name) }
         // A handler may end any watch, including its own, so each handler is looked up when its turn comes.
         for id in nameWatches.ids(of: name) { nameWatches.handler(id)?(old, new) }
     }

@@ -33,15 +33,13 @@ extension Connection {
         _ input: Input,
         timeout: Duration? = .seconds(25)
     ) async throws(CallError) -> Output {
-        let message = try methodCall(method, on: object, input)
-        let destination = object.destination
         let number = nextCall()
         // A resumed task first goes to the executor that it prefers, and from there to its actor. If the preferred
         // executor is not the loop, the way to the actor leads through another thread, and tasks may overtake each
         // other.
         let result: Result<Output, CallError> = await withTaskExecutorPreference(loop) {
             await withTaskCancellationHandler {
-                await answer(to: message, destination, number, timeout)
+                await answer(to: method, on: object, input, number, timeout)
             } onCancel: {
                 loop.execute { self.assumeIsolated { $0.fail(number, .cancelled) } }
             }
@@ -50,9 +48,13 @@ extension Connection {
     }
 
     /// Sends a call and waits for its answer.
-    private func answer<Output: MessageBody>(
-        to message: Message,
-        _ destination: BusName?,
+    ///
+    /// The message is made as late as possible, and is gone when it has been sent: it has duplicates of the descriptors in
+    /// `input`, which would otherwise stay open until the answer.
+    private func answer<Input: MessageBody, Output: MessageBody>(
+        to method: Method<Input, Output>,
+        on object: RemoteObject,
+        _ input: Input,
         _ number: UInt64,
         _ timeout: Duration?
     ) async -> Result<Output, CallError> {
@@ -60,7 +62,13 @@ extension Connection {
             // The closure runs as one step on the loop's thread, so neither an answer nor a cancellation can arrive
             // before the entry in `pendingCalls` exists.
             if Task.isCancelled { return continuation.resume(returning: .failure(.cancelled)) }
-            begin(message, destination, number, timeout) { [limits] reply in
+            let message: Message
+            do throws(CallError) {
+                message = try methodCall(method, on: object, input)
+            } catch {
+                return continuation.resume(returning: .failure(error))
+            }
+            begin(message, object.destination, number, timeout) { [limits] reply in
                 continuation.resume(returning: reply.flatMap { Message.result($0.pointer, limit: limits.messageBytes) })
             }
         }

@@ -13,6 +13,8 @@ extension Connection {
         guard let raw else { return false }
         let pointer = Unmanaged.passRetained(self).toOpaque()
         dbus_connection_set_max_received_size(raw, limits.receivedBytes)
+        // Without a free descriptor, libdbus would take a message with descriptors for the end of the connection.
+        dbus_connection_set_max_received_unix_fds(raw, CLong(clamping: limits.descriptors))
         // An answer of libdbus itself would have a serial of its own, which does not increase with the others.
         dbus_connection_set_route_peer_messages(raw, 1)
         guard dbus_connection_add_filter(raw, receiveMessage, pointer, nil) != 0 else {

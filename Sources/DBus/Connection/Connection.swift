@@ -41,7 +41,9 @@ public actor Connection {
     var queue = OutgoingQueue()
 
     var objects = ObjectTree()
-    var incomingCalls = IncomingCalls()
+    var incomingCalls: IncomingCalls
+    /// Whether the bus tells the end of each connection.
+    var followsSenders = false
     /// The match rules by their bytes: the bus compares bytes, but Swift's `String` compares canonical equivalence.
     var matches: [[UInt8]: Match] = [:]
     var nameWatches = NameWatches()
@@ -62,6 +64,7 @@ public actor Connection {
         serials = established.serials
         self.loop = loop
         self.limits = limits
+        incomingCalls = IncomingCalls(limits)
     }
 
     // MARK: The end

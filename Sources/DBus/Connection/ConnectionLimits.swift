@@ -2,25 +2,19 @@
 ///
 /// A value that would make a connection unusable is replaced by the nearest usable value.
 public struct ConnectionLimits: Sendable, Hashable {
-    /// The number of calls from one sender that may wait for their answer. Further calls are answered with
-    /// `LimitsExceeded`.
+    /// The number of calls that may wait for their answer. Further calls are answered with `LimitsExceeded`.
     ///
-    /// On a connection without a bus, the other end is the only sender.
-    public var callsPerSender = 8192
-    /// The number of calls from all senders together that may wait for their answer.
-    public var calls = 65_536
+    /// One account (``Connection/setAccount(_:of:)``) gets at most half of what is left. The same applies to
+    /// ``argumentBytes`` and ``descriptors``. On a connection without a bus, the other end is the only account. Everything
+    /// that is counted is given back when the call has its answer, or when its sender leaves the bus.
+    public var calls = 16_384
     /// The bytes of values in the arguments of one call.
     public var bodyBytes = 1 << 20 {
         didSet { bodyBytes = max(bodyBytes, 0) }
     }
-    /// The bytes of values in the arguments of one sender's calls that wait for their answer.
-    public var argumentBytesPerSender = 32 << 20
-    /// The bytes of values in the arguments of all calls that wait for their answer.
+    /// The bytes of values in the arguments of calls that wait for their answer.
     public var argumentBytes = 64 << 20
-    /// The descriptors in the arguments of one sender's calls that wait for their answer.
-    public var descriptorsPerSender = 64
-    /// The descriptors in the arguments of all calls that wait for their answer. A process usually has 1024
-    /// descriptors.
+    /// The descriptors in the arguments of calls that wait for their answer. A process usually has 1024 descriptors.
     public var descriptors = 256
     /// The bytes of messages that have arrived but have not been read, at least 64 KiB. Above the limit, the connection
     /// does not read from its socket.

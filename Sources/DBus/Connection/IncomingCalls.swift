@@ -1,75 +1,89 @@
 internal import CDBus
 
-/// The resources that unanswered calls use.
-struct Load {
-    var calls = 1
-    var bytes: Int
-    var descriptors: Int
-
-    static let none = Load(calls: 0, bytes: 0, descriptors: 0)
-
-    static func += (a: inout Load, b: Load) {
-        a.calls += b.calls
-        a.bytes += b.bytes
-        a.descriptors += b.descriptors
-    }
-
-    static func -= (a: inout Load, b: Load) {
-        a.calls -= b.calls
-        a.bytes -= b.bytes
-        a.descriptors -= b.descriptors
-    }
-
-    /// Returns a message about the first limit that is exceeded; nil if there is none.
-    func excess(_ calls: Int, _ bytes: Int, _ descriptors: Int) -> String? {
-        if self.calls > calls { return "too many calls are waiting for an answer" }
-        if self.bytes > bytes { return "the arguments of calls that wait for an answer are too large" }
-        return self.descriptors > descriptors ? "calls that wait for an answer hold too many descriptors" : nil
-    }
-}
-
 /// The unanswered calls of other programs, which are counted for the limits and cancelled when the connection ends.
 struct IncomingCalls {
-    private var tasks: [UInt64: Task<Void, Never>] = [:]
-    private var bySender: [BusName?: Load] = [:]
-    private var all = Load.none
+    private struct Call {
+        let load: Load
+        let sender: BusName?
+        let descriptors: [ReceivedDescriptor]
+        var task: Task<Void, Never>?
+    }
+
+    /// A sender that has called and has not left the bus.
+    private struct Sender {
+        var account: CallAccounts.Account
+        /// The numbers of its calls without an answer.
+        var calls: Set<UInt64> = []
+    }
+
+    private var calls: [UInt64: Call] = [:]
+    private var senders: [BusName?: Sender] = [:]
+    private(set) var accounts: CallAccounts
     private var lastNumber: UInt64 = 0
 
-    var isIdle: Bool { tasks.isEmpty }
+    init(_ limits: ConnectionLimits) {
+        accounts = CallAccounts(limits)
+    }
+
+    var isIdle: Bool { calls.isEmpty }
 
     /// Counts a call.
     ///
     /// - Returns: The number of the call, or an error that names the exceeded limit.
-    mutating func begin(_ load: Load, of sender: BusName?, _ limits: ConnectionLimits) -> Result<UInt64, RemoteError> {
-        var own = bySender[sender] ?? .none
-        own += load
-        var sum = all
-        sum += load
-        let excess =
-            own.excess(limits.callsPerSender, limits.argumentBytesPerSender, limits.descriptorsPerSender)
-            ?? sum.excess(limits.calls, limits.argumentBytes, limits.descriptors)
-        if let excess { return .failure(RemoteError(.limitsExceeded, excess)) }
-        bySender[sender] = own
-        all = sum
+    mutating func begin(
+        _ load: Load,
+        of sender: BusName?,
+        _ descriptors: [ReceivedDescriptor]
+    ) -> Result<UInt64, RemoteError> {
+        let account = senders[sender, default: Sender(account: .sender(sender))].account
+        if let excess = accounts.excess(of: account, load) { return .failure(RemoteError(.limitsExceeded, excess)) }
+        accounts.add(load, to: account)
         lastNumber += 1
+        calls[lastNumber] = Call(load: load, sender: sender, descriptors: descriptors)
+        senders[sender, default: Sender(account: account)].calls.insert(lastNumber)
         return .success(lastNumber)
     }
 
     mutating func started(_ number: UInt64, _ task: Task<Void, Never>) {
-        tasks[number] = task
+        calls[number]?.task = task
     }
 
-    mutating func end(_ number: UInt64, _ load: Load, of sender: BusName?) {
-        tasks[number] = nil
-        all -= load
-        guard var own = bySender[sender] else { return }
-        own -= load
-        bySender[sender] = own.calls > 0 ? own : nil
+    mutating func end(_ number: UInt64) {
+        guard let call = calls.removeValue(forKey: number),
+            // The call of a sender that has left is not counted any longer.
+            let account = senders[call.sender]?.account
+        else { return }
+        senders[call.sender]?.calls.remove(number)
+        accounts.remove(call.load, from: account)
+    }
+
+    /// Counts the calls of a sender to an account from now on. A sender that has not called, or has left, is ignored.
+    mutating func setAccount(_ account: String, of name: BusName) {
+        guard let sender = senders[name], sender.account != .named(account) else { return }
+        senders[name]?.account = .named(account)
+        for load in sender.calls.compactMap({ calls[$0]?.load }) {
+            accounts.remove(load, from: sender.account)
+            accounts.add(load, to: .named(account))
+        }
+    }
+
+    /// Gives back everything that is counted for a sender, which has left the bus. Its calls continue.
+    mutating func leave(_ name: BusName) {
+        guard let sender = senders.removeValue(forKey: name) else { return }
+        for call in sender.calls.compactMap({ calls[$0] }) {
+            accounts.remove(call.load, from: sender.account)
+            for received in call.descriptors { received.descriptor?.closeNow() }
+        }
     }
 
     func cancelAll() {
-        for task in tasks.values { task.cancel() }
+        for call in calls.values { call.task?.cancel() }
     }
+}
+
+/// A descriptor in the arguments of a call, which the method keeps as long as it needs the descriptor.
+struct ReceivedDescriptor {
+    weak var descriptor: UnixFD?
 }
 
 extension Connection {
@@ -80,12 +94,36 @@ extension Connection {
     /// interfaces when it ends, so their methods may hold the connection.
     public func export(_ interfaces: [ExportedInterface], at path: ObjectPath) {
         guard state == .open else { return }
+        followSenders()
         objects.add(interfaces, at: path)
     }
 
     /// Removes an object with all its interfaces. Calls that have begun continue.
     public func unexport(_ path: ObjectPath) {
         objects.remove(path)
+    }
+
+    /// Counts the calls of a sender, also its earlier ones, to an account from now on.
+    ///
+    /// Before that, each sender has an account of its own. One account gets at most half of what is left of each of the
+    /// ``ConnectionLimits``. A sender that has not called an object of this connection, or has left the bus, is ignored.
+    ///
+    /// - Parameters:
+    ///   - account: The account, for example the program that the sender belongs to.
+    ///   - sender: The unique name of the sender.
+    public func setAccount(_ account: String, of sender: BusName) {
+        incomingCalls.setAccount(account, of: sender)
+    }
+
+    /// Makes the bus tell the end of each connection, with one rule for all of them.
+    private func followSenders() {
+        guard uniqueName != nil, !followsSenders else { return }
+        followsSenders = true
+        do throws(CallError) {
+            try send(BusDriver.addMatch, on: BusDriver.object, BusDriver.endRule)
+        } catch {
+            // The connection has ended. If the bus refuses the rule, a call counts until its answer.
+        }
     }
 
     /// Waits until every call that has arrived has its answer, or until the task is cancelled.
@@ -117,22 +155,24 @@ extension Connection {
         }
         let body: ExportedMethod.Body
         let load: Load
+        let descriptors: [ReceivedDescriptor]
         do throws(MessageDecodingError) {
             try Message.check(pointer, method.inputSignature)
             var reader = MessageReader(message: pointer, limit: limits.bodyBytes)
             body = try method.begin(&reader)
-            load = Load(bytes: reader.bytes, descriptors: reader.descriptors)
+            load = Load(bytes: reader.bytes, descriptors: reader.descriptors.count)
+            descriptors = reader.descriptors.map { ReceivedDescriptor(descriptor: $0) }
         } catch {
             return answer(address, with: error)
         }
         let number: UInt64
-        switch incomingCalls.begin(load, of: sender, limits) {
+        switch incomingCalls.begin(load, of: sender, descriptors) {
         case .success(let next): number = next
         case .failure(let error): return answer(address, with: error)
         }
         // Tasks of one actor start in the order in which they are created. The task prefers the loop, so that its
         // suspended parts continue in the order in which they were resumed.
-        let task = Task(executorPreference: loop) { await self.run(number, load, body, call, address) }
+        let task = Task(executorPreference: loop) { await self.run(number, body, call, address) }
         incomingCalls.started(number, task)
     }
 
@@ -153,13 +193,12 @@ extension Connection {
 
     private func run(
         _ number: UInt64,
-        _ load: Load,
         _ body: ExportedMethod.Body,
         _ call: IncomingCall,
         _ address: ReplyAddress
     ) async {
         defer {
-            incomingCalls.end(number, load, of: address.sender)
+            incomingCalls.end(number)
             if incomingCalls.isIdle { waiters.resumeAll(.answered) }
         }
         do {

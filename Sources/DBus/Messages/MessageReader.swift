@@ -35,8 +35,8 @@ public struct MessageReader: ~Copyable {
     private var iterator: DBusMessageIter
     private let limit: Int
     private var budget: Int
-    /// The number of descriptors that have been read.
-    private(set) var descriptors = 0
+    /// The descriptors that have been read.
+    private(set) var descriptors: [UnixFD] = []
     private let depth: Int
 
     /// The number of bytes that have been read.
@@ -155,8 +155,12 @@ public struct MessageReader: ~Copyable {
     mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
         let descriptor = try readFixed(TypeCode.unixFD, CInt(-1))
         guard descriptor >= 0 else { throw .invalidValue("a file descriptor did not arrive") }
-        descriptors += 1
         return descriptor
+    }
+
+    /// Notes the owner of a descriptor that has been read.
+    mutating func add(_ descriptor: UnixFD) {
+        descriptors.append(descriptor)
     }
 
     /// Reads an array. `body` is called for each element and must read that element.

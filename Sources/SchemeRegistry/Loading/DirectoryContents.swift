@@ -2,7 +2,7 @@ internal import Glibc
 internal import UserFiles
 
 /// One of the registry's directories.
-struct DirectoryPlace {
+struct DirectoryPlace: Sendable {
     let path: String
     let scope: RegistryDirectories.Scope
     let precedence: Int
@@ -36,7 +36,18 @@ struct DirectoryContents: Sendable, Hashable {
     init() {}
 
     /// Reads the current contents of a directory; entries that have not changed are taken from `before`.
-    init(of place: DirectoryPlace, before: DirectoryContents, files: inout ManifestFiles, now: Int64) {
+    ///
+    /// - Parameters:
+    ///   - silent: the entries whose file system does not answer. They stay as they were before.
+    ///   - progress: called before each entry is read.
+    init(
+        of place: DirectoryPlace,
+        before: DirectoryContents,
+        files: inout ManifestFiles,
+        now: Int64,
+        leavingOut silent: Set<String> = [],
+        progress: (_ entry: String) -> Void = { _ in }
+    ) {
         do throws(FileError) {
             guard let names = try names(inDirectory: place.path) else { return }
             try files.trust?.check(place.path)
@@ -50,6 +61,12 @@ struct DirectoryContents: Sendable, Hashable {
                 }
                 while let first = known.first, first.name.utf8.lexicographicallyPrecedes(bytes) { known.removeFirst() }
                 let same = known.first.flatMap { $0.name == name ? $0 : nil }
+                if silent.contains(name) {
+                    problems.append(Self.silence(of: "\(place.path)/\(name)"))
+                    if let same { entries.append(same) }
+                    continue
+                }
+                progress(name)
                 if let entry = Self.entry(name, in: place, resolved, before: same, files: &files, now: now) {
                     entries.append(entry)
                 }
@@ -57,6 +74,17 @@ struct DirectoryContents: Sendable, Hashable {
         } catch {
             problems.append(Diagnostic(severity: .error, file: place.path, reason: error.reason))
         }
+    }
+
+    /// These contents, with the problem that the directory's file system does not answer.
+    func silent(at place: DirectoryPlace) -> DirectoryContents {
+        var contents = self
+        contents.problems = [Self.silence(of: place.path)]
+        return contents
+    }
+
+    private static func silence(of file: String) -> Diagnostic {
+        Diagnostic(severity: .error, file: file, reason: "is on a file system that does not answer")
     }
 
     /// Reads every entry again that declares, or may declare, the handler with an id.

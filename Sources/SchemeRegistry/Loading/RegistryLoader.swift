@@ -13,6 +13,7 @@ public struct RegistryLoader: Sendable {
 
     private let directories: RegistryDirectories
     private var files: ManifestFiles
+    private let reader = DirectoryReader()
     /// The contents of each directory.
     private var found: [DirectoryContents]
     /// The contents of all directories. The handlers are in the registry's order, so that a registration only inserts
@@ -72,7 +73,7 @@ public struct RegistryLoader: Sendable {
         var next: [DirectoryContents] = []
         for (precedence, directory) in directories.all.enumerated() {
             let place = DirectoryPlace(path: directory.path, scope: directory.scope, precedence: precedence)
-            next.append(DirectoryContents(of: place, before: found[precedence], files: &files, now: now))
+            next.append(reader.contents(of: place, before: found[precedence], files: &files, now: now))
         }
         files.forgetUnused()
         guard next != found else { return false }

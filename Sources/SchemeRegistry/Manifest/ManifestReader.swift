@@ -113,14 +113,20 @@ private struct WrongValue: Error, CustomStringConvertible {
 extension PropertyListValue {
     /// The characters that a string may contain.
     enum AllowedCharacters {
-        /// All characters except control characters: for names that are displayed.
+        /// All characters except control characters, at most 1 KiB: for names that are displayed.
         case text
-        /// All characters that fit in a C string: for arguments and environment variables.
+        /// All characters that fit in a C string, less than the 128 KiB that the kernel passes to a program: for arguments
+        /// and environment variables.
         case anything
+
+        fileprivate var longest: Int { self == .text ? 1024 : (128 << 10) - 1 }
     }
 
     func string(allowing allowed: AllowedCharacters = .text) throws -> String {
         guard case .string(let text) = self else { throw WrongValue(description: "is \(typeName), not a string") }
+        guard text.utf8.count <= allowed.longest else {
+            throw WrongValue(description: "has \(text.utf8.count) bytes; at most \(allowed.longest) are allowed")
+        }
         for scalar in text.unicodeScalars
         where scalar == "\0" || (allowed == .text && isControl(scalar)) {
             throw WrongValue(description: "holds \(printable(scalar))")

@@ -4,7 +4,6 @@ internal import Logging
 internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
-internal import SystemPackage
 
 /// Applications that are a command with the URL among its arguments (desktop entry specification, "The Exec key").
 ///
@@ -16,6 +15,13 @@ extension ApplicationOpener {
         guard starting < limits.commandsPerApplication else {
             throw OpenURLError(.limitsExceeded, "\(starting) commands of \(request.id) are being started already")
         }
+        guard runningCommands.refusal(of: request.account, 1) == nil else {
+            let running = runningCommands[request.account]
+            throw OpenURLError(
+                .limitsExceeded,
+                "\(running) commands run for \(request.account), and one sender gets at most half of those that are left"
+            )
+        }
         let command = StartingCommand()
         startingCommands[request.id, default: []].append(command)
         defer {
@@ -23,10 +29,7 @@ extension ApplicationOpener {
             if startingCommands[request.id]?.isEmpty == true { startingCommands[request.id] = nil }
         }
         await launcher.session.startUpdate()?.value
-        let process = try spawn(request) { exit in
-            self.log.info("\(request.id) \(exit)")
-            command.ended(exit)
-        }
+        let process = try await start(request, command)
         commandHops.add(process.pid, hops: request.hops)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
         let started = request.phase("processStarted")
@@ -47,10 +50,28 @@ extension ApplicationOpener {
         }
     }
 
+    /// Starts the command, and counts it until its end.
+    private func start(
+        _ request: ApplicationRequest,
+        _ command: StartingCommand
+    ) async throws(OpenURLError) -> ProcessHandle {
+        runningCommands.add(1, to: request.account)
+        do throws(OpenURLError) {
+            return try await spawn(request) { exit in
+                self.runningCommands.remove(1, from: request.account)
+                self.log.info("\(request.id) \(exit)")
+                command.ended(exit)
+            }
+        } catch {
+            runningCommands.remove(1, from: request.account)
+            throw error
+        }
+    }
+
     private func spawn(
         _ request: ApplicationRequest,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(OpenURLError) -> ProcessHandle {
+    ) async throws(OpenURLError) -> ProcessHandle {
         let application = request.application
         let expanded = application.command?.arguments(
             opening: [request.url.description],
@@ -58,22 +79,25 @@ extension ApplicationOpener {
             icon: application.icon,
             file: application.file
         )
-        guard var arguments = expanded?.first, !arguments.isEmpty else {
+        guard let arguments = expanded?.first, !arguments.isEmpty else {
             throw OpenURLError(.launchFailed, "\(request.id) has no command; see \(application.file)")
         }
-        if application.runsInTerminal { arguments = try launcher.terminal + arguments }
-        do throws(Errno) {
-            let started = try launcher.launch(
+        do throws(ProgramStart.Failure) {
+            let started = try await launcher.launch(
                 String(request.id.rawValue.dropLast(".desktop".count)),
                 arguments,
                 request.options.tokenVariables,
+                inTerminal: application.runsInTerminal,
                 for: request.caller,
                 directory: application.workingDirectory,
+                within: limits.launchTimeout,
                 onExit: onExit
             )
             return started.handle
+        } catch .noTerminal {
+            throw OpenURLError(.launchFailed, ProgramStart.Failure.noTerminal.description)
         } catch {
-            throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(arguments[0]): \(error)")
+            throw OpenURLError(error.code, "\(request.id) cannot be started: \(arguments[0]): \(error)")
         }
     }
 }

@@ -16,6 +16,8 @@ final class ApplicationOpener {
     let commandHops: CommandHops
     /// The commands that may still end with a no, by application.
     var startingCommands: [DesktopFileID: [StartingCommand]] = [:]
+    /// The commands that run, by the applications of the callers.
+    var runningCommands: Shares<String>
 
     init(
         bus: any HandlerBus,
@@ -31,6 +33,7 @@ final class ApplicationOpener {
         self.limits = limits
         self.log = log
         self.commandHops = commandHops
+        runningCommands = Shares(limit: limits.commands)
     }
 
     /// Opens a URL; returns when the application has it.

@@ -14,6 +14,8 @@ final class ApplicationRequest {
     let hops: UInt32
     /// The process that asks for the open; nil if the URL comes from the queue, or if the process is not known.
     let caller: UInt32?
+    /// The application that the request is counted to.
+    let account: String
     /// Whether the application has got the URL, so that it may have acted on the URL.
     var wasHandedOver = false
     /// The time at which the router accepted the request, in microseconds of `TracePhase.now`.
@@ -31,11 +33,13 @@ final class ApplicationRequest {
         _ options: OpenOptions,
         hops: UInt32,
         caller: UInt32? = nil,
+        account: String = "",
         timeout: Duration
     ) {
         self.url = url
         self.hops = hops
         self.caller = caller
+        self.account = account
         self.application = application
         self.options = options
         self.timeout = timeout

@@ -14,14 +14,18 @@ final class Callers {
     private let commandHops: CommandHops
     /// The requests whose sender is not looked up yet, because the running handlers are not known yet; nil when they are.
     private var held: [CheckedContinuation<Void, Never>]?
-    /// The number of requests without an answer, by caller.
-    private(set) var unanswered: [BusName?: Int] = [:]
+    /// The requests without an answer, by the applications of the callers.
+    private(set) var unanswered: Shares<String>
+    /// The lists that are being made, by the applications of the callers.
+    private var queries: Shares<String>
 
     init(_ bus: any HandlerBus, _ limits: RouterLimits, _ sessions: HandlerSessions, _ commandHops: CommandHops) {
         self.bus = bus
         self.limits = limits
         self.sessions = sessions
         self.commandHops = commandHops
+        unanswered = Shares(limit: limits.requests)
+        queries = Shares(limit: limits.queries)
     }
 
     // MARK: Identity
@@ -32,6 +36,13 @@ final class Callers {
     func caller(_ name: BusName?) async -> Caller {
         let known = await identify(name)
         await waitForRelease()
+        let caller = caller(known)
+        // From now on, the connection counts the calls to the same account.
+        if let name { bus.count(name, to: caller.account) }
+        return caller
+    }
+
+    private func caller(_ known: KnownCallers.Entry) -> Caller {
         let session = known.process.flatMap(sessions.session(ofProcess:))
         var source = known.source
         if let id = session?.handler.id.rawValue {
@@ -120,22 +131,73 @@ final class Callers {
 
     // MARK: Counts
 
-    /// Performs a request of a caller, unless too many of its requests have no answer yet.
+    /// Performs a request of a caller, unless too many requests of its application have no answer yet.
     ///
+    /// The request is counted until `body` returns, also when the caller has gone before.
+    ///
+    /// - Parameter body: gets what the request is counted to. A caller that is not known yet is an application of its own
+    ///   until ``caller(_:of:)``.
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func counting<Result>(
-        _ caller: BusName?,
-        _ body: () async throws(OpenURLError) -> Result
+        _ name: BusName?,
+        _ body: (CountedRequest) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
-        let count = unanswered[caller, default: 0]
-        guard count < limits.requestsPerCaller else {
-            throw OpenURLError(.limitsExceeded, "\(count) URLs of this caller have no answer yet")
+        let entry = name.flatMap { self.known[$0] }
+        let request = CountedRequest(account: entry.map { caller($0).account } ?? name?.rawValue ?? "")
+        try check(request.account)
+        unanswered.add(1, to: request.account)
+        defer { unanswered.remove(1, from: request.account) }
+        return try await body(request)
+    }
+
+    /// Looks up the caller of a request, and counts the request to the caller's application.
+    ///
+    /// - Throws: `limitsExceeded`.
+    func caller(_ name: BusName?, of request: CountedRequest) async throws(OpenURLError) -> Caller {
+        let caller = await caller(name)
+        guard caller.account != request.account else { return caller }
+        unanswered.remove(1, from: request.account)
+        defer { unanswered.add(1, to: request.account) }
+        try check(caller.account)
+        request.account = caller.account
+        return caller
+    }
+
+    private func check(_ account: String) throws(OpenURLError) {
+        guard let refusal = unanswered.refusal(of: account, 1) else { return }
+        throw OpenURLError(
+            .limitsExceeded,
+            refusal == .isFull
+                ? "\(limits.requests) URLs have no answer yet"
+                : "\(unanswered[account]) URLs of \(account) have no answer yet, and one sender gets at most half of what is left"
+        )
+    }
+
+    /// Performs a query of a caller that takes much work, unless its application makes too many at once.
+    ///
+    /// - Throws: `limitsExceeded`, and the errors of `body`.
+    func querying<Result>(_ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
+        let account = await caller(name).account
+        guard queries.refusal(of: account, 1) == nil else {
+            throw OpenURLError(
+                .limitsExceeded,
+                "\(queries[account]) lists for \(account) are being made; wait for them before the next"
+            )
         }
-        unanswered[caller] = count + 1
-        defer {
-            let count = unanswered[caller, default: 1]
-            unanswered[caller] = count > 1 ? count - 1 : nil
-        }
+        queries.add(1, to: account)
+        defer { queries.remove(1, from: account) }
         return try await body()
+    }
+}
+
+/// A request that is counted to an application.
+///
+/// The object belongs to the router's actor.
+final class CountedRequest {
+    /// The application of the caller, or the caller's unique name until the caller is known.
+    fileprivate(set) var account: String
+
+    fileprivate init(account: String) {
+        self.account = account
     }
 }

@@ -293,7 +293,7 @@ final class DeliveryScheduler {
 
     /// The stored URLs after the one with a number, a page of them; after an empty text the first ones.
     func list(after text: String, of account: String?) async throws(RemoteError) -> [QueuedURL] {
-        guard let id = text.isEmpty ? 0 : Int64(text) else { throw .noSuchDelivery(text) }
+        guard let id = text.isEmpty ? .min : Int64(text) else { throw .noSuchDelivery(text) }
         var urls = try await asking { () async throws(DeliveryStoreError) in
             try await store.list(after: id, of: account, limit: QueueInterface.pageSize)
         }

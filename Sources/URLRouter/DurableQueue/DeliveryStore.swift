@@ -92,7 +92,7 @@ public actor DeliveryStore {
             let rows = try database.prepare("SELECT id, handler, due FROM deliveries WHERE due IS NOT NULL")
             var waiting: [Waiting] = []
             while try rows.step() {
-                waiting.append(Waiting(id: rows.integer(0), handler: rows.text(1), due: rows.integer(2)))
+                waiting.append(Waiting(id: rows.integer(0), handler: rows.text(1), due: rows.time(2)))
             }
             return waiting
         }
@@ -132,7 +132,7 @@ public actor DeliveryStore {
             try writing { database throws(SQLiteError) in
                 results = []
                 if held == nil { held = try count(database) }
-                var shares = held ?? QueueShares()
+                var shares = held ?? QueueShares(limits)
                 held = nil
                 let insert = try database.prepare(
                     """
@@ -143,7 +143,7 @@ public actor DeliveryStore {
                 for entry in accepted {
                     let size = entry.delivery.url.utf8.count + entry.request.count
                     let caller = entry.delivery.caller
-                    if let refusal = shares.refusal(of: caller, bytes: size, limits) {
+                    if let refusal = shares.refusal(of: caller, bytes: size) {
                         results.append(.failure(DeliveryStoreError(path: file.path, reason: refusal, isFull: true)))
                         continue
                     }
@@ -154,7 +154,7 @@ public actor DeliveryStore {
                     try insert.bind(5, entry.time)
                     try insert.bind(6, caller)
                     while try insert.step() { results.append(.success(insert.integer(0))) }
-                    shares.add(QueueShares.Amount(deliveries: 1, bytes: size), of: caller)
+                    shares.add(bytes: size, of: caller)
                 }
                 held = shares
             }
@@ -166,12 +166,9 @@ public actor DeliveryStore {
 
     private func count(_ database: Database) throws(SQLiteError) -> QueueShares {
         let rows = try database.prepare("SELECT caller, count(*), sum(\(Self.size)) FROM deliveries GROUP BY caller")
-        var shares = QueueShares()
+        var shares = QueueShares(limits)
         while try rows.step() {
-            shares.add(
-                QueueShares.Amount(deliveries: Int(rows.integer(1)), bytes: Int(rows.integer(2))),
-                of: rows.text(0)
-            )
+            shares.add(deliveries: Int(rows.integer(1)), bytes: Int(rows.integer(2)), of: rows.text(0))
         }
         return shares
     }
@@ -196,7 +193,7 @@ public actor DeliveryStore {
             while try delete.step() { deleted.append((delete.text(0), Int(delete.integer(1)))) }
         }
         for (caller, bytes) in deleted {
-            held?.remove(QueueShares.Amount(deliveries: 1, bytes: bytes), of: caller)
+            held?.remove(bytes: bytes, of: caller)
         }
         return deleted.count
     }
@@ -213,7 +210,7 @@ public actor DeliveryStore {
         try writing { database throws(SQLiteError) in
             let update = try database.prepare(
                 """
-                UPDATE deliveries SET attempts = attempts + 1 WHERE id = ? AND due IS NOT NULL
+                UPDATE deliveries SET attempts = max(CAST(attempts AS INTEGER), 0) + 1 WHERE id = ? AND due IS NOT NULL
                     RETURNING url, handler, request, attempts
                 """
             )
@@ -298,14 +295,16 @@ public actor DeliveryStore {
     // MARK: Requests of a person
 
     /// The deliveries after the one with a number, in the order of their numbers. The store does not know which of them are in
-    /// progress.
+    /// progress. The page ends early when its texts are large, and a text that is longer than any that the router stores is
+    /// cut.
     ///
     /// - Parameter account: the only account whose deliveries count; nil for all.
     func list(after id: Int64, of account: String? = nil, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
         try reading([]) { database throws(SQLiteError) in
             let rows = try database.prepare(
                 """
-                SELECT id, url, handler, attempts, accepted, due, due IS NULL, error, message FROM deliveries
+                SELECT id, \(Self.listed("url")), \(Self.listed("handler")), attempts, accepted, due, due IS NULL, error,
+                    \(Self.listed("message")) FROM deliveries
                     WHERE id > ?1 AND (caller = ?3 OR \(account == nil)) ORDER BY id LIMIT ?2
                 """
             )
@@ -313,7 +312,8 @@ public actor DeliveryStore {
             try rows.bind(2, Int64(limit))
             try rows.bind(3, account ?? "")
             var urls: [QueuedURL] = []
-            while try rows.step() {
+            var size = 0
+            while size < Self.pageBytes, try rows.step() {
                 let isDead = rows.integer(6) != 0
                 var url = QueuedURL(
                     id: "\(rows.integer(0))",
@@ -321,14 +321,24 @@ public actor DeliveryStore {
                     handler: rows.text(2),
                     state: isDead ? .dead : .waiting,
                     attempts: UInt32(clamping: rows.integer(3)),
-                    accepted: UInt64(clamping: rows.integer(4) / 1000)
+                    accepted: UInt64(rows.time(4) / 1000)
                 )
-                if !isDead { url.next = UInt64(clamping: (rows.integer(5) + 999) / 1000) }
+                if !isDead { url.next = UInt64((rows.time(5) + 999) / 1000) }
                 if let name = ErrorName(rows.text(7)) { url.error = RemoteError(name, rows.text(8)) }
+                size += url.url.utf8.count + url.handler.utf8.count + rows.text(8).utf8.count
                 urls.append(url)
             }
             return urls
         }
+    }
+
+    /// The size of the texts above which a page of the list ends. Each page has at least one delivery.
+    private static let pageBytes = 4 << 20
+
+    /// A text of the list, in SQL. No other text than that of a damaged file has a NUL, which a message cannot carry, or is
+    /// longer than a message.
+    private static func listed(_ column: String) -> String {
+        "substr(replace(CAST(\(column) AS TEXT), char(0), ''), 1, \(1 << 20))"
     }
 
     /// The account that a delivery is counted to; nil if there is no such delivery.
@@ -421,4 +431,11 @@ public actor DeliveryStore {
 private func unlock(_ descriptor: CInt) {
     flock(descriptor, LOCK_UN)
     close(descriptor)
+}
+
+extension Statement {
+    /// The time in a column, from 1970 to the year 9999. The file may hold any number.
+    fileprivate func time(_ column: Int) -> Int64 {
+        min(max(integer(column), 0), 253_402_300_799_999)
+    }
 }

@@ -19,23 +19,28 @@ struct HandlerLauncher: Sendable {
     /// The unique name of the router; nil without a bus.
     var router: BusName?
     /// The decision of a unit test, whose handlers are no processes.
-    var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) -> OwnerClaim?)?
+    var examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)?
 
     /// The variables of the session; every process gets them.
     var environment: [String: String] { session.assumeIsolated { $0.variables } }
+
+    /// The programs that are being started, each in a thread of its own, by the identifiers that share the threads.
+    let starts = Lock(Shares<String>(limit: 64))
 
     /// Starts a handler that waits for its first message.
     ///
     /// - Parameters:
     ///   - additional: the variables that the handler gets together with those of the session and the manifest.
     ///   - caller: the process that asked for it, if there is one.
-    /// - Throws: `OpenURLError` with the code `launchFailed` and the reason.
+    ///   - limit: the time in which the file system has to give the program's file.
+    /// - Throws: `OpenURLError` with the code `launchFailed` or `limitsExceeded`, and the reason.
     func launch(
         _ handler: Handler,
         _ additional: [String: String] = [:],
         for caller: UInt32?,
+        within limit: Duration,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(OpenURLError) -> StartedProcess {
+    ) async throws(OpenURLError) -> StartedProcess {
         let id = handler.id
         guard let program = handler.program else {
             throw OpenURLError(.launchFailed, "\(id) has no executable of its own")
@@ -44,50 +49,28 @@ struct HandlerLauncher: Sendable {
             .merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
         environment[HandlerInterface.launchVariable] = router?.rawValue ?? "1"
         environment[HandlerInterface.reachVariable] = handler.manifest.reach.rawValue
-        let path: String
-        do throws(Errno) {
-            path = try self.path(of: program, environment)
-        } catch {
-            throw Self.failure(of: handler, program, error)
-        }
-        try Self.checkTrust(ofProgram: path, of: id)
-        do throws(Errno) {
-            let process = try start(
-                id.rawValue,
-                file: id.rawValue,
-                path,
-                [program.description] + handler.manifest.arguments,
-                environment,
-                directory: Self.directory(environment)
-            ) { exit in
+        do throws(ProgramStart.Failure) {
+            let arguments = [program.description] + handler.manifest.arguments
+            let process = try await start(id.rawValue, file: id.rawValue, within: limit) { output in
+                ProgramStart(
+                    program: program,
+                    arguments: arguments,
+                    environment: environment,
+                    isTrusted: false,
+                    output: output
+                )
+            } onExit: { exit in
                 records?.removeEnded(id)
                 onExit(exit)
             }
             records?.add(process.handle.pid, of: id)
             return process
         } catch {
-            throw Self.failure(of: handler, program, error)
-        }
-    }
-
-    private static func failure(of handler: Handler, _ program: Handler.Program, _ error: Errno) -> OpenURLError {
-        OpenURLError(
-            .launchFailed,
-            "\(handler.id) cannot be started: \(program): \(error); check CFBundleExecutable in \(handler.path)"
-        )
-    }
-
-    /// Checks that no other user can change a program, with a few calls of lstat(2).
-    ///
-    /// - Throws: `launchFailed` with the command that corrects it.
-    static func checkTrust(ofProgram path: String, of id: BundleIdentifier) throws(OpenURLError) {
-        do throws(FileError) {
-            var trust = TrustedPaths()
-            try trust.check(path)
-        } catch {
-            // The start itself reports a program that does not exist.
-            guard !error.isAbsence else { return }
-            throw OpenURLError(.launchFailed, "\(id) is not started: \(printable(path)) \(error)")
+            if case .untrusted(let reason) = error {
+                throw OpenURLError(.launchFailed, "\(id) is not started: \(reason)")
+            }
+            let hint = if case .refused = error { "; check CFBundleExecutable in \(handler.path)" } else { "" }
+            throw OpenURLError(error.code, "\(id) cannot be started: \(program): \(error)\(hint)")
         }
     }
 
@@ -96,109 +79,121 @@ struct HandlerLauncher: Sendable {
     /// - Parameters:
     ///   - id: the application's identifier, without the `.desktop` of its entry.
     ///   - caller: the process that asked for it, if there is one.
+    ///   - limit: the time in which the file system has to give the program's file.
     func launch(
         _ id: String,
         _ arguments: [String],
         _ additional: [String: String],
+        inTerminal: Bool = false,
         for caller: UInt32?,
         directory: String?,
+        within limit: Duration,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(Errno) -> StartedProcess {
-        guard let program = arguments.first else { throw .invalidArgument }
+    ) async throws(ProgramStart.Failure) -> StartedProcess {
+        guard let program = arguments.first else { throw .refused(.invalidArgument) }
         let environment = CallerDisplay.complete(environment, from: caller).merging(additional) { $1 }
-        return try start(
-            id,
-            // The last line of a handler must not be that of a command.
-            file: id + DesktopFileID.suffix,
-            program.contains("/") ? program : try path(ofProgramNamed: program, environment),
-            arguments,
-            environment,
-            directory: directory ?? Self.directory(environment),
-            onExit: onExit
-        )
+        // The last line of a handler must not be that of a command.
+        return try await start(id, file: id + DesktopFileID.suffix, within: limit) { output in
+            ProgramStart(
+                program: program.contains("/") ? .path(program) : .nameOnPath(program),
+                arguments: arguments,
+                environment: environment,
+                directory: directory,
+                runsInTerminal: inTerminal,
+                output: output
+            )
+        } onExit: {
+            onExit($0)
+        }
     }
 
+    /// The number of descriptors that processes leave to messages and files.
+    private static let reservedDescriptors = 128
+
+    /// Starts a program in a thread of its own, as its file system may never answer.
     private func start(
         _ id: String,
         file: String,
-        _ path: String,
-        _ arguments: [String],
-        _ environment: [String: String],
-        directory: String,
+        within limit: Duration,
+        _ program: (_ output: CInt) -> ProgramStart,
         onExit: @escaping (ProcessExit) -> Void
-    ) throws(Errno) -> StartedProcess {
-        let (descriptor, place) = try output.open(for: id, file: file)
-        defer { close(descriptor) }
+    ) async throws(ProgramStart.Failure) -> StartedProcess {
+        guard starts.withLock({ $0.refusal(of: id, 1) }) == nil else {
+            throw .tooMany(starts.withLock { $0[id] })
+        }
+        let started: ProgramStart.Started
+        let place: ProcessOutput
+        do throws(ProgramStart.Failure) {
+            let (descriptor, opened) = try open(id, file)
+            place = opened
+            starts.withLock { $0.add(1, to: id) }
+            started = try await start(program(descriptor), id, within: limit)
+        } catch {
+            output.processEnded(file, isOwn: true)
+            throw error
+        }
         let process: ProcessHandle
         do throws(Errno) {
-            process = try ProcessHandle.spawn(
-                path,
-                arguments: arguments,
-                environment: environment.map { "\($0)=\($1)" },
-                directory: directory,
-                output: descriptor,
-                on: loop
-            ) { [output] exit in
+            process = try ProcessHandle(child: started.pid, on: loop) { [output] exit in
                 output.processEnded(file, isOwn: true)
                 onExit(exit)
             }
         } catch {
             output.processEnded(file, isOwn: true)
-            throw error
+            throw .refused(error)
         }
-        if let scopes {
-            let pid = process.pid
-            Task(executorPreference: loop) { await scopes.add(pid, id: id) }
-        }
-        return StartedProcess(handle: process, output: place)
+        if let scopes { Task(executorPreference: loop) { await scopes.add(started.pid, id: id) } }
+        return StartedProcess(handle: process, output: place, version: started.version)
     }
 
-    /// The terminal emulator for a command that needs a terminal, with its arguments.
-    var terminal: [String] {
-        get throws(OpenURLError) {
-            for terminal in [["xdg-terminal-exec"], ["x-terminal-emulator", "-e"]] {
-                do throws(Errno) {
-                    _ = try path(ofProgramNamed: terminal[0], environment)
-                    return terminal
-                } catch {
-                    continue
-                }
+    private func open(_ id: String, _ file: String) throws(ProgramStart.Failure) -> (CInt, ProcessOutput) {
+        do throws(Errno) {
+            let (descriptor, place) = try output.open(for: id, file: file)
+            // A new descriptor has the lowest number that is free.
+            guard Int(descriptor) < DescriptorLimit.current - Self.reservedDescriptors else {
+                close(descriptor)
+                throw .tooManyOpenFiles
             }
-            throw OpenURLError(
-                .launchFailed,
-                "the application needs a terminal, and neither xdg-terminal-exec nor x-terminal-emulator is installed"
-            )
+            return (descriptor, place)
+        } catch {
+            throw .refused(error)
         }
     }
 
-    private static func directory(_ environment: [String: String]) -> String {
-        environment["HOME"].flatMap { access($0, X_OK) == 0 ? $0 : nil } ?? "/"
+    private func start(
+        _ program: ProgramStart,
+        _ id: String,
+        within limit: Duration
+    ) async throws(ProgramStart.Failure) -> ProgramStart.Started {
+        let result: Result<ProgramStart.Started, ProgramStart.Failure>?
+        do throws(Errno) {
+            result = try await HelperThread.run(for: limit, on: loop) { [starts] in
+                defer {
+                    close(program.output)
+                    starts.withLock { $0.remove(1, from: id) }
+                }
+                return program.start()
+            } late: { result in
+                // The launch has failed already.
+                if case .success(let started) = result { ProcessHandle.end(child: started.pid) }
+            }
+        } catch {
+            close(program.output)
+            starts.withLock { $0.remove(1, from: id) }
+            throw .refused(error)
+        }
+        guard let result else { throw .tooSlow(limit) }
+        return try result.get()
     }
 
-    private func path(of program: Handler.Program, _ environment: [String: String]) throws(Errno) -> String {
-        switch program {
-        case .path(let path): path
-        case .nameOnPath(let name): try path(ofProgramNamed: name, environment)
-        }
-    }
-
-    func path(ofProgramNamed name: String, _ environment: [String: String]) throws(Errno) -> String {
-        // A relative directory would depend on the directory that the router was started in.
-        let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
-        for directory in directories where directory.hasPrefix("/") {
-            let path = "\(directory)/\(name)"
-            var status = stat()
-            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-            if access(path, X_OK) == 0 { return path }
-        }
-        throw .noSuchFileOrDirectory
-    }
+    /// The time in which a file system has to say which file a handler's program is.
+    private static let lookupTime = Duration.seconds(1)
 
     /// The reason for which a process that owns a handler's name counts as the handler; nil for a stranger.
     ///
     /// - Parameter child: the process that this router has started for the handler, while it runs.
-    func claim(of pid: UInt32?, _ handler: Handler, child: pid_t?) -> OwnerClaim? {
-        if let examine { return examine(self, pid, handler) }
+    func claim(of pid: UInt32?, _ handler: Handler, child: pid_t?) async -> OwnerClaim? {
+        if let examine { return await examine(self, pid, handler) }
         guard let pid else { return nil }
         if records?.contain(pid, of: handler.id) == true { return .wasStarted }
         let session = pid_t(exactly: pid).map(getsid) ?? -1
@@ -206,44 +201,38 @@ struct HandlerLauncher: Sendable {
             return .descends
         }
         guard let confinement = ProcessConfinement(pid: pid) else {
-            return runsProgram(of: handler, pid: pid) ? .runsProgram : nil
+            return await runsProgram(of: handler, pid: pid) ? .runsProgram : nil
         }
         return confinement.application == handler.id.rawValue ? .isInSandbox : nil
     }
 
     /// Whether a process runs the handler's own program, or the script that is the handler's program.
-    func runsProgram(of handler: Handler, pid: UInt32) -> Bool {
-        guard let program = handler.program, let running = ProcessProgram.path(pid: pid) else { return false }
-        let environment = environment.merging(handler.manifest.environment) { $1 }
-        do throws(Errno) {
-            guard let path = resolved(try path(of: program, environment)) else { return false }
-            if running == path { return true }
-            let interpreter: String
-            switch ScriptInterpreter(ofFile: path) {
-            case .path(let path): interpreter = path
-            case .nameOnPath(let name): interpreter = try self.path(ofProgramNamed: name, environment)
-            case nil: return false
-            }
-            return running == resolved(interpreter) && ProcessProgram.script(pid: pid) == path
-        } catch {
-            return false
-        }
-    }
-
-    private func resolved(_ path: String) -> String? {
-        guard let resolved = realpath(path, nil) else { return nil }
-        defer { free(resolved) }
-        return String(validatingCString: resolved)
+    func runsProgram(of handler: Handler, pid: UInt32) async -> Bool {
+        await look(at: handler) { ProgramFile.isRun($0, by: pid, $1) } ?? false
     }
 
     /// The state of the handler's program file; nil if there is no such file.
-    func programVersion(of handler: Handler) -> FileVersion? {
-        guard let program = handler.program else { return nil }
+    func programVersion(of handler: Handler) async -> FileVersion? {
+        await look(at: handler) { ProgramFile.version(of: $0, $1) } ?? nil
+    }
+
+    /// Looks at the handler's program file; nil if its file system does not answer.
+    private func look<Result: Sendable>(
+        at handler: Handler,
+        _ look: @escaping @Sendable (Handler.Program, [String: String]) -> Result
+    ) async -> Result? {
+        let id = handler.id.rawValue
+        guard let program = handler.program, starts.withLock({ $0.refusal(of: id, 1) }) == nil else { return nil }
+        let environment = environment.merging(handler.manifest.environment) { $1 }
+        starts.withLock { $0.add(1, to: id) }
         do throws(Errno) {
-            var status = stat()
-            let path = try path(of: program, environment.merging(handler.manifest.environment) { $1 })
-            return stat(path, &status) == 0 ? FileVersion(status) : nil
+            return try await HelperThread.run(for: Self.lookupTime, on: loop) { [starts] in
+                defer { starts.withLock { $0.remove(1, from: id) } }
+                return look(program, environment)
+            } late: { _ in
+            }
         } catch {
+            starts.withLock { $0.remove(1, from: id) }
             return nil
         }
     }
@@ -267,4 +256,6 @@ struct HandlerLauncher: Sendable {
 struct StartedProcess {
     let handle: ProcessHandle
     let output: ProcessOutput
+    /// The state of the program's file before the start.
+    let version: FileVersion?
 }

@@ -14,7 +14,7 @@ struct ProgramPerson: PersonAsking {
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
         for program in DialogProgram.all {
             do throws(Errno) {
-                let path = try launcher.path(ofProgramNamed: program.name, environment)
+                guard let path = try await path(ofName: program.name) else { continue }
                 let arguments = [program.name] + program.arguments(dialog, time)
                 guard let (exit, output) = try await run(path, arguments, within: time) else { return .late }
                 if let reply = program.reply(exit, output) { return reply }
@@ -24,6 +24,21 @@ struct ProgramPerson: PersonAsking {
             }
         }
         return nil
+    }
+
+    /// The time in which the file systems of `PATH` have to say where a program is.
+    private static let lookupTime = Duration.seconds(1)
+
+    private func path(ofName name: String) async throws(Errno) -> String? {
+        let found = try await HelperThread.run(for: Self.lookupTime, on: launcher.loop) { [environment] in
+            do throws(Errno) {
+                return Result<String, Errno>.success(try ProgramFile.path(ofName: name, environment))
+            } catch {
+                return .failure(error)
+            }
+        } late: { _ in
+        }
+        return try found?.get()
     }
 
     /// Runs a program; returns its end and the lines of its output, or nil if the time ran out.

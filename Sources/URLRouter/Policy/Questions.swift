@@ -69,12 +69,8 @@ final class Questions {
     /// The question with the same answer that waits already, or a new one.
     private func place(for dialog: PolicyDialog) throws(OpenURLError) -> Waiting {
         let all = (current.map { [$0] } ?? []) + waiting
-        if let same = all.first(where: { $0.dialog.isSame(as: dialog) }) {
-            guard same.continuations.count < limits.requestsPerCaller else {
-                throw OpenURLError(.limitsExceeded, "\(same.continuations.count) URLs wait for one answer already")
-            }
-            return same
-        }
+        // The URLs that wait for one answer are counted to their callers, as all requests are.
+        if let same = all.first(where: { $0.dialog.isSame(as: dialog) }) { return same }
         let count = all.count { $0.dialog.account == dialog.account }
         guard count < limits.questionsPerAccount, all.count < limits.questions else {
             throw OpenURLError(

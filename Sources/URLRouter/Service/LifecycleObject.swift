@@ -8,7 +8,9 @@ enum LifecycleObject {
         ExportedInterface(
             LifecycleInterface.name,
             [
-                .method(LifecycleInterface.list) { call, _ in await router.status(for: call.sender) },
+                .method(LifecycleInterface.list) { call, _ in
+                    try await router.querying(call.sender) { await router.status(for: call.sender) }
+                },
                 .method(LifecycleInterface.activate) { call, id in
                     try await router.activate(try await subject(id, call, router))
                     return Empty()

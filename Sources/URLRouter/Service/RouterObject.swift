@@ -36,7 +36,7 @@ public struct RouterObject: Sendable {
         }
     }
 
-    /// The number of URLs in one call: as many as a caller may have without an answer.
+    /// The number of URLs in one call.
     private static let urlsPerCall = 4096
     private static var tooManyURLs: OpenURLError {
         OpenURLError(.limitsExceeded, "more than \(urlsPerCall) URLs in one call")
@@ -60,7 +60,9 @@ public struct RouterObject: Sendable {
                     try await router.canOpen(url, caller: call.sender)
                 },
                 .method(RouterInterface.explain) { [router] call, input in
-                    try await router.explain(input.values.0, input.values.1, caller: call.sender)
+                    try await router.querying(call.sender) {
+                        try await router.explain(input.values.0, input.values.1, caller: call.sender)
+                    }
                 },
                 .property(RouterInterface.version, emitsChange: .constant) { Version.current },
             ]
@@ -120,18 +122,22 @@ public struct RouterObject: Sendable {
                     return Empty()
                 },
                 .method(RegistryInterface.listHandlers) { [router] call, _ in
-                    let entries = await router.entries(await store.resources())
-                    guard let own = await router.ownIdentifier(of: call.sender) else { return entries }
-                    return entries.filter { $0.id == own }
+                    try await router.querying(call.sender) {
+                        let entries = await router.entries(await store.resources())
+                        guard let own = await router.ownIdentifier(of: call.sender) else { return entries }
+                        return entries.filter { $0.id == own }
+                    }
                 },
                 .method(RegistryInterface.listSchemes) { [router] call, _ in
-                    let registry = await router.registry
-                    var schemes: [String: [String]] = [:]
-                    for scheme in registry.schemes {
-                        schemes[scheme.rawValue] = registry.claimants(of: scheme)
+                    try await router.querying(call.sender) {
+                        let registry = await router.registry
+                        var schemes: [String: [String]] = [:]
+                        for scheme in registry.schemes {
+                            schemes[scheme.rawValue] = registry.claimants(of: scheme)
+                        }
+                        guard let own = await router.ownIdentifier(of: call.sender) else { return schemes }
+                        return schemes.compactMapValues { $0.contains(own) ? [own] : nil }
                     }
-                    guard let own = await router.ownIdentifier(of: call.sender) else { return schemes }
-                    return schemes.compactMapValues { $0.contains(own) ? [own] : nil }
                 },
                 .method(RegistryInterface.setDefault) { _, input in
                     try await setDefault(input.values.0, input.values.1)

@@ -7,6 +7,8 @@ protocol HandlerBus: Sendable {
     var isOpen: Bool { get }
     /// Calls `handler` on the router's event loop each time the owner of a handler's name changes.
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
+    /// Counts the calls of a connection to an account from now on. Call it on the router's event loop.
+    func count(_ name: BusName, to account: String)
     /// Ends a watch. Call it on the router's event loop.
     func unwatchOwner(_ watch: NameWatchID)
     /// All names that have an owner now.
@@ -81,6 +83,10 @@ struct ConnectedHandlers: HandlerBus {
 
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
         try await connection.watchName(id, handler)
+    }
+
+    func count(_ name: BusName, to account: String) {
+        connection.assumeIsolated { $0.setAccount(account, of: name) }
     }
 
     func unwatchOwner(_ watch: NameWatchID) {

@@ -57,6 +57,8 @@ struct HandlerProcess {
     var lastTask = UInt32.random(in: 0 ... .max)
     /// The changes since the process was stopped: the latest value of each kind.
     var notifications: [String: Value] = [:]
+    /// The bytes of the notifications that are kept, by their kinds.
+    var notificationSizes: [String: Int] = [:]
 
     /// Begins a new stay in the background, or ends the last one.
     mutating func beginStay() {

@@ -97,6 +97,12 @@ extension HandlerSession {
     ///
     /// - Returns: the number of the task, and the time that is left, in milliseconds.
     func beginBackgroundTask(_ name: String) throws(OpenURLError) -> (UInt32, UInt32) {
+        guard name.utf8.count <= host.limits.taskNameBytes else {
+            throw OpenURLError(
+                .limitsExceeded,
+                "the name of a background task has more than \(host.limits.taskNameBytes) bytes"
+            )
+        }
         guard process.tasks.count < host.limits.tasksPerHandler else {
             throw OpenURLError(.limitsExceeded, "\(process.tasks.count) background tasks of \(id) are open already")
         }

@@ -29,15 +29,22 @@ extension HandlerSession {
     ///
     /// - Throws: `limitsExceeded` if too many requests wait for the handler.
     func accept(_ request: OpenRequest) throws(OpenURLError) {
-        guard requests.waiting.count < host.limits.waitingPerHandler else {
-            throw OpenURLError(.limitsExceeded, "\(requests.waiting.count) URLs wait for \(id) already")
-        }
+        try count(request, to: request.account)
         requests.insert(request)
+    }
+
+    /// Counts a request to an application.
+    ///
+    /// - Throws: `limitsExceeded` if too many requests of the application wait for the handler.
+    func count(_ request: OpenRequest, to account: String) throws(OpenURLError) {
+        guard let refusal = requests.count(request, to: account) else { return }
+        throw OpenURLError(.limitsExceeded, "\(id): \(refusal)")
     }
 
     /// Ends a request after its outcome. A request that follows from this one may wait for that.
     func end(_ request: OpenRequest) {
         request.cause = nil
+        requests.uncount(request)
         if !requests.waiting.isEmpty { deliverWaiting() }
     }
 
@@ -169,7 +176,7 @@ extension HandlerSession {
             handler: id.rawValue,
             path: path(of: request),
             reply: answer.reply,
-            trace: request.trace + answer.trace
+            trace: request.trace + answer.trace.prefix(host.limits.handlerPhases)
         )
         result.isVerified = process.claim?.isStrong != false
         return result
@@ -221,8 +228,9 @@ extension HandlerSession {
         case .remote(let error):
             finishLaunch(owner)
             // A handler in another language refuses by raising an error of its own.
-            return OpenURLError(byHandler: error)
-                ?? OpenURLError(.declined, error.message.isEmpty ? error.name.rawValue : error.message)
+            let message = error.message.isEmpty ? error.name.rawValue : error.message
+            let code = OpenURLError(byHandler: error)?.code ?? .declined
+            return OpenURLError(code, message.prefix(bytes: host.limits.errorBytes))
         case .timedOut:
             return overdue(request, owner)
         case .unexpectedReply(let error):

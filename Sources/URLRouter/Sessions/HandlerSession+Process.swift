@@ -75,10 +75,11 @@ extension HandlerSession {
     private func candidate(_ owner: BusName) async -> OwnerCandidate? {
         do throws(CallError) {
             let pid = try await host.bus.credentials(of: owner).pid
+            await waitForStart()
             if let running = process.running, running.isChild, UInt32(exactly: running.pid) == pid {
                 return OwnerCandidate(owner: owner, pid: pid, claim: .wasStarted)
             }
-            let claim = host.launcher.claim(of: pid, handler, child: process.running?.pid)
+            let claim = await host.launcher.claim(of: pid, handler, child: process.running?.pid)
             return OwnerCandidate(owner: owner, pid: pid, claim: claim)
         } catch {
             host.log.debug("the bus does not tell the process of \(id): \(error)")
@@ -171,30 +172,61 @@ extension HandlerSession {
 
     // MARK: Launch
 
+    /// Starts the process. The session takes no event into account until the process is there, or until its start has failed:
+    /// the process itself may cause the next event.
     func launch() {
-        do throws(OpenURLError) {
-            try checkQuarantine()
-            // A toolkit takes the tokens from the environment of its process, before it gets the first message.
-            let tokens = requests.waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
-            let caller = requests.waiting.lazy.compactMap(\.caller).first
-            let started = try host.launcher.launch(handler, tokens ?? [:], for: caller) { exit in
-                self.processEnded(exit)
+        startWaiters = []
+        host.tasks.start {
+            let started: Result<StartedProcess, OpenURLError>
+            do throws(OpenURLError) {
+                started = .success(try await self.startProcess())
+            } catch {
+                started = .failure(error)
             }
-            host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
-            process = HandlerProcess(
-                handle: started.handle,
-                identity: UInt32(exactly: started.handle.pid).flatMap(ProcessIdentity.init(pid:)),
-                output: started.output,
-                since: UInt64(time(nil)),
-                claim: .wasStarted
-            )
-            startLaunchTimer()
-            for request in requests.waiting {
-                request.causedLaunch = true
-                request.addPhase("processStarted")
+            let waiting = self.startWaiters ?? []
+            self.startWaiters = nil
+            switch started {
+            case .success(let process): self.processStarted(process)
+            case .failure(let error): self.handle(.launchFailed(error))
             }
-        } catch {
-            handle(.launchFailed(error))
+            for continuation in waiting { continuation.resume() }
+            self.handleEvents()
+        }
+    }
+
+    /// Waits until the process is there, if it is being started.
+    private func waitForStart() async {
+        guard startWaiters != nil else { return }
+        await withCheckedContinuation { continuation in
+            if startWaiters == nil { continuation.resume() } else { startWaiters?.append(continuation) }
+        }
+    }
+
+    private func startProcess() async throws(OpenURLError) -> StartedProcess {
+        try await checkQuarantine()
+        // A toolkit takes the tokens from the environment of its process, before it gets the first message.
+        let tokens = requests.waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
+        let caller = requests.waiting.lazy.compactMap(\.caller).first
+        return try await host.launcher.launch(handler, tokens ?? [:], for: caller, within: machine.launchTimeout) {
+            exit in
+            self.processEnded(exit)
+        }
+    }
+
+    private func processStarted(_ started: StartedProcess) {
+        host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
+        noteProgram(started.version)
+        process = HandlerProcess(
+            handle: started.handle,
+            identity: UInt32(exactly: started.handle.pid).flatMap(ProcessIdentity.init(pid:)),
+            output: started.output,
+            since: UInt64(time(nil)),
+            claim: .wasStarted
+        )
+        startLaunchTimer()
+        for request in requests.waiting {
+            request.causedLaunch = true
+            request.addPhase("processStarted")
         }
     }
 

@@ -17,10 +17,9 @@ extension HandlerSession {
         }
     }
 
-    /// Checks that the handler may be started. The crashes of a program file that has been replaced do not count.
-    func checkQuarantine() throws(OpenURLError) {
-        let program = host.launcher.programVersion(of: handler)
-        if !crashes.concerns(program) { crashes = CrashHistory(of: program) }
+    /// Checks that the handler may be started.
+    func checkQuarantine() async throws(OpenURLError) {
+        await updateQuarantine()
         guard let left = quarantine, let end = quarantinedUntil else { return }
         throw OpenURLError(
             .launchFailed,
@@ -29,11 +28,19 @@ extension HandlerSession {
         )
     }
 
-    /// The time for which the handler is not started; nil if it may be started, also because its program was replaced.
-    var quarantine: Duration? {
-        guard let left = crashes.quarantine(at: .now) else { return nil }
-        return crashes.concerns(host.launcher.programVersion(of: handler)) ? left : nil
+    /// Ends a quarantine if the program file has been replaced.
+    func updateQuarantine() async {
+        guard quarantine != nil else { return }
+        noteProgram(await host.launcher.programVersion(of: handler))
     }
+
+    /// Notes the program file of a launch. The crashes of a file that has been replaced do not count.
+    func noteProgram(_ program: FileVersion?) {
+        if !crashes.concerns(program) { crashes = CrashHistory(of: program) }
+    }
+
+    /// The time for which the handler is not started; nil if it may be started.
+    var quarantine: Duration? { crashes.quarantine(at: .now) }
 
     /// The time before which the handler is not started, in seconds since 1970, rounded up; nil if it may be started.
     var quarantinedUntil: UInt64? {

@@ -16,7 +16,7 @@ final class HandlerSession {
     /// The handler as the registry has it now; the process may have been started with an earlier manifest.
     private(set) var handler: Handler
     private(set) var machine: HandlerStateMachine
-    var requests = RequestQueue()
+    var requests: RequestQueue
     var process = HandlerProcess()
     var crashes = CrashHistory()
     /// The error for the requests that a process had in hand when the router killed it; nil after a crash. It outlives the
@@ -50,6 +50,9 @@ final class HandlerSession {
     /// The events that the machine has not seen yet.
     private var events: Deque<HandlerStateMachine.Event> = []
     private var isHandlingEvents = false
+    /// The tasks that wait until the process is there, while it is being started. Events wait meanwhile too. Nil at any other
+    /// time.
+    var startWaiters: [CheckedContinuation<Void, Never>]?
     /// The state that was announced last.
     private var announced = HandlerState.notRunning
     /// The tasks that wait for the machine to reach a state.
@@ -59,6 +62,7 @@ final class HandlerSession {
         self.handler = handler
         self.id = id
         self.host = host
+        requests = RequestQueue(limit: host.limits.waitingPerHandler)
         machine = HandlerStateMachine(
             id: id.rawValue,
             launchTimeout: host.limits.launchTimeout,
@@ -100,10 +104,16 @@ final class HandlerSession {
     }
 
     /// A new request, which is not in the queue yet.
-    func makeRequest(_ purpose: OpenRequest.Purpose, _ options: OpenOptions = OpenOptions()) -> OpenRequest {
+    ///
+    /// - Parameter account: the application that the request will be counted to.
+    func makeRequest(
+        _ purpose: OpenRequest.Purpose,
+        _ options: OpenOptions = OpenOptions(),
+        account: String = ""
+    ) -> OpenRequest {
         lastNumber += 1
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? host.limits.openTimeout
-        return OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options)
+        return OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options, account: account)
     }
 
     // MARK: Events
@@ -114,10 +124,15 @@ final class HandlerSession {
     /// on a state that is already over.
     func handle(_ event: HandlerStateMachine.Event) {
         events.append(event)
-        guard !isHandlingEvents else { return }
+        handleEvents()
+    }
+
+    /// Takes the events into account that wait.
+    func handleEvents() {
+        guard !isHandlingEvents, startWaiters == nil else { return }
         isHandlingEvents = true
         defer { isHandlingEvents = false }
-        while let event = events.popFirst() {
+        while startWaiters == nil, let event = events.popFirst() {
             let before = machine.state
             // A stranger that has the name is not the router's to end.
             machine.exitsOnSuspend = handler.manifest.exitsOnSuspend && process.isRoutersToEnd
@@ -128,7 +143,7 @@ final class HandlerSession {
             if machine.state != before { stateChanged() }
         }
         // A launch that fails at once passes through a state that no caller needs to know.
-        if state != announced {
+        if state != announced, startWaiters == nil {
             announced = state
             host.bus.announce(state, of: id)
         }

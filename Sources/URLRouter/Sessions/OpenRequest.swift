@@ -33,6 +33,10 @@ final class OpenRequest {
     /// The router's own steps.
     private(set) var trace: [TracePhase] = []
 
+    /// The application that the request is counted to.
+    var account: String
+    /// Whether the request is counted in the handler's queue.
+    var isCounted = false
     var turn = Turn.waiting
     /// Whether a process has got the URL, so that the process may have acted on it.
     var wasHandedOver = false
@@ -57,10 +61,11 @@ final class OpenRequest {
         case refused(OpenURLError)
     }
 
-    init(number: UInt64, _ purpose: Purpose, timeout: Duration, options: OpenOptions) {
+    init(number: UInt64, _ purpose: Purpose, timeout: Duration, options: OpenOptions, account: String) {
         self.number = number
         self.purpose = purpose
         self.timeout = timeout
+        self.account = account
         deadline = .now + timeout
         self.options = options
     }

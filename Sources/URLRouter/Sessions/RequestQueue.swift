@@ -11,6 +11,40 @@ struct RequestQueue {
     private(set) var inHand: [UInt64: OpenRequest] = [:]
     /// The number of requests that were granted while their task was suspended, and whose task has not continued yet.
     private var resuming = 0
+    /// The requests that wait or are in hand, by the applications that they come from.
+    private var shares: Shares<String>
+
+    /// - Parameter limit: the number of requests that wait or are in hand.
+    init(limit: Int) {
+        shares = Shares(limit: limit)
+    }
+
+    // MARK: Counts
+
+    /// Counts a request to an application, from now until ``uncount(_:)``.
+    ///
+    /// - Returns: the reason for which there is no place, in words that continue a sentence about the handler.
+    mutating func count(_ request: OpenRequest, to account: String) -> String? {
+        if request.isCounted, request.account == account { return nil }
+        uncount(request)
+        if let refusal = shares.refusal(of: account, 1) {
+            return refusal == .isFull
+                ? "\(shares.limit) URLs wait already"
+                : "\(shares[account]) URLs of \(account) wait already, and one sender gets at most half of what is left"
+        }
+        shares.add(1, to: account)
+        request.account = account
+        request.isCounted = true
+        return nil
+    }
+
+    /// Gives the place of a request back.
+    mutating func uncount(_ request: OpenRequest) {
+        if request.isCounted { shares.remove(1, from: request.account) }
+        request.isCounted = false
+    }
+
+    // MARK: Order
 
     /// Whether no request waits, is about to be delivered, or is in hand.
     var isEmpty: Bool { waiting.isEmpty && resuming == 0 && inHand.isEmpty }

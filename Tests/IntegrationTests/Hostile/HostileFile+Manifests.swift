@@ -58,7 +58,7 @@ extension HostileFile {
             bad("plus", "+a", "starts with '+'; a scheme starts with a letter"),
             bad("blank", "", "is empty"),
             bad("long", String(repeating: "a", count: 65), "has 65 bytes; a scheme has at most 64"),
-            bad("huge", String(repeating: "a", count: 900_000), "has 900000 bytes; a scheme has at most 64"),
+            bad("huge", String(repeating: "a", count: 900_000), "has 900000 bytes; at most 1024 are allowed"),
             keys("none", types(""), "CFBundleURLTypes[0].CFBundleURLSchemes: is missing"),
             keys(
                 "empty",

@@ -1,0 +1,59 @@
+/// The resources that unanswered calls use.
+struct Load {
+    var calls = 1
+    var bytes: Int
+    var descriptors: Int
+}
+
+/// The resources that the calls of each account use.
+struct CallAccounts {
+    /// The owner of a resource: a connection until its account is known.
+    enum Account: Hashable {
+        /// The sender of the calls; nil without a bus, where the other end is the only sender.
+        case sender(BusName?)
+        /// The account that the program has named.
+        case named(String)
+    }
+
+    private var calls: Shares<Account>
+    private var bytes: Shares<Account>
+    private var descriptors: Shares<Account>
+
+    init(_ limits: ConnectionLimits) {
+        calls = Shares(limit: limits.calls)
+        bytes = Shares(limit: limits.argumentBytes)
+        descriptors = Shares(limit: limits.descriptors)
+    }
+
+    var isEmpty: Bool { calls.isEmpty && bytes.isEmpty && descriptors.isEmpty }
+
+    /// Returns a message about the first limit that a further call of an account exceeds; nil if there is none.
+    func excess(of account: Account, _ load: Load) -> String? {
+        if let refusal = calls.refusal(of: account, load.calls) {
+            return "too many calls\(refusal.owner) are waiting for an answer"
+        }
+        if let refusal = bytes.refusal(of: account, load.bytes) {
+            return "the arguments of calls\(refusal.owner) that wait for an answer are too large"
+        }
+        return descriptors.refusal(of: account, load.descriptors).map {
+            "calls\($0.owner) that wait for an answer hold too many descriptors"
+        }
+    }
+
+    mutating func add(_ load: Load, to account: Account) {
+        calls.add(load.calls, to: account)
+        bytes.add(load.bytes, to: account)
+        descriptors.add(load.descriptors, to: account)
+    }
+
+    mutating func remove(_ load: Load, from account: Account) {
+        calls.remove(load.calls, from: account)
+        bytes.remove(load.bytes, from: account)
+        descriptors.remove(load.descriptors, from: account)
+    }
+}
+
+extension Shares.Refusal {
+    /// The calls that a message about the limit is about.
+    fileprivate var owner: String { self == .isFull ? "" : " of this program" }
+}

@@ -1,0 +1,56 @@
+/// The amounts of a limited resource that accounts hold.
+///
+/// An account gets at most half of what is left: its own amount is never more than the room that stays free. One account
+/// therefore cannot use up the resource, and there is room for every further account. dbus-broker divides its limits by
+/// the same rule.
+public struct Shares<Account: Hashable & Sendable>: Sendable {
+    /// The reason for which an account gets no more of a resource.
+    public enum Refusal: Sendable, Hashable {
+        /// All accounts together hold as much as there is.
+        case isFull
+        /// The account holds its share.
+        case holdsItsShare
+    }
+
+    /// The amount that all accounts together may hold.
+    public let limit: Int
+    private var all = 0
+    private var accounts: [Account: Int] = [:]
+
+    /// Creates the shares of a resource that no account holds.
+    public init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Whether no account holds anything.
+    public var isEmpty: Bool { accounts.isEmpty }
+
+    /// The amount that all accounts hold together.
+    public var total: Int { all }
+
+    /// The amount that an account holds.
+    public subscript(account: Account) -> Int { accounts[account, default: 0] }
+
+    /// Returns the reason for which an account cannot have more; nil if it can. Nothing can always be had.
+    public func refusal(of account: Account, _ amount: Int) -> Refusal? {
+        guard amount > 0 else { return nil }
+        let room = limit - all - amount
+        if room < 0 { return .isFull }
+        return self[account] + amount > room ? .holdsItsShare : nil
+    }
+
+    /// Counts an amount to an account, also above the limit.
+    public mutating func add(_ amount: Int, to account: Account) {
+        guard amount > 0 else { return }
+        all += amount
+        accounts[account, default: 0] += amount
+    }
+
+    /// Gives back an amount that was counted to an account, at most the amount that the account holds.
+    public mutating func remove(_ amount: Int, from account: Account) {
+        let held = self[account]
+        let amount = min(max(amount, 0), held)
+        all -= amount
+        accounts[account] = amount < held ? held - amount : nil
+    }
+}

@@ -1,0 +1,191 @@
+internal import CLinux
+internal import Glibc
+public import SystemPackage
+
+/// A thread for one piece of work that may block for any time, such as a call of a file system that does not answer.
+public enum HelperThread {
+    /// Runs work in a thread of its own and waits for its result, but not for longer than a time limit.
+    ///
+    /// The work cannot be cancelled: after the time limit, its thread stays until the work ends. The caller limits the
+    /// number of such threads. Call this function on the loop's thread.
+    ///
+    /// - Parameters:
+    ///   - limit: The time limit.
+    ///   - loop: The event loop to which the result returns.
+    ///   - work: The work.
+    ///   - late: A closure that gets a result after the time limit, on the loop's thread.
+    /// - Returns: The result; nil after the time limit.
+    /// - Throws: The error of `pthread_create(3)`. The work does not run then.
+    public static func run<Result: Sendable>(
+        for limit: Duration,
+        on loop: EventLoop,
+        _ work: @escaping @Sendable () -> Result,
+        late: @escaping (Result) -> Void
+    ) async throws(Errno) -> Result? {
+        let result: Swift.Result<Result?, Errno> = await withCheckedContinuation { continuation in
+            let waiter = Waiter(continuation, late)
+            waiter.timer = loop.schedule(at: .now + limit) { waiter.give(.success(nil), on: loop) }
+            let failure = start {
+                let result = work()
+                loop.execute { waiter.give(result, on: loop) }
+            }
+            if let failure { waiter.give(.failure(failure), on: loop) }
+        }
+        return try result.get()
+    }
+
+    /// Runs work in a thread of its own, and blocks the calling thread until the work ends or makes no progress.
+    ///
+    /// - Parameters:
+    ///   - patience: The time within which the work has to end or to tell progress.
+    ///   - work: The work. It gets a closure that tells progress.
+    ///   - late: A closure that is called on the work's thread when the work ends after all.
+    /// - Returns: The result; nil if the work makes no progress.
+    /// - Throws: The error of `pthread_create(3)`. The work does not run then.
+    public static func wait<Result: Sendable>(
+        patience: Duration,
+        _ work: @escaping @Sendable (_ progress: @Sendable () -> Void) -> Result,
+        late: @escaping @Sendable () -> Void
+    ) throws(Errno) -> Result? {
+        let meeting = Meeting<Result>()
+        let failure = start {
+            let result = work { meeting.change { $0.steps += 1 } }
+            var isLate = false
+            meeting.change {
+                $0.result = result
+                isLate = $0.isOver
+            }
+            if isLate { late() }
+        }
+        if let failure { throw failure }
+        return meeting.wait(patience)
+    }
+
+    /// The place where a thread that waits meets the thread of the work.
+    ///
+    /// The class is unchecked `Sendable` because the state is used only while the mutex is held.
+    private final class Meeting<Result: Sendable>: @unchecked Sendable {
+        struct State {
+            var steps = 0
+            var result: Result?
+            var isOver = false
+        }
+
+        private var state = State()
+        private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+        init() {
+            mutex.initialize(to: pthread_mutex_t())
+            pthread_mutex_init(mutex, nil)
+            condition.initialize(to: pthread_cond_t())
+            var attributes = pthread_condattr_t()
+            pthread_condattr_init(&attributes)
+            pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+            pthread_cond_init(condition, &attributes)
+            pthread_condattr_destroy(&attributes)
+        }
+
+        deinit {
+            pthread_cond_destroy(condition)
+            pthread_mutex_destroy(mutex)
+            condition.deallocate()
+            mutex.deallocate()
+        }
+
+        func change(_ body: (inout State) -> Void) {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            body(&state)
+            pthread_cond_signal(condition)
+        }
+
+        /// Returns the result; nil after a time without progress.
+        func wait(_ patience: Duration) -> Result? {
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            while state.result == nil {
+                let steps = state.steps
+                var end = timespec()
+                clock_gettime(CLOCK_MONOTONIC, &end)
+                let (seconds, attoseconds) = patience.components
+                end.tv_sec += Int(seconds)
+                end.tv_nsec += Int(attoseconds / 1_000_000_000)
+                if end.tv_nsec >= 1_000_000_000 {
+                    end.tv_sec += 1
+                    end.tv_nsec -= 1_000_000_000
+                }
+                var status: CInt = 0
+                while state.result == nil, state.steps == steps, status != ETIMEDOUT {
+                    status = pthread_cond_timedwait(condition, mutex, &end)
+                }
+                if state.result == nil, state.steps == steps {
+                    state.isOver = true
+                    return nil
+                }
+            }
+            return state.result
+        }
+    }
+
+    /// The caller, as long as it waits. Everything is used on the loop's thread only.
+    private final class Waiter<Result: Sendable>: @unchecked Sendable {
+        var timer: TimerID?
+        private var continuation: CheckedContinuation<Swift.Result<Result?, Errno>, Never>?
+        private let late: (Result) -> Void
+
+        init(
+            _ continuation: CheckedContinuation<Swift.Result<Result?, Errno>, Never>,
+            _ late: @escaping (Result) -> Void
+        ) {
+            self.continuation = continuation
+            self.late = late
+        }
+
+        func give(_ result: Result, on loop: EventLoop) {
+            if continuation == nil { late(result) } else { give(.success(result), on: loop) }
+        }
+
+        func give(_ result: Swift.Result<Result?, Errno>, on loop: EventLoop) {
+            if let timer { loop.cancelTimer(timer) }
+            continuation?.resume(returning: result)
+            continuation = nil
+        }
+    }
+
+    /// The closure of a thread, as a pointer carries it.
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+
+        init(_ run: @escaping @Sendable () -> Void) {
+            self.run = run
+        }
+    }
+
+    /// Starts a thread.
+    ///
+    /// - Returns: The error; nil if the thread runs.
+    private static func start(_ run: @escaping @Sendable () -> Void) -> Errno? {
+        var attributes = pthread_attr_t()
+        pthread_attr_init(&attributes)
+        defer { pthread_attr_destroy(&attributes) }
+        // Property lists may be nested deeply, and are read by recursion. Only the pages in use take memory.
+        pthread_attr_setstacksize(&attributes, 4 << 20)
+        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+        var id = pthread_t()
+        let body = Unmanaged.passRetained(Body(run))
+        let status = pthread_create(
+            &id,
+            &attributes,
+            { argument in
+                pthread_setname_np(pthread_self(), "helper")
+                if let argument { Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
+                return nil
+            },
+            body.toOpaque()
+        )
+        guard status != 0 else { return nil }
+        body.release()
+        return Errno(rawValue: status)
+    }
+}

@@ -1,0 +1,63 @@
+internal import Glibc
+internal import Reactor
+internal import SchemeRegistry
+internal import SystemPackage
+internal import UserFiles
+
+/// The file of a program. Every function may wait for a file system for any time, so none is called on the event loop.
+enum ProgramFile {
+    /// The path of a handler's program.
+    static func path(of program: Handler.Program, _ environment: [String: String]) throws(Errno) -> String {
+        switch program {
+        case .path(let path): path
+        case .nameOnPath(let name): try path(ofName: name, environment)
+        }
+    }
+
+    /// The path of a program with a name on `PATH`.
+    static func path(ofName name: String, _ environment: [String: String]) throws(Errno) -> String {
+        // A relative directory would depend on the directory that the router was started in.
+        let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
+        for directory in directories where directory.hasPrefix("/") {
+            let path = "\(directory)/\(name)"
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
+            if access(path, X_OK) == 0 { return path }
+        }
+        throw .noSuchFileOrDirectory
+    }
+
+    /// The state of a handler's program file; nil if there is no such file.
+    static func version(of program: Handler.Program, _ environment: [String: String]) -> FileVersion? {
+        do throws(Errno) {
+            var status = stat()
+            return stat(try path(of: program, environment), &status) == 0 ? FileVersion(status) : nil
+        } catch {
+            return nil
+        }
+    }
+
+    /// Whether a process runs a handler's own program, or the script that is the handler's program.
+    static func isRun(_ program: Handler.Program, by pid: UInt32, _ environment: [String: String]) -> Bool {
+        guard let running = ProcessProgram.path(pid: pid) else { return false }
+        do throws(Errno) {
+            guard let path = resolved(try path(of: program, environment)) else { return false }
+            if running == path { return true }
+            let interpreter: String
+            switch ScriptInterpreter(ofFile: path) {
+            case .path(let path): interpreter = path
+            case .nameOnPath(let name): interpreter = try self.path(ofName: name, environment)
+            case nil: return false
+            }
+            return running == resolved(interpreter) && ProcessProgram.script(pid: pid) == path
+        } catch {
+            return false
+        }
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return String(validatingCString: resolved)
+    }
+}

@@ -1,0 +1,122 @@
+internal import Glibc
+internal import OpenURLBus
+internal import Reactor
+internal import SchemeRegistry
+internal import SystemPackage
+internal import UserFiles
+
+/// A program that is to be started.
+struct ProgramStart: Sendable {
+    let program: Handler.Program
+    /// All of `argv`.
+    let arguments: [String]
+    let environment: [String: String]
+    /// The working directory; nil for the home directory.
+    var directory: String?
+    /// Whether a terminal emulator runs the program.
+    var runsInTerminal = false
+    /// Whether no other user can change the program. Otherwise the start checks that, with a few calls of lstat(2).
+    var isTrusted = true
+    /// The descriptor of the output.
+    let output: CInt
+
+    /// A program that was started and is not watched yet.
+    struct Started: Sendable {
+        let pid: CInt
+        /// The state of the program's file before the start.
+        let version: FileVersion?
+    }
+
+    /// The reason why a program was not started.
+    enum Failure: Error, CustomStringConvertible {
+        case refused(Errno)
+        case noTerminal
+        /// Another user can change the program. The text has the path, the reason, and the command that corrects it.
+        case untrusted(String)
+        /// The time limit was over before the file system had given the program's file.
+        case tooSlow(Duration)
+        /// The number of programs that are being started.
+        case tooMany(Int)
+
+        var description: String {
+            switch self {
+            case .refused(let error): "\(error)"
+            case .noTerminal:
+                "the application needs a terminal, and neither xdg-terminal-exec nor x-terminal-emulator is installed"
+            case .untrusted(let reason): reason
+            case .tooSlow(let limit): "the file system did not give the file within \(limit.inWords)"
+            case .tooMany(let count): "\(count) of its starts wait for a file system that does not answer"
+            }
+        }
+
+        /// The code of the error for the callers.
+        var code: OpenURLError.Code {
+            switch self {
+            case .refused(.tooManyOpenFiles), .tooMany: .limitsExceeded
+            case .refused, .noTerminal, .untrusted, .tooSlow: .launchFailed
+            }
+        }
+    }
+
+    /// Starts the program. The call may wait for a file system for any time.
+    func start() -> Result<Started, Failure> {
+        do throws(Failure) {
+            let terminal = runsInTerminal ? try terminal : []
+            if !isTrusted { try checkTrust() }
+            do throws(Errno) {
+                let version = ProgramFile.version(of: program, environment)
+                let pid = try ProcessHandle.start(
+                    terminal.isEmpty
+                        ? try ProgramFile.path(of: program, environment)
+                        : try ProgramFile.path(ofName: terminal[0], environment),
+                    arguments: terminal + arguments,
+                    environment: environment.map { "\($0)=\($1)" },
+                    directory: directory ?? home,
+                    output: output
+                )
+                return .success(Started(pid: pid, version: version))
+            } catch {
+                throw .refused(error)
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Checks that no other user can change the program.
+    private func checkTrust() throws(Failure) {
+        let path: String
+        do throws(Errno) {
+            path = try ProgramFile.path(of: program, environment)
+        } catch {
+            throw .refused(error)
+        }
+        do throws(FileError) {
+            var trust = TrustedPaths()
+            try trust.check(path)
+        } catch {
+            // The start itself reports a program that does not exist.
+            guard !error.isAbsence else { return }
+            throw .untrusted("\(printable(path)) \(error)")
+        }
+    }
+
+    private var home: String {
+        environment["HOME"].flatMap { access($0, X_OK) == 0 ? $0 : nil } ?? "/"
+    }
+
+    /// The terminal emulator with its arguments.
+    private var terminal: [String] {
+        get throws(Failure) {
+            for terminal in [["xdg-terminal-exec"], ["x-terminal-emulator", "-e"]] {
+                do throws(Errno) {
+                    _ = try ProgramFile.path(ofName: terminal[0], environment)
+                    return terminal
+                } catch {
+                    continue
+                }
+            }
+            throw .noTerminal
+        }
+    }
+}

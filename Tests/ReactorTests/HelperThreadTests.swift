@@ -1,0 +1,100 @@
+import Glibc
+import Reactor
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct HelperThreadTests {
+    @Test func resultReturnsToTheLoop() async throws {
+        let loop = try EventLoop()
+        let task = Task(executorPreference: loop) {
+            let result = try await HelperThread.run(for: .seconds(60), on: loop) {
+                7
+            } late: { _ in
+            }
+            return (result, loop.isIsolatingCurrentContext())
+        }
+        let (result, isOnLoop) = try await task.value
+        #expect(result == 7)
+        #expect(isOnLoop == true)
+        loop.stop()
+    }
+
+    @Test func workThatBlocksDoesNotHoldTheLoopUp() async throws {
+        let loop = try EventLoop()
+        var ends: [CInt] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let (reader, writer) = (ends[0], ends[1])
+        let (results, late) = AsyncStream.makeStream(of: Int.self)
+        let task = Task(executorPreference: loop) {
+            try await HelperThread.run(for: .milliseconds(50), on: loop) {
+                var byte: UInt8 = 0
+                return read(reader, &byte, 1)
+            } late: {
+                late.yield($0)
+            }
+        }
+        // The loop runs other work meanwhile.
+        #expect(await loop.run { true })
+        #expect(try await task.value == nil)
+        close(writer)
+        var iterator = results.makeAsyncIterator()
+        #expect(await iterator.next() == 0)
+        close(reader)
+        loop.stop()
+    }
+}
+
+extension HelperThreadTests {
+    @Test func blockedThreadWaitsAsLongAsThereIsProgress() throws {
+        let result = try HelperThread.wait(patience: .milliseconds(500)) { progress in
+            for _ in 0..<8 {
+                usleep(100_000)
+                progress()
+            }
+            return 7
+        } late: {
+        }
+        #expect(result == 7)
+    }
+
+    @Test func workWithoutProgressIsLeft() async throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        let (reader, writer) = (ends[0], ends[1])
+        let (lates, late) = AsyncStream.makeStream(of: Void.self)
+        let result: Int? = try HelperThread.wait(patience: .milliseconds(50)) { progress in
+            progress()
+            var byte: UInt8 = 0
+            return read(reader, &byte, 1)
+        } late: {
+            late.yield()
+        }
+        #expect(result == nil)
+        close(writer)
+        var iterator = lates.makeAsyncIterator()
+        await iterator.next()
+        close(reader)
+    }
+}
+
+@Suite struct DescriptorLimitTests {
+    @Test func childrenGetTheLimitOfBefore() async {
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 100, rlim_max: 200)
+            let descriptors = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+            guard setrlimit(descriptors, &limit) == 0 else { exit(1) }
+            DescriptorLimit.raise()
+            guard DescriptorLimit.current == 200 else { exit(2) }
+            let pid = try ProcessHandle.start(
+                "/bin/sh",
+                // The limit is set right after the start.
+                arguments: ["sh", "-c", "until [ $(ulimit -Sn) = 100 ]; do sleep 0.01; done; [ $(ulimit -Hn) = 200 ]"],
+                environment: ["PATH=/usr/bin:/bin"],
+                directory: "/"
+            )
+            var status: CInt = 0
+            waitpid(pid, &status, 0)
+            exit(status == 0 ? 0 : 3)
+        }
+    }
+}

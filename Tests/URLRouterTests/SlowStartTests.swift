@@ -1,0 +1,52 @@
+import DBus
+import Foundation
+import OpenURLBus
+import SchemeRegistry
+import Testing
+
+@testable import URLRouter
+
+/// A program whose file system does not give its file. The kernel holds an `execve` of a file with a lease until the lease ends.
+@Suite(.timeLimit(.minutes(1))) struct SlowStartTests {
+    private let directory = TemporaryState()
+
+    /// Makes a program that cannot be started as long as the returned descriptor is open.
+    private func leasedProgram() throws -> (path: String, descriptor: CInt) {
+        try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
+        let path = "\(directory.path)/program"
+        try FileManager.default.copyItem(atPath: "/bin/true", toPath: path)
+        // The signal that asks for the end of the lease would end the process.
+        signal(SIGIO, SIG_IGN)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let (setLease, writing): (CInt, CInt) = (1024, 1)
+        try #require(fcntl(descriptor, setLease, writing) == 0)
+        return (path, descriptor)
+    }
+
+    @Test func startThatHangsFailsAloneAndInTime() async throws {
+        let (path, descriptor) = try leasedProgram()
+        let bus = try FakeHandlers(["com.example.other": ":1.2"])
+        var limits = RouterLimits()
+        limits.launchTimeout = .milliseconds(300)
+        let router = URLRouter(
+            [try .test("com.example.app", program: .path(path)), try .test("com.example.other")],
+            on: bus,
+            limits: limits
+        )
+        let hanging = Task { () -> OpenURLError? in
+            await failure { () throws(OpenURLError) in try await router.open("app:1") }
+        }
+        // Another handler gets its URL meanwhile.
+        let other = Task { try await router.open("other:1") }
+        await bus.wait(for: .opened("other:1", at: ":1.2"))
+        bus.answer("other:1")
+        _ = try await other.value
+        let error = try #require(await hanging.value)
+        #expect(error.code == .launchFailed)
+        #expect(error.message.contains("the file system did not give the file within 0.3 seconds"), "\(error.message)")
+        close(descriptor)
+        // The file is there again.
+        let next = await failure { () throws(OpenURLError) in try await router.open("app:2") }
+        #expect(next?.message.contains("exited with status 0") == true, "\(String(describing: next))")
+    }
+}
