@@ -36,6 +36,7 @@ final class Callers {
     func caller(_ name: BusName?) async -> Caller {
         let known = await identify(name)
         await waitForRelease()
+        await sessions.host.launcher.children.waitForStart(of: known.process?.pid)
         let caller = caller(known)
         // From now on, the connection counts the calls to the same account.
         if let name { bus.count(name, to: caller.account) }

@@ -26,6 +26,7 @@ struct HandlerLauncher: Sendable {
 
     /// The programs that are being started, each in a thread of its own, by the identifiers that share the threads.
     let starts = Lock(Shares<String>(limit: 64))
+    let children = StartedChildren()
 
     /// Starts a handler that waits for its first message.
     ///
@@ -121,6 +122,9 @@ struct HandlerLauncher: Sendable {
         guard starts.withLock({ $0.refusal(of: id, 1) }) == nil else {
             throw .tooMany(starts.withLock { $0[id] })
         }
+        children.startBegins()
+        var watched: CInt?
+        defer { children.startEnds(watched) }
         let started: ProgramStart.Started
         let place: ProcessOutput
         do throws(ProgramStart.Failure) {
@@ -134,7 +138,8 @@ struct HandlerLauncher: Sendable {
         }
         let process: ProcessHandle
         do throws(Errno) {
-            process = try ProcessHandle(child: started.pid, on: loop) { [output] exit in
+            process = try ProcessHandle(child: started.pid, on: loop) { [output, children] exit in
+                children.ended(started.pid)
                 output.processEnded(file, isOwn: true)
                 onExit(exit)
             }
@@ -142,6 +147,7 @@ struct HandlerLauncher: Sendable {
             output.processEnded(file, isOwn: true)
             throw .refused(error)
         }
+        watched = started.pid
         if let scopes { Task(executorPreference: loop) { await scopes.add(started.pid, id: id) } }
         return StartedProcess(handle: process, output: place, version: started.version)
     }

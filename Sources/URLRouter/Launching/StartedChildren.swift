@@ -1,0 +1,63 @@
+internal import Glibc
+internal import Reactor
+
+/// The processes that the router has started and watches.
+///
+/// The thread of a start tells the new process after the process has begun to run. A call of the process may arrive before, and
+/// then waits until the router knows the process.
+final class StartedChildren: Sendable {
+    private struct State {
+        /// The number of starts whose process is not watched yet.
+        var starts = 0
+        var watched: Set<pid_t> = []
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Lock(State())
+
+    /// Notes that a start begins.
+    func startBegins() {
+        state.withLock { $0.starts += 1 }
+    }
+
+    /// Notes that a start is over. Calls of the process continue in later jobs of the loop.
+    ///
+    /// - Parameter pid: the process, which is watched from now on; nil without one.
+    func startEnds(_ pid: pid_t?) {
+        let waiters = state.withLock { state in
+            state.starts -= 1
+            if let pid { state.watched.insert(pid) }
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Notes that a process has ended.
+    func ended(_ pid: pid_t) {
+        state.withLock { _ = $0.watched.remove(pid) }
+    }
+
+    /// Returns when the router knows the process that a caller descends from, if the router is starting that process. Other
+    /// callers do not wait.
+    func waitForStart(of caller: UInt32?) async {
+        guard let caller else { return }
+        while isBeingStarted(caller) {
+            await withCheckedContinuation { continuation in
+                // The start may be over by now, and another one may last.
+                guard isBeingStarted(caller) else { return continuation.resume() }
+                state.withLock { $0.waiters.append(continuation) }
+            }
+        }
+    }
+
+    /// Whether the session of a process was begun by a child of the router that is not watched yet.
+    private func isBeingStarted(_ pid: UInt32) -> Bool {
+        guard state.withLock({ $0.starts > 0 }), let pid = pid_t(exactly: pid) else { return false }
+        let leader = getsid(pid)
+        guard leader > 0, !state.withLock({ $0.watched.contains(leader) }) else { return false }
+        // The call finds a child also after its end, until the router has collected the exit status.
+        var info = siginfo_t()
+        return waitid(P_PID, id_t(leader), &info, WEXITED | WNOHANG | WNOWAIT) == 0
+    }
+}
