@@ -130,7 +130,8 @@ let package = Package(
         .testTarget(
             name: "URLRouterTests",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite", "URLRouter",
+                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite",
+                "URLRouter",
                 logging,
                 system,
             ]
@@ -154,7 +155,10 @@ let package = Package(
         .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LayerTests"),
-        .testTarget(name: "PolicyTests", dependencies: ["OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "UserFiles"]),
+        .testTarget(
+            name: "PolicyTests",
+            dependencies: ["OpenURLBus", "Policy", "RFC1808", "SchemeRegistry", "UserFiles"]
+        ),
         .testTarget(name: "UserFilesTests", dependencies: ["UserFiles"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(

@@ -250,10 +250,11 @@ import Testing
         #expect(message.contains(" has it, as process \(getpid()); "), "\(message)")
         #expect(try await router.handlers()["com.example.running"] == nil)
 
-        // A process of the handler's own program may have the name.
-        _ = try await router.startByHand("com.example.own")
-        _ = try await router.register(try manifest("com.example.own", for: router))
-        #expect(try await router.open("own:x").path == .active)
+        // The program of the manifest runs without being a handler, and the router would be able to end it.
+        let pid = try await router.startByHand("com.example.own")
+        let own = try manifest("com.example.own", for: router)
+        let refusal = try await router.refusal { try await router.register(own) }
+        #expect(refusal.contains(" has it, as process \(pid); end that program, or choose another"), "\(refusal)")
     }
 
     @Test func programThatOthersCanChangeIsNotStarted() async throws {

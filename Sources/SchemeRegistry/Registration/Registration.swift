@@ -62,7 +62,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
             "\(id) is registered already, as \(printable(other)); "
                 + "run `openurl register --replace \(quotedForShell(path))` to replace it"
         case .takenName(let id, let owner):
-            "\(id) is another program's bus name: \(printable(owner)); choose another CFBundleIdentifier"
+            "\(id) is another program's bus name: \(printable(owner)); end that program, or choose another CFBundleIdentifier"
         case .occupied(let entry):
             "\(printable(entry)) declares this id and is not a link; move it away, then register again"
         case .noUserDirectory:

@@ -16,7 +16,7 @@ extension URLRouter {
         do throws(CallError) {
             let hasOtherService = hasService ? false : try await isActivatable(name)
             problem =
-                hasOtherService ? "the bus starts a service for it" : try await programOwning(name)
+                hasOtherService ? "the bus starts a service for it" : try await programOwning(name, of: handler)
         } catch {
             // The owner may have gone meanwhile.
             log.warning("the bus does not tell who has a name: \(error)", metadata: ["handler": "\(handler.id)"])
@@ -32,12 +32,13 @@ extension URLRouter {
         return try await bus.activatableNames().contains(name)
     }
 
-    /// The program that has a name, in words; nil if there is none.
+    /// The program that has a name, in words; nil if there is none, or if a router has started it for the handler.
     ///
-    /// Also the manifest's own program counts: it runs without being a handler, and the router would be able to end it.
-    private func programOwning(_ name: BusName) async throws(CallError) -> String? {
+    /// The manifest's own program counts, too: it runs without being a handler, and the router would be able to end it.
+    private func programOwning(_ name: BusName, of handler: Handler) async throws(CallError) -> String? {
         guard let owner = try await bus.owner(of: name) else { return nil }
         guard let pid = try await bus.credentials(of: owner).pid else { return "a process that the bus does not name" }
+        if await launcher.claim(of: pid, handler, child: nil)?.isStrong == true { return nil }
         return "\(ProcessProgram.path(pid: pid) ?? "a program") has it, as process \(pid)"
     }
 
