@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A value that only one thread at a time may use.
