@@ -47,6 +47,15 @@ public enum RouterInterface {
         inputs: ["url", "options"],
         outputs: ["explanation"]
     )
+    /// Sends the router's signals to the caller from now on: ``RegistryInterface/changed``, ``LifecycleInterface/stateChanged``
+    /// and ``QueueInterface/stateChanged``.
+    ///
+    /// The signals go to subscribers alone, because a broadcast would tell each sandbox which handlers there are. A subscription
+    /// ends with the caller's connection, and with the router: a subscriber that sees a new owner of the router's name subscribes
+    /// again.
+    public static let subscribe = Method<Empty, Empty>(name, "Subscribe")
+    /// Ends the caller's subscription. Does nothing without one.
+    public static let unsubscribe = Method<Empty, Empty>(name, "Unsubscribe")
     /// The router's version.
     public static let version = Property<String>(name, "Version")
 }

@@ -13,6 +13,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var questionsPerAccount = 4
     /// The number of questions that may wait for a reply.
     public var questions = 32
+    /// The number of connections that get the router's signals. One application gets at most half of what is left.
+    public var subscribers = 256
     /// The number of handlers and commands that may open each other in a row.
     public var hops: UInt32 = 8
     /// The time in which the openings of a command follow from its own URL.

@@ -22,6 +22,7 @@ extension URLRouter {
                 noHandler = noHandler ?? error
             }
         }
+        if await callers.caller(caller).callerClass.isConfined { throw OpenURLError.noReachableHandler }
         throw noHandler ?? OpenURLError(.noHandler, "there is no URL")
     }
 

@@ -45,6 +45,7 @@ public actor URLRouter {
 
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
+    private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
         launcher: launcher,

@@ -98,7 +98,7 @@ import Testing
         // The queue takes no URL that is denied.
         #expect(try await router.openurl("--queue", "app:2").status == 7)
         // The router notices the change of the file.
-        var changes = try await router.connection.signals(LifecycleInterface.stateChanged).makeAsyncIterator()
+        var changes = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
         let file = router.bus.directory.appending(path: "XDG_CONFIG_HOME/openurl/policy.conf")
         try Data("allow app from user\n".utf8).write(to: file)
         while try await router.openurl("app:3").status != 0 {}

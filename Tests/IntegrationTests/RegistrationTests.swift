@@ -372,7 +372,7 @@ extension RouterProcess {
 
     /// Returns the changes that the registry announces from now on.
     func changes() async throws -> SignalSequence<[String]> {
-        try await connection.signals(RegistryInterface.changed, matching: MatchRule(sender: RouterService.name))
+        try await subscribed(RegistryInterface.changed)
     }
 
     /// Returns the text with which the router refuses the arguments.

@@ -119,6 +119,13 @@ final class RouterProcess: Sendable {
         return process.processIdentifier
     }
 
+    /// Returns a signal of the router, from now on.
+    func subscribed<Body: MessageBody & Sendable>(_ signal: Signal<Body>) async throws -> SignalSequence<Body> {
+        let signals = try await connection.signals(signal, matching: MatchRule(sender: RouterService.name))
+        try await connection.call(RouterInterface.subscribe, on: RouterService.object, Empty())
+        return signals
+    }
+
     func open(_ url: String, _ options: OpenOptions = OpenOptions()) async throws(CallError) -> OpenResult {
         try await connection.call(
             RouterInterface.openURL,

@@ -76,7 +76,7 @@ import Testing
         for unknown in ["com.example.third", "com.example.unknown", ""] {
             options.handler = unknown
             let error = await failure { () throws(OpenURLError) in
-                try await router.open("both:3", options, caller: ":1.99")
+                try await router.open("both:3", options, caller: ownConnection)
             }
             #expect(
                 error
@@ -101,7 +101,7 @@ import Testing
 
         options.fallback = ["two:x", "three:x"]
         let none = await failure { () throws(OpenURLError) in
-            try await router.open("one:x", options, caller: ":1.99")
+            try await router.open("one:x", options, caller: ownConnection)
         }
         #expect(none?.code == .noHandler)
         #expect(none?.message.contains("the scheme one:") == true)

@@ -121,7 +121,7 @@ import Testing
         let second = Task { try await router.open("app:2", queued, caller: ":1.9") }
         await bus.wait(for: .askedWhoIs(":1.9"))
         bus.release(":1.8")
-        #expect(await first.value?.code == .notAllowed)
+        #expect(await first.value == OpenURLError.noReachableHandler)
         #expect(try await second.value.path == .queued)
     }
 

@@ -336,6 +336,10 @@ final class FakeHandlers: HandlerBus {
         record(.announcedQueued("\(id)", state))
     }
 
+    func setSubscribers(_ names: [BusName]) {}
+
+    func announce(changed schemes: [String]) {}
+
     func announce(_ state: HandlerState, of id: BusName) {
         record(.announced(id, state))
     }
@@ -455,7 +459,7 @@ extension URLRouter {
     }
 
     /// Opens a URL without options.
-    func open(_ url: String, from caller: BusName = ":1.99") async throws(OpenURLError) -> OpenResult {
+    func open(_ url: String, from caller: BusName = ownConnection) async throws(OpenURLError) -> OpenResult {
         try await open(url, OpenOptions(), caller: caller)
     }
 }

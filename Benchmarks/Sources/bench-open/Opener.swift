@@ -66,6 +66,7 @@ actor Opener {
         )
         var suspensions = try await connection.signals(LifecycleInterface.stateChanged, matching: rule)
             .makeAsyncIterator()
+        try await connection.call(RouterInterface.subscribe, on: RouterService.object, Empty())
         try await open(id)
         var taken: [Double] = []
         for _ in 0..<times {

@@ -210,11 +210,19 @@ extension Connection {
     public func emit<Body: MessageBody>(
         _ signal: Signal<Body>,
         from path: ObjectPath,
+        to destination: BusName? = nil,
         _ body: Body
     ) throws(CallError) {
         let message: Message
         do throws(MessageEncodingError) {
-            message = try .signal(signal.interface, signal.name, from: path, body, limit: limits.messageBytes)
+            message = try .signal(
+                signal.interface,
+                signal.name,
+                from: path,
+                to: destination,
+                body,
+                limit: limits.messageBytes
+            )
         } catch {
             throw .notSent(error)
         }

@@ -43,6 +43,7 @@ final class Message: @unchecked Sendable {
         _ interface: InterfaceName,
         _ member: MemberName,
         from path: ObjectPath,
+        to destination: BusName? = nil,
         _ body: Body,
         limit: Int
     ) throws(MessageEncodingError) -> Message {
@@ -51,6 +52,7 @@ final class Message: @unchecked Sendable {
             throw .outOfMemory
         }
         let message = Message(owning: pointer)
+        if let destination, dbus_message_set_destination(pointer, destination.rawValue) == 0 { throw .outOfMemory }
         try message.write(body, limit: limit, pathLength: path.rawValue.utf8.count)
         return message
     }

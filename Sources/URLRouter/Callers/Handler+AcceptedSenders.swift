@@ -10,20 +10,36 @@ extension Handler {
     /// - Parameters:
     ///   - sender: the handler that sends; nil for every other program.
     ///   - callerClass: the kind of program that sends.
-    /// - Throws: `notAllowed`.
+    /// - Throws: `notAllowed`; for a sender that must not learn that the handler exists, `noHandler`.
     func checkAccess(of sender: BundleIdentifier?, _ callerClass: CallerClass) throws(OpenURLError) {
-        if manifest.reach == .local, callerClass != .user, callerClass != .handler {
-            let senders = "sandboxes, other hosts and programs that are not known"
-            throw OpenURLError(.notAllowed, "\(id) takes no URLs from \(senders): its manifest has OUReach local")
+        let isRefusedByReach = manifest.reach == .local && callerClass.isConfined
+        let isAllowed = manifest.allowedSources.map { allowed in
+            sender.map { sender in allowed.contains { $0.matches(sender) } } ?? false
         }
-        guard let allowed = manifest.allowedSources else { return }
-        guard let sender, allowed.contains(where: { $0.matches(sender) }) else {
-            throw OpenURLError(.notAllowed, "\(id) takes no URLs from \(sender?.rawValue ?? "this program")")
-        }
+        guard isRefusedByReach || isAllowed == false else { return }
+        if callerClass.isConfined { throw OpenURLError.noReachableHandler }
+        throw OpenURLError(.notAllowed, "\(id) takes no URLs from \(sender?.rawValue ?? "this program")")
     }
 
     /// Whether this handler, as a sender, may ask for the handler of a scheme (`LSApplicationQueriesSchemes`).
     func mayQuery(_ scheme: String?) -> Bool {
         manifest.queriesSchemes.contains { $0.rawValue == scheme }
+    }
+}
+
+extension CallerClass {
+    /// Whether the caller may learn nothing about handlers that are not for it.
+    var isConfined: Bool {
+        switch self {
+        case .user, .handler: false
+        case .sandboxed, .remote, .unknown: true
+        }
+    }
+}
+
+extension OpenURLError {
+    /// The one error for confined callers, whether no handler claims a URL or the handler takes nothing from them.
+    static var noReachableHandler: OpenURLError {
+        OpenURLError(.noHandler, "no handler that this program can reach claims the URL")
     }
 }

@@ -55,6 +55,8 @@ package struct Rights: Sendable, Hashable {
             RouterInterface.openURLs.name: opening,
             RouterInterface.canOpenURL.name: asking,
             RouterInterface.explain.name: asking,
+            RouterInterface.subscribe.name: governing,
+            RouterInterface.unsubscribe.name: governing,
         ],
         FreedesktopApplication.name: [
             FreedesktopApplication.open.name: opening,

@@ -11,12 +11,7 @@ extension RegistryStore {
         follow { [isPublishing] snapshot in
             let schemes = await router.use(snapshot)
             if isPublishing { await router.makeServicesActivatable() }
-            guard !schemes.isEmpty else { return }
-            do throws(CallError) {
-                try await connection.emit(RegistryInterface.changed, from: RouterService.path, schemes)
-            } catch {
-                router.log.error("a change of the registry is not announced: \(error)")
-            }
+            await router.announceChanges(of: schemes)
         }
     }
 }

@@ -64,6 +64,14 @@ public struct RouterObject: Sendable {
                         try await router.explain(input.values.0, input.values.1, caller: call.sender)
                     }
                 },
+                .method(RouterInterface.subscribe) { [router] call, _ in
+                    try await router.subscribe(call.sender)
+                    return Empty()
+                },
+                .method(RouterInterface.unsubscribe) { [router] call, _ in
+                    await router.unsubscribe(call.sender)
+                    return Empty()
+                },
                 .property(RouterInterface.version, emitsChange: .constant) { Version.current },
             ]
         )
@@ -211,8 +219,7 @@ public struct RouterObject: Sendable {
     private func use(_ snapshot: RegistrySnapshot) async throws {
         let schemes = await router.use(snapshot)
         if store.isPublishing { await router.makeServicesActivatable() }
-        guard !schemes.isEmpty else { return }
-        try await connection.emit(RegistryInterface.changed, from: RouterService.path, schemes)
+        await router.announceChanges(of: schemes)
     }
 }
 

@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import Reactor
 
 /// The calls of the router to its handlers and to the bus that they are on.
 protocol HandlerBus: Sendable {
@@ -50,6 +51,10 @@ protocol HandlerBus: Sendable {
     ) async throws(CallError)
     /// Asks a handler to end.
     func terminate(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
+    /// Sets the connections that get the signals.
+    func setSubscribers(_ names: [BusName])
+    /// Emits the signal that these schemes go to other handlers than before.
+    func announce(changed schemes: [String])
     /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
@@ -78,6 +83,11 @@ protocol HandlerBus: Sendable {
 /// event loop after each call, and the order of arrival would be lost.
 struct ConnectedHandlers: HandlerBus {
     let connection: Connection
+    private let subscribers = Lock<[BusName]>([])
+
+    init(connection: Connection) {
+        self.connection = connection
+    }
 
     var isOpen: Bool { connection.assumeIsolated { $0.isOpen } }
 
@@ -177,6 +187,14 @@ struct ConnectedHandlers: HandlerBus {
         _ = try await connection.call(HandlerInterface.notify, on: object, notifications, timeout: timeout)
     }
 
+    func setSubscribers(_ names: [BusName]) {
+        subscribers.withLock { $0 = names }
+    }
+
+    func announce(changed schemes: [String]) {
+        emit(RegistryInterface.changed, schemes)
+    }
+
     func announce(_ state: HandlerState, of id: BusName) {
         emit(LifecycleInterface.stateChanged, Arguments(id.rawValue, state.rawValue))
     }
@@ -188,7 +206,9 @@ struct ConnectedHandlers: HandlerBus {
     private func emit<Body: MessageBody>(_ signal: Signal<Body>, _ body: Body) {
         connection.assumeIsolated { connection in
             do throws(CallError) {
-                try connection.emit(signal, from: RouterService.path, body)
+                for name in subscribers.withLock({ $0 }) {
+                    try connection.emit(signal, from: RouterService.path, to: name, body)
+                }
             } catch {
                 // The connection has ended, so no program listens.
             }
