@@ -104,3 +104,17 @@ import Testing
         #expect(ObjectPath(for: "com.example.to-do") == "/com/example/to_do")
     }
 }
+
+/// The order of the connections of a bus.
+@Suite struct ConnectionNumberTests {
+    @Test func laterConnectionIsGreater() throws {
+        let numbers = [":1.9", ":1.10", ":2.0"].compactMap { BusName(rawValue: $0) }.compactMap(ConnectionNumber.init)
+        #expect(numbers.count == 3)
+        #expect(numbers == numbers.sorted())
+    }
+
+    @Test(arguments: ["org.example.Name", ":1.2.3", ":1", ":1.x", ":1."])
+    func otherNamesHaveNoNumber(name: String) {
+        #expect(BusName(rawValue: name).flatMap(ConnectionNumber.init) == nil)
+    }
+}

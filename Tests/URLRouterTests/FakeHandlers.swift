@@ -37,6 +37,7 @@ final class FakeHandlers: HandlerBus {
 
     private struct Content {
         var hasEnded = false
+        var newestConnection: ConnectionNumber?
         var owners: [BusName: BusName] = [:]
         var processes: [BusName: UInt32] = [:]
         /// The result of starting each service: the connection that then owns the name, or nil if the name has no
@@ -109,6 +110,11 @@ final class FakeHandlers: HandlerBus {
             return (content.watches[id], old)
         }
         loop.execute { watch?(old, owner) }
+    }
+
+    /// Sets the newest connection of the bus.
+    func setNewestConnection(_ name: BusName) {
+        content.withLock { $0.newestConnection = ConnectionNumber(name) }
     }
 
     /// Makes the bus end, as far as the router asks whether it has.
@@ -227,6 +233,8 @@ final class FakeHandlers: HandlerBus {
     }
 
     // MARK: The router's side
+
+    var newestConnection: ConnectionNumber? { content.withLock { $0.newestConnection } }
 
     var isOpen: Bool { content.withLock { !$0.hasEnded } }
 
@@ -444,6 +452,11 @@ extension URLRouter {
     }
 
     func state(of id: BusName) -> HandlerStateMachine.State? { sessions[id]?.machine.state }
+
+    func callerClass(_ connection: BusName) async -> CallerClass { await callers.caller(connection).callerClass }
+
+    /// The running process of a handler.
+    func pid(of id: BusName) -> CInt? { sessions[id]?.process.running?.pid }
 
     func waiting(for id: BusName) -> Int? { sessions[id]?.requests.waiting.count }
 

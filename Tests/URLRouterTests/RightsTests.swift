@@ -191,9 +191,3 @@ import Testing
         return lines.joined(separator: "\n") + "\n"
     }
 }
-
-extension URLRouter {
-    fileprivate func callerClass(_ connection: BusName) async -> CallerClass {
-        await callers.caller(connection).callerClass
-    }
-}

@@ -115,6 +115,23 @@ import Testing
         while released != nil { await Task.yield() }
     }
 
+    /// The kernel may give a handler the number of a process that has ended and whose connection another process holds.
+    @Test(arguments: [(":1.20", false), (":1.21", true)])
+    func connectionOlderThanTheProcessIsNotTheHandlers(connection: String, isHandlers: Bool) async throws {
+        let bus = try FakeHandlers([:])
+        bus.setNewestConnection(":1.20")
+        let sleep = try Handler.test("com.example.app", program: .path("/bin/sleep")) { $0.arguments = ["600"] }
+        let router = URLRouter([sleep], on: bus)
+        let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
+        await router.wait { $0.sessions[Self.id]?.process.handle != nil }
+        let pid = try #require(await router.pid(of: Self.id))
+        let name = BusName(trusted: connection)
+        bus.setProcess(of: name, to: UInt32(pid))
+        #expect(await router.callerClass(name) == (isHandlers ? .handler : .user))
+        kill(pid, SIGKILL)
+        #expect(await request.value?.code == .launchFailed)
+    }
+
     // MARK: The foreground
 
     /// Returns a router with two handlers, of which the first has opened a URL.

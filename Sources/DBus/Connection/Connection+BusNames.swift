@@ -39,9 +39,8 @@ enum BusDriver {
         }
     }
 
-    /// The rule for the end of any connection. It also applies to each name that no connection owns any longer.
-    static let endRule = MatchRule(sender: .bus, arguments: [2: ""])
-        .text(nameOwnerChanged.interface, nameOwnerChanged.name)
+    /// The rule for the beginning and the end of any connection. It also applies to the other changes of names' owners.
+    static let connectionRule = MatchRule(sender: .bus).text(nameOwnerChanged.interface, nameOwnerChanged.name)
 
     static func ownerRule(_ name: BusName) -> String {
         MatchRule(sender: .bus, arguments: [0: name.rawValue]).text(nameOwnerChanged.interface, nameOwnerChanged.name)
@@ -204,7 +203,13 @@ extension Connection {
 
     func nameOwnerChanged(_ name: BusName, _ old: BusName?, _ new: BusName?) {
         calledNames.setOwner(of: name, new)
-        if new == nil, name.isUnique { incomingCalls.leave(name) }
+        if name.isUnique {
+            if new == nil { incomingCalls.leave(name) }
+            // A connection that has not followed the others from the beginning knows of no newest one.
+            if let newest = newestConnection, let number = ConnectionNumber(name) {
+                newestConnection = max(newest, number)
+            }
+        }
         // A handler may end any watch, including its own, so each handler is looked up when its turn comes.
         for id in nameWatches.ids(of: name) { nameWatches.handler(id)?(old, new) }
     }

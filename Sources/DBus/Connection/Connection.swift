@@ -42,8 +42,8 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
-    /// Whether the bus tells the end of each connection.
-    var followsSenders = false
+    /// The newest connection of the bus, as far as this connection has been told; nil before ``followConnections()``.
+    public internal(set) var newestConnection: ConnectionNumber?
     /// The match rules by their bytes: the bus compares bytes, but Swift's `String` compares canonical equivalence.
     var matches: [[UInt8]: Match] = [:]
     var nameWatches = NameWatches()

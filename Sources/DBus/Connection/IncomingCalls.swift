@@ -94,7 +94,6 @@ extension Connection {
     /// interfaces when it ends, so their methods may hold the connection.
     public func export(_ interfaces: [ExportedInterface], at path: ObjectPath) {
         guard state == .open else { return }
-        followSenders()
         objects.add(interfaces, at: path)
     }
 
@@ -115,15 +114,14 @@ extension Connection {
         incomingCalls.setAccount(account, of: sender)
     }
 
-    /// Makes the bus tell the end of each connection, with one rule for all of them.
-    private func followSenders() {
-        guard uniqueName != nil, !followsSenders else { return }
-        followsSenders = true
-        do throws(CallError) {
-            try send(BusDriver.addMatch, on: BusDriver.object, BusDriver.endRule)
-        } catch {
-            // The connection has ended. If the bus refuses the rule, a call counts until its answer.
-        }
+    /// Makes the bus tell the beginning and the end of each connection, with one rule for all of them.
+    ///
+    /// The calls of a sender that leaves the bus give back what they use, and ``newestConnection`` is known. Each connection of
+    /// any program then wakes this program twice, so only a service with many callers follows them. Does nothing without a bus.
+    public func followConnections() async throws(CallError) {
+        guard let uniqueName, newestConnection == nil else { return }
+        newestConnection = ConnectionNumber(uniqueName)
+        try await addMatch(BusDriver.connectionRule)
     }
 
     /// Waits until every call that has arrived has its answer, or until the task is cancelled.

@@ -44,7 +44,11 @@ final class Callers {
     }
 
     private func caller(_ known: KnownCallers.Entry) -> Caller {
-        let session = known.process.flatMap(sessions.session(ofProcess:))
+        let session = known.process.flatMap { process in
+            known.source.uniqueName.flatMap(BusName.init(rawValue:)).flatMap {
+                sessions.session(ofProcess: process, $0)
+            }
+        }
         var source = known.source
         if let id = session?.handler.id.rawValue {
             source.application = id

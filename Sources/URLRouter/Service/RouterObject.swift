@@ -21,6 +21,11 @@ public struct RouterObject: Sendable {
 
     /// Exports the interfaces. Request the name after that.
     public func export() async {
+        do throws(CallError) {
+            try await connection.followConnections()
+        } catch {
+            router.log.warning("the bus does not tell the end of connections: \(error)")
+        }
         await connection.export(interfaces, at: RouterService.path)
     }
 

@@ -6,6 +6,8 @@ internal import Reactor
 protocol HandlerBus: Sendable {
     /// Whether the bus has not ended. Call it on the router's event loop.
     var isOpen: Bool { get }
+    /// The newest connection of the bus; nil if it is not known. Call it on the router's event loop.
+    var newestConnection: ConnectionNumber? { get }
     /// Calls `handler` on the router's event loop each time the owner of a handler's name changes.
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     /// Counts the calls of a connection to an account from now on. Call it on the router's event loop.
@@ -90,6 +92,8 @@ struct ConnectedHandlers: HandlerBus {
     }
 
     var isOpen: Bool { connection.assumeIsolated { $0.isOpen } }
+
+    var newestConnection: ConnectionNumber? { connection.assumeIsolated { $0.newestConnection } }
 
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
         try await connection.watchName(id, handler)

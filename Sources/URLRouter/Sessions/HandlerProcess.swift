@@ -9,6 +9,9 @@ struct HandlerProcess {
     var handle: ProcessHandle?
     /// The process among all processes since the start of the system; nil if it had ended before the router looked.
     var identity: ProcessIdentity?
+    /// The newest connection of the bus before this router started the process. The process itself has only newer ones, and an
+    /// older one is of another process, whose number the kernel has given to this one.
+    var newestEarlierConnection: ConnectionNumber?
     /// The place of the output, if this router started the process.
     var output = ProcessOutput.nowhere
     /// The time at which the router first saw the process, in seconds since 1970.
@@ -73,6 +76,12 @@ struct HandlerProcess {
         return handle
     }
 
+    /// Whether a connection can be the process's own.
+    func canHave(_ connection: BusName) -> Bool {
+        guard let newestEarlierConnection, let number = ConnectionNumber(connection) else { return true }
+        return number > newestEarlierConnection
+    }
+
     /// Whether a debugger or a person holds the process.
     var isHeld: Bool { running.map { ProcessState.isHeld(pid: $0.pid) } ?? false }
 
@@ -90,6 +99,7 @@ struct HandlerProcess {
         HandlerProcess(
             handle: handle,
             identity: identity,
+            newestEarlierConnection: newestEarlierConnection,
             output: output,
             since: since,
             isEnded: isEnded,

@@ -77,10 +77,10 @@ extension HandlerSession {
             let pid = try await host.bus.credentials(of: owner).pid
             await waitForStart()
             if let running = process.running, running.isChild, UInt32(exactly: running.pid) == pid {
-                return OwnerCandidate(owner: owner, pid: pid, claim: .wasStarted)
+                return OwnerCandidate(owner: owner, pid: pid, claim: process.canHave(owner) ? .wasStarted : nil)
             }
             let claim = await host.launcher.claim(of: pid, handler, child: process.running?.pid)
-            return OwnerCandidate(owner: owner, pid: pid, claim: claim)
+            return OwnerCandidate(owner: owner, pid: pid, claim: process.canHave(owner) ? claim : nil)
         } catch {
             host.log.debug("the bus does not tell the process of \(id): \(error)")
             return nil
@@ -177,6 +177,7 @@ extension HandlerSession {
     func launch() {
         startWaiters = []
         host.tasks.start {
+            let newest = self.host.bus.newestConnection
             let started: Result<StartedProcess, OpenURLError>
             do throws(OpenURLError) {
                 started = .success(try await self.startProcess())
@@ -186,7 +187,7 @@ extension HandlerSession {
             let waiting = self.startWaiters ?? []
             self.startWaiters = nil
             switch started {
-            case .success(let process): self.processStarted(process)
+            case .success(let process): self.processStarted(process, newest)
             case .failure(let error): self.handle(.launchFailed(error))
             }
             for continuation in waiting { continuation.resume() }
@@ -213,12 +214,13 @@ extension HandlerSession {
         }
     }
 
-    private func processStarted(_ started: StartedProcess) {
+    private func processStarted(_ started: StartedProcess, _ newest: ConnectionNumber?) {
         host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
         noteProgram(started.version)
         process = HandlerProcess(
             handle: started.handle,
             identity: UInt32(exactly: started.handle.pid).flatMap(ProcessIdentity.init(pid:)),
+            newestEarlierConnection: newest,
             output: started.output,
             since: UInt64(time(nil)),
             claim: .wasStarted

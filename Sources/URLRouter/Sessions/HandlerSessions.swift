@@ -101,11 +101,12 @@ final class HandlerSessions {
 
     /// The session of the handler that a process is, while the process runs. Only a process that a router has started for the
     /// handler is the handler.
-    func session(ofProcess process: ProcessIdentity) -> HandlerSession? {
+    func session(ofProcess process: ProcessIdentity, _ connection: BusName) -> HandlerSession? {
         sessions.values.first { session in
             // A child of the router is the handler before the bus says whether it owns the name: it may send at once.
             guard let running = session.process.running, session.process.claim?.isStrong == true else { return false }
             return UInt32(exactly: running.pid) == process.pid && session.process.identity == process
+                && session.process.canHave(connection)
         }
     }
 

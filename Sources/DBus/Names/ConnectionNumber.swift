@@ -1,0 +1,22 @@
+/// The place of a connection among all connections of its bus, in the order in which they began.
+///
+/// The bus gives each connection a unique name with two numbers, such as `:1.42`, and counts up. It gives no number twice.
+public struct ConnectionNumber: Sendable, Hashable, Comparable {
+    private let major: UInt32
+    private let minor: UInt32
+
+    /// The number of a connection; nil for a name that is not a unique name of two numbers.
+    public init?(_ name: BusName) {
+        let fields = name.rawValue.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
+        guard name.isUnique, fields.count == 2, let major = UInt32(fields[0]), let minor = UInt32(fields[1]) else {
+            return nil
+        }
+        self.major = major
+        self.minor = minor
+    }
+
+    /// Whether the first connection began before the second.
+    public static func < (a: ConnectionNumber, b: ConnectionNumber) -> Bool {
+        (a.major, a.minor) < (b.major, b.minor)
+    }
+}
