@@ -32,6 +32,8 @@ public struct OpenOptions: Sendable, Hashable {
     /// The permission of a ``PolicyQuestion`` that the person has answered with yes.
     public var permission: String?
 
+    /// The largest size of all URLs in ``fallback`` together, in bytes.
+    package static let maximumFallbackBytes = 64 << 10
     /// The largest number of URLs in ``fallback``.
     public static let maximumFallbacks = 16
 
@@ -134,6 +136,9 @@ extension OpenOptions: Record {
     package func validate() throws(MessageDecodingError) {
         guard fallback.count <= Self.maximumFallbacks else {
             throw .invalidValue("'\(Self.fallbackKey)' holds more than \(Self.maximumFallbacks) URLs")
+        }
+        guard fallback.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumFallbackBytes else {
+            throw .invalidValue("'\(Self.fallbackKey)' holds more than \(Self.maximumFallbackBytes) bytes")
         }
     }
 }

@@ -50,7 +50,12 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns whether the pattern is for a URL from a caller.
     package func matches(_ url: PolicyURL, from caller: PolicyCaller) -> Bool {
-        (scheme == nil || scheme == url.scheme) && source.matches(caller)
+        source.matches(caller) && isFor(url)
+    }
+
+    /// Returns whether the pattern is for a URL, from some caller.
+    func isFor(_ url: PolicyURL) -> Bool {
+        (scheme == nil || scheme == url.scheme)
             && (host.map { pattern in url.host.map(pattern.matches) ?? false } ?? true)
     }
 

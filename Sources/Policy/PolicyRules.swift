@@ -59,6 +59,17 @@ package struct PolicyRules: Sendable, Hashable {
         return ofAny.precedes(ofScheme) ? ofAny : ofScheme
     }
 
+    /// Returns the rule that decides about a URL whose caller had gone before it could be asked; nil if no rule matches.
+    ///
+    /// The caller may have been any that a rule is for, and would get around a rule by leaving at once. Unless a rule names the
+    /// class `unknown`, the strictest rule for the URL therefore decides, whatever its source.
+    package func ruleForUnknownCaller(of url: PolicyURL) -> PolicyLine? {
+        let matching = lines.filter { $0.pattern.isFor(url) }
+        let own = matching.filter { $0.pattern.source == .callers(.unknown) }
+        if let rule = own.sorted(by: { $0.precedes($1) }).first { return rule }
+        return matching.filter { $0.decision != .allow }.max { $0.decision.strictness < $1.decision.strictness }
+    }
+
     /// Returns a rule of the administrator for everything that a pattern is for; nil if there is none. A rule of the user with
     /// the pattern has no effect then.
     package func administratorsRule(covering pattern: PolicyPattern) -> PolicyLine? {

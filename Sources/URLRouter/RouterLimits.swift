@@ -10,7 +10,7 @@ public struct RouterLimits: Sendable, Hashable {
     /// The time for which the router waits for the person's reply to a question.
     public var questionTime = Duration.seconds(60)
     /// The number of questions about the URLs of one application that may wait for a reply.
-    public var questionsPerAccount = 4
+    public var questionsPerAccount = 2
     /// The number of questions that may wait for a reply.
     public var questions = 32
     /// The number of connections that get the router's signals. One application gets at most half of what is left.

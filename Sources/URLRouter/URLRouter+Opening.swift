@@ -10,6 +10,22 @@ extension URLRouter {
     /// Without a handler for the URL, the URLs of `options.fallback` are tried in order. If none of them has a handler
     /// either, the error is about the URL that the sender wanted.
     func open(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> OpenResult {
+        do throws(OpenURLError) {
+            return try await openFirst(url, options, caller: caller)
+        } catch {
+            switch await callers.caller(caller).callerClass {
+            case .sandboxed, .remote: throw error.forConfinedCallers
+            // A program that has gone gets no answer.
+            case .user, .handler, .unknown: throw error
+            }
+        }
+    }
+
+    private func openFirst(
+        _ url: String,
+        _ options: OpenOptions,
+        caller: BusName?
+    ) async throws(OpenURLError) -> OpenResult {
         var noHandler: OpenURLError?
         for candidate in [url] + options.fallback {
             do throws(OpenURLError) {
@@ -22,7 +38,6 @@ extension URLRouter {
                 noHandler = noHandler ?? error
             }
         }
-        if await callers.caller(caller).callerClass.isConfined { throw OpenURLError.noReachableHandler }
         throw noHandler ?? OpenURLError(.noHandler, "there is no URL")
     }
 
@@ -217,6 +232,8 @@ extension URLRouter {
     /// The account that a caller's rights to the queue are limited to; nil without a limit.
     private func ownAccount(of caller: BusName?) async -> String? {
         let caller = await callers.caller(caller)
-        return caller.callerClass == .user ? nil : caller.account
+        if caller.callerClass == .user { return nil }
+        // Sandboxes without an identifier share an account and cannot be told apart, so none of them owns a URL.
+        return caller.source.application == nil ? "" : caller.account
     }
 }

@@ -38,6 +38,18 @@ extension CallerClass {
 }
 
 extension OpenURLError {
+    /// The error without the paths, processes and names of the system, which a confined caller must not learn.
+    var forConfinedCallers: OpenURLError {
+        switch code {
+        case .noHandler: Self.noReachableHandler
+        case .launchFailed: OpenURLError(code, "the handler could not be started")
+        case .handlerCrashed: OpenURLError(code, "the handler ended before it answered; it may have acted on the URL")
+        case .timedOut: OpenURLError(code, "the handler did not answer in time")
+        case .invalidReply: OpenURLError(code, "the handler's answer cannot be read; it may have acted on the URL")
+        case .declined, .launchVetoed, .notAllowed, .limitsExceeded, .loopDetected, .notQueued, .malformedURL: self
+        }
+    }
+
     /// The one error for confined callers, whether no handler claims a URL or the handler takes nothing from them.
     static var noReachableHandler: OpenURLError {
         OpenURLError(.noHandler, "no handler that this program can reach claims the URL")

@@ -45,7 +45,7 @@ struct URLOrigin {
     private var forwarder: String? {
         guard let executable, !ProcessConfinement.isConfined(pid: pid) else { return nil }
         if executable == Self.command || Self.openers.contains(system: executable) { return executable }
-        guard Self.shells.contains(system: executable), let script = ProcessProgram.script(pid: pid),
+        guard Self.shells.contains(system: executable), let script = ProcessProgram.scriptArgument(pid: pid),
             Self.openers.contains(system: script)
         else { return nil }
         return script
@@ -74,7 +74,14 @@ struct URLOrigin {
     private static let portals: Set = ["xdg-desktop-portal"]
 
     /// Whether a program connects sandboxes with the bus.
-    static func isProxy(_ executable: String?) -> Bool { executable.map(proxies.contains(system:)) ?? false }
+    ///
+    /// The name alone counts, wherever the program is: a package's update replaces the file, and a proxy of the user's own serves
+    /// sandboxes, too.
+    static func isProxy(_ executable: String?) -> Bool {
+        // The kernel marks a program whose file was replaced.
+        let name = executable?.split(separator: "/").last?.split(separator: " ").first
+        return name.map { proxies.contains(String($0)) } ?? false
+    }
 
     /// Whether a process is the parent of processes whose own parent has ended: init, or the user's service manager.
     private static func adoptsOrphans(_ pid: UInt32, _ program: String) -> Bool {

@@ -13,14 +13,18 @@ enum ProcessProgram {
     ///
     /// - Returns: nil if the process is gone, or if its arguments name no file.
     static func script(pid: UInt32) -> String? {
-        // The interpreter's path, its options and the path of the script fit in this size.
-        guard let bytes = ProcessFiles.bytes("cmdline", pid: pid, limit: 3 * Int(PATH_MAX)) else { return nil }
-        let arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).dropFirst()
-        guard let first = arguments.first(where: { $0.first != UInt8(ascii: "-") }),
-            let path = String(validating: first, as: UTF8.self), !path.isEmpty,
+        guard let path = scriptArgument(pid: pid), !path.isEmpty,
             let resolved = realpath(path.hasPrefix("/") ? path : "/proc/\(pid)/cwd/\(path)", nil)
         else { return nil }
         defer { free(resolved) }
         return String(validatingCString: resolved)
+    }
+
+    /// The path of the script as the process has it in its arguments. No file system is asked.
+    static func scriptArgument(pid: UInt32) -> String? {
+        // The interpreter's path, its options and the path of the script fit in this size.
+        guard let bytes = ProcessFiles.bytes("cmdline", pid: pid, limit: 3 * Int(PATH_MAX)) else { return nil }
+        let arguments = bytes.split(separator: 0, omittingEmptySubsequences: false).dropFirst()
+        return arguments.first { $0.first != UInt8(ascii: "-") }.flatMap { String(validating: $0, as: UTF8.self) }
     }
 }

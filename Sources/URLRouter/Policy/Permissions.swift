@@ -56,7 +56,10 @@ final class Permissions {
         let caller = PolicyCaller(source)
         let url = PolicyURL(destination.url, scheme: scheme)
         let verdict: PolicyVerdict
-        if let rule = snapshot.rules.rule(for: url, from: caller) {
+        let rule =
+            callerClass == .unknown
+            ? snapshot.rules.ruleForUnknownCaller(of: url) : snapshot.rules.rule(for: url, from: caller)
+        if let rule {
             verdict = PolicyVerdict(decision: rule.decision, reason: .rule(rule))
         } else if callerClass == .remote {
             verdict = PolicyVerdict(decision: .ask, reason: .remoteCaller)

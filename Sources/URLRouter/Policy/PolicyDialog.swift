@@ -39,10 +39,10 @@ struct PolicyDialog: Sendable {
         handler = destination.claimant.words
     }
 
-    /// Whether one answer serves both questions: the same program asks for the same handler, scheme and host. Senders that
-    /// cannot be told apart share an answer only for the same URL.
+    /// Whether one answer serves both questions: the same program asks to open the same URL with the same handler. A person has
+    /// seen no other URL.
     func isSame(as other: PolicyDialog) -> Bool {
-        key == other.key && account == other.account && (isMemorable || url == other.url)
+        key == other.key && account == other.account && url == other.url
     }
 
     /// The title of the question.

@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import OpenURLBus
+internal import Policy
 internal import Reactor
 
 /// The questions to the person who uses the computer, one at a time.
@@ -85,6 +86,13 @@ final class Questions {
         guard current == nil, let next = waiting.popFirst() else { return }
         current = next
         tasks.start {
+            // An answer may have come meanwhile that holds for this question, too.
+            let remembered = next.dialog.isMemorable ? self.permissions.answers[next.dialog.key] : nil
+            if let remembered {
+                self.end(next, .reply(remembered.isAllowed ? .once : .no))
+                self.current = nil
+                return self.askNext()
+            }
             let reply = await self.person.ask(next.dialog, within: self.limits.questionTime)
             if let reply, reply.isForLater { self.permissions.remember(next.dialog, reply.isYes) }
             self.end(next, reply.map(Outcome.reply) ?? .nobody)

@@ -86,6 +86,8 @@ public struct RouterObject: Sendable {
     private func open(_ urls: [String], _ options: OpenOptions, _ caller: BusName?) async -> [OpenOutcome] {
         var outcomes: [OpenOutcome] = []
         for url in urls {
+            // Each URL may be long and have long fallbacks, so others have their turn in between.
+            await Task.yield()
             do throws(OpenURLError) {
                 outcomes.append(.opened(try await router.open(url, options, caller: caller)))
             } catch {
