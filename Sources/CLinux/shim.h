@@ -1,5 +1,6 @@
 // Linux interfaces that Swift's Glibc module leaves out.
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>

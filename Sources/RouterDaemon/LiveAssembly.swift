@@ -59,7 +59,8 @@ struct LiveAssembly: Assembly {
             connection: connection,
             loop: loop,
             manager: ServiceManager(environment: environment),
-            handlerCount: loaded.registry.handlers.count
+            handlerCount: loaded.registry.handlers.count,
+            log: log
         )
     }
 }
@@ -73,6 +74,7 @@ struct LiveRouter: AssembledRouter {
     /// Nil if no service manager listens.
     let manager: ServiceManager?
     let handlerCount: Int
+    let log: Logger
 
     func watchSignals(_ handler: @escaping @Sendable (CInt) -> Void) async throws {
         try await loop.run { try SignalWatch.start([SIGINT, SIGTERM], on: loop, handler) }
@@ -95,7 +97,10 @@ struct LiveRouter: AssembledRouter {
 
     func watchMemory() async { await router.watchMemory() }
 
-    func waitUntilClosed() async { await connection.waitUntilClosed() }
+    func waitUntilClosed() async {
+        guard await connection.waitUntilClosed() == .unread else { return }
+        log.error("the bus did not take the router's messages, so the router has closed its connection")
+    }
 
     func announceEnd() async throws { try manager?.tell("STOPPING=1") }
 

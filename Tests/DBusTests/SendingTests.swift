@@ -1,4 +1,5 @@
 import Glibc
+import PrivateBus
 import Reactor
 import Testing
 
@@ -66,6 +67,51 @@ private let text = String(repeating: "x", count: 50_000)
             repeat { serial += 1 } while serial < 200_000 && peer.write(RawPeer.ping(serial))
             #expect(serial < 200_000)
             #expect(await server.waitUntilClosed() == .unread)
+        }
+    }
+
+    @Test func answersThatTheBusDoesNotTakeDoNotEndTheConnection() async throws {
+        var limits = ConnectionLimits()
+        limits.queuedBytes = 1 << 16
+        limits.messageBytes = 1 << 16
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            let large = Method<Empty, String>("com.example.Large1", "Get", outputs: ["text"])
+            let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+            let (gate, release) = AsyncStream.makeStream(of: Void.self)
+            let opening = Task { for await _ in gate {} }
+            let interface = ExportedInterface(
+                "com.example.Large1",
+                [
+                    .method(large) { _, _ in
+                        begin.yield()
+                        await opening.value
+                        return text
+                    }
+                ]
+            )
+            await pair.service.export([interface], at: "/large")
+            let calls = (0..<20).map { _ in
+                Task { try await pair.client.call(large, on: RemoteObject(Echo.name, "/large"), Empty(), timeout: nil) }
+            }
+            var beginnings = begun.makeAsyncIterator()
+            for _ in calls { _ = await beginnings.next() }
+            kill(pair.bus.pid, SIGSTOP)
+            release.finish()
+            await pair.service.waitUntilAnswered()
+            #expect(await pair.service.isOpen)
+            kill(pair.bus.pid, SIGCONT)
+            var answers = 0
+            for call in calls {
+                switch await call.result {
+                case .success: answers += 1
+                case .failure(CallError.remote(let error)): #expect(error.name == .limitsExceeded)
+                case .failure(let error): Issue.record(error)
+                }
+            }
+            #expect(answers > 0 && answers < calls.count)
+            // The connection reads on.
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a")
+            #expect(await !pair.service.isHeldBack)
         }
     }
 

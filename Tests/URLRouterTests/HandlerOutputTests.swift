@@ -161,6 +161,17 @@ import Testing
         #expect(log.lines == kept + ["warning com.example.app: it wrote too much: 99997 lines were left out"])
     }
 
+    @Test func bytesOfAPeriodAreLimited() async throws {
+        var limits = OutputFollower.Limits()
+        limits.bytes = 9
+        limits.period = .seconds(3600)
+        let exit = try await launcher(output(limits: limits)).run(handler("printf 'aaaa\\nbbbb\\ncccc\\ndddd\\n'"))
+        #expect(exit == .exited(status: 0))
+        await log.wait(for: "lines were left out")
+        let kept = ["aaaa", "bbbb"].map { "info com.example.app: \($0)" }
+        #expect(log.lines == kept + ["warning com.example.app: it wrote too much: 2 lines were left out"])
+    }
+
     @Test func endOfAPeriodIsReportedAndResetsTheCount() async throws {
         var limits = OutputFollower.Limits()
         limits.lines = 1

@@ -79,7 +79,7 @@ extension Connection {
         loop.expectInput()
         // libdbus immediately writes as much as it can. If it has written everything, no later event reports that there
         // is room.
-        if waiters.contains(.room) { sendQueued() }
+        if isHeldBack || waiters.contains(.room) { sendQueued() }
         return serial
     }
 
@@ -93,10 +93,37 @@ extension Connection {
     /// The number of descriptors in libdbus's queue above which messages with descriptors wait in the program.
     private static let descriptorsOnTheWay: CLong = 64
 
-    /// Whether the bytes that wait for the other end, including libdbus's own answers, are within the limit.
-    private var isReading: Bool {
-        guard let raw else { return true }
-        return dbus_connection_get_outgoing_size(raw) + queue.bytes <= limits.unreadBytes
+    /// Sends the answer to a call of another program, unless too many bytes wait for the bus.
+    ///
+    /// A caller must not be able to end the connection of a service. A large answer is therefore replaced by an error, and
+    /// an error for which there is no room is left out. The room that stays free is for signals. Without a bus, the other end is the only caller, and ``send(_:)`` ends the connection.
+    ///
+    /// - Returns: False if the answer is too large for the room.
+    func sendAnswer(_ message: Message, isError: Bool) throws(CallError) -> Bool {
+        let free = limits.unreadBytes - waitingBytes - message.size
+        if uniqueName != nil, free < (isError ? 1 : 2) * limits.queuedBytes { return false }
+        try send(message)
+        return true
+    }
+
+    /// The bytes that wait for the other end, including libdbus's own answers.
+    private var waitingBytes: Int {
+        guard let raw else { return 0 }
+        return dbus_connection_get_outgoing_size(raw) + queue.bytes
+    }
+
+    /// Whether the bytes that wait for the other end are within the limit.
+    private var isReading: Bool { waitingBytes <= limits.unreadBytes }
+
+    /// Whether messages have to wait, because the bus takes the output more slowly than calls arrive.
+    ///
+    /// Most output consists of answers, so the output cannot grow without new calls. A bus always reads. The other end of a
+    /// connection without a bus could wait in the same way, so such a connection is never held back.
+    func holdBack() -> Bool {
+        // The end of the connection is a message, too.
+        guard uniqueName != nil, let raw, dbus_connection_get_is_connected(raw) != 0 else { return false }
+        if waitingBytes > limits.queuedBytes { isHeldBack = true }
+        return isHeldBack
     }
 
     /// Whether a message would be handed to libdbus immediately.
@@ -138,6 +165,7 @@ extension Connection {
             }
             if queue.isEmpty, mayHandOver { waiters.resumeAll(.room) }
         }
+        if isHeldBack, waitingBytes <= limits.queuedBytes / 2 { readOn() }
         if state == .closing, !hasMessagesToSend { disconnect(.closed) }
     }
 

@@ -58,6 +58,7 @@ extension Connection {
     fileprivate func toggle(_ watch: OpaquePointer) { watches.toggle(watch) }
 
     private func handle(_ watch: LibraryPointer, _ flags: UInt32) {
+        if isHeldBack, flags == DBUS_WATCH_READABLE.rawValue { return watches.pause(watch.pointer) }
         isDispatching = true
         dbus_watch_handle(watch.pointer, flags)
         dispatch()
@@ -77,6 +78,7 @@ extension Connection {
 
     private func takeMessages(_ raw: OpaquePointer) {
         for _ in 0..<Self.messagesPerTurn {
+            if holdBack() { return }
             switch dbus_connection_dispatch(raw) {
             case DBUS_DISPATCH_DATA_REMAINS: continue
             case DBUS_DISPATCH_NEED_MEMORY:
@@ -97,6 +99,13 @@ extension Connection {
                 connection.dispatch()
             }
         }
+    }
+
+    /// Reads and handles messages again after the bus has taken most of the output.
+    func readOn() {
+        isHeldBack = false
+        watches.toggleAll()
+        scheduleDispatch()
     }
 
     /// Schedules the dispatch of messages that were read outside of a dispatch. Messages that are read while a watch is

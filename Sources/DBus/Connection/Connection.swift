@@ -39,6 +39,8 @@ public actor Connection {
     var sentCalls: [UInt32: UInt64] = [:]
     var calledNames = CalledNames()
     var queue = OutgoingQueue()
+    /// Whether the connection handles no messages until the bus has taken most of the output.
+    var isHeldBack = false
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls

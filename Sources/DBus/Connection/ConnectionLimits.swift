@@ -33,13 +33,15 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// program.
     ///
     /// A call that is cancelled while it waits in the program is never sent. Answers and signals, for which no task
-    /// waits, may use up to ``unreadBytes``.
+    /// waits, may use up to ``unreadBytes``. On a bus, the connection also stops to read above the limit, until the bus has
+    /// taken half of it.
     public var queuedBytes = 4 << 20 {
         didSet { queuedBytes = min(max(queuedBytes, 0), Int(Int32.max)) }
     }
 
     /// The bytes that may wait for the other end: four times ``queuedBytes`` and one message. Above the limit, the
-    /// connection ends with ``ConnectionEnd/unread``.
+    /// connection ends with ``ConnectionEnd/unread``. On a bus, an answer that is too large for the room is replaced by the
+    /// error `LimitsExceeded`.
     ///
     /// Calls that wait in the program do not count.
     public var unreadBytes: Int { 4 * queuedBytes + messageBytes }

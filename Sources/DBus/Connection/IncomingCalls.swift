@@ -182,7 +182,7 @@ extension Connection {
             guard let answer = try PeerInterface.answer(to: pointer, at: address, limit: limits.messageBytes) else {
                 return false
             }
-            if address.isExpected { try send(answer) }
+            if address.isExpected { _ = try sendAnswer(answer, isError: true) }
         } catch {
             // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
         }
@@ -202,7 +202,9 @@ extension Connection {
         do {
             let output = try await body(call)
             guard address.isExpected else { return }
-            try send(try Message.reply(to: address, output, limit: limits.messageBytes))
+            let answer = try Message.reply(to: address, output, limit: limits.messageBytes)
+            if try sendAnswer(answer, isError: false) { return }
+            throw RemoteError(.limitsExceeded, "too many answers wait for the bus; call again later")
         } catch CallError.disconnected where state != .open {
             // The connection has ended, so there is no caller to answer.
         } catch {
@@ -223,7 +225,7 @@ extension Connection {
             default: RemoteError(.failed, String(describing: error))
             }
         do {
-            try send(try Message.error(to: address, answer, limit: limits.messageBytes))
+            _ = try sendAnswer(try Message.error(to: address, answer, limit: limits.messageBytes), isError: true)
         } catch {
             // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
         }

@@ -37,7 +37,11 @@ struct LibraryWatches {
         watches[watch]?.isEnabled = dbus_watch_get_enabled(watch) != 0
     }
 
-    /// Disables a watch until ``toggle(_:)``.
+    func toggleAll() {
+        for watch in watches.keys { toggle(watch) }
+    }
+
+    /// Disables a watch until ``toggle(_:)`` or ``toggleAll()``.
     func pause(_ watch: OpaquePointer) {
         watches[watch]?.isEnabled = false
     }

@@ -18,6 +18,7 @@ final class Callers {
     private(set) var unanswered: Shares<String>
     /// The lists that are being made, by the applications of the callers.
     private var queries: Shares<String>
+    private let freedMemory: FreedMemory
 
     init(_ bus: any HandlerBus, _ limits: RouterLimits, _ sessions: HandlerSessions, _ commandHops: CommandHops) {
         self.bus = bus
@@ -26,6 +27,7 @@ final class Callers {
         self.commandHops = commandHops
         unanswered = Shares(limit: limits.requests)
         queries = Shares(limit: limits.queries)
+        freedMemory = FreedMemory(on: sessions.host.loop)
     }
 
     // MARK: Identity
@@ -151,7 +153,10 @@ final class Callers {
         let request = CountedRequest(account: entry.map { caller($0).account } ?? name?.rawValue ?? "")
         try check(request.account)
         unanswered.add(1, to: request.account)
-        defer { unanswered.remove(1, from: request.account) }
+        defer {
+            unanswered.remove(1, from: request.account)
+            freedMemory.requestEnded(unanswered: unanswered.total)
+        }
         return try await body(request)
     }
 
@@ -190,7 +195,10 @@ final class Callers {
             )
         }
         queries.add(1, to: account)
-        defer { queries.remove(1, from: account) }
+        defer {
+            queries.remove(1, from: account)
+            freedMemory.requestEnded(unanswered: unanswered.total)
+        }
         return try await body()
     }
 }

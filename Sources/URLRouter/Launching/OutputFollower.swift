@@ -15,6 +15,8 @@ final class OutputFollower {
         /// The number of lines that are logged within ``period``; further lines are only counted. The value is journald's
         /// for a service (journald.conf(5), `RateLimitBurst=`).
         var lines = 10_000
+        /// The bytes of the lines that are logged within ``period``; further lines are only counted.
+        var bytes = 1 << 20
         /// The time in which lines count together.
         var period = Duration.seconds(30)
         /// The size of a file, in bytes. A larger file is emptied once it is read, and a file of twice the size at once.
@@ -33,6 +35,7 @@ final class OutputFollower {
     /// The line that is not complete yet.
     private var line: [UInt8] = []
     private var lines = 0
+    private var bytes = 0
     private var linesLeftOut = 0
     private var bytesLeftOut: Int64 = 0
     /// Ends the period; nil between two periods.
@@ -180,7 +183,8 @@ final class OutputFollower {
         defer { line.removeAll(keepingCapacity: true) }
         beginPeriod()
         lines += 1
-        if lines <= limits.lines {
+        bytes += line.count
+        if lines <= limits.lines, bytes <= limits.bytes {
             log.info("\(String(decoding: line, as: UTF8.self))", metadata: ["handler": "\(id)"], source: "output")
         } else {
             linesLeftOut += 1
@@ -201,6 +205,7 @@ final class OutputFollower {
         periodTimer = nil
         report()
         lines = 0
+        bytes = 0
         read()
     }
 

@@ -62,7 +62,10 @@ final class HandlerSession {
         self.handler = handler
         self.id = id
         self.host = host
-        requests = RequestQueue(limit: host.limits.waitingPerHandler)
+        requests = RequestQueue(
+            limit: host.limits.waitingPerHandler,
+            turnsPerAccount: host.limits.turnsPerAccount
+        )
         machine = HandlerStateMachine(
             id: id.rawValue,
             launchTimeout: host.limits.launchTimeout,
