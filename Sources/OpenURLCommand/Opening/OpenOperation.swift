@@ -65,7 +65,7 @@ struct OpenOperation {
         let id = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
         let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform([id], name: \.self) { (id) throws(CommandFailure) in
-            _ = try router.call(LifecycleInterface.activate, id, timeout: RouterClient.longestCall)
+            _ = try router.call(LifecycleInterface.activate, id, timeout: RouterClient.lifecycleCall)
         }
     }
 

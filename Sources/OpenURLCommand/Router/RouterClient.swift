@@ -64,8 +64,12 @@ struct RouterClient {
     /// for the answer. Only a program that poses as a router lets a call reach it.
     static let longestCall = Duration.seconds(2 * 86_400)
 
+    /// The time limit of a call that starts, suspends or ends a handler. The router's own limits are shorter, unless a manifest
+    /// says otherwise.
+    static let lifecycleCall = Duration.seconds(120)
+
     /// The time that a router gets for its answer after the time limit that a person has set.
-    static let grace = Duration.seconds(5)
+    static let grace = Duration.seconds(2)
 
     /// Calls a method of the router.
     ///
