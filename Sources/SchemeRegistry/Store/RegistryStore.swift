@@ -67,7 +67,7 @@ public actor RegistryStore {
     /// Reads the directories for a router that starts.
     public func load() -> Registry {
         usingCache { cache throws(ManifestCacheError) in try loader.restore(from: cache) }
-        // The services of other programs are read when the router runs: their names concern few handlers.
+        loader.readServicesAtStart()
         // The router starts sooner without the entries that an earlier router published: the registry knows their contents.
         _ = update(looking: publication == nil ? .atAll : .pastOwnEntries) { $0.update() }
         return registry
