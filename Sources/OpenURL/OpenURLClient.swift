@@ -1,5 +1,4 @@
 public import DBus
-internal import Glibc
 public import OpenURLBus
 public import RFC1808
 internal import Reactor
@@ -17,6 +16,7 @@ internal import Reactor
 /// opens them.
 public struct OpenURLClient: Sendable {
     private let connection: Connection
+    private let check: RouterCheck
 
     /// Connects to the session bus.
     ///
@@ -27,6 +27,7 @@ public struct OpenURLClient: Sendable {
         } catch {
             throw .unavailable("there is no session bus: \(error)")
         }
+        check = RouterCheck(on: connection)
     }
 
     /// Creates a client that uses an existing connection of the program.
@@ -35,6 +36,7 @@ public struct OpenURLClient: Sendable {
     /// closes the connection and stops its event loop.
     public init(connection: Connection) {
         self.connection = connection
+        check = RouterCheck(on: connection)
     }
 
     /// Opens a URL, and returns when the handler has accepted it.
@@ -59,17 +61,9 @@ public struct OpenURLClient: Sendable {
     /// Returns a sentence about a program that owns the router's name and is not the router of the service file.
     ///
     /// The result is `nil` if the router has its name, if no router runs, or if this program cannot know: a program in a
-    /// sandbox sees no other processes. A program that sends secrets asks before it opens a URL.
+    /// sandbox sees no other processes. The client sends no URL to such a program.
     public func routerWarning() async -> String? {
-        let identity = RouterIdentity(isCommand: false) { name in
-            unsafe getenv(name).flatMap { unsafe $0.pointee == 0 ? nil : String(cString: $0) }
-        }
-        guard let identity else { return nil }
-        do throws(CallError) {
-            return try await connection.credentials(of: RouterService.name).pid.flatMap(identity.warning(about:))
-        } catch {
-            return nil
-        }
+        await check.warning()
     }
 
     /// Ends the client. Requests that have no answer yet fail with ``OpenURLClientError/unknown(_:)``.
@@ -82,6 +76,7 @@ public struct OpenURLClient: Sendable {
         _ method: Method<Input, Output>,
         _ input: Input
     ) async throws(OpenURLClientError) -> Output {
+        if let warning = await check.warning() { throw .unavailable(warning) }
         do throws(CallError) {
             // The router bounds every request itself. A second, shorter limit here could only hide the result of the
             // request.
@@ -96,7 +91,7 @@ public struct OpenURLClient: Sendable {
 public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The router refused to open the URL, or the handler did.
     case notOpened(OpenURLError)
-    /// There is no session bus, or no router on the bus. The URL was not opened.
+    /// There is no session bus, no router on the bus, or another program in the router's place. The URL was not opened.
     case unavailable(String)
     /// The router ended, or the task was cancelled, before there was an answer. The URL may have been opened.
     case unknown(String)

@@ -19,6 +19,8 @@ public enum QueueInterface {
     public static let list = Method<String, [QueuedURL]>(name, "List", inputs: ["after"], outputs: ["urls"])
     /// The largest number of URLs in one answer of ``list``. URLs may be long.
     public static let pageSize = 128
+    /// The largest number of URLs in the queue.
+    public static let capacity = 65_536
     /// Tries a URL again now, with all of its attempts. A URL that is being delivered stays as it is.
     public static let retry = Method<String, Empty>(name, "Retry", inputs: ["id"])
     /// Removes a URL. A URL that is being delivered may still arrive.

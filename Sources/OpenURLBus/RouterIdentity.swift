@@ -2,8 +2,10 @@ internal import Glibc
 
 /// The program that owns the router's name, compared with the program that should own it.
 package struct RouterIdentity: Sendable {
-    /// The programs that may own the name: the router beside the command, and the program of the service file.
-    private let programs: [String]
+    /// The router beside the command.
+    private let beside: String?
+    /// The directories of data, in which the bus looks for service files.
+    private let directories: [String]
 
     /// The service file is small.
     private static let sizeLimit = 4096
@@ -13,24 +15,29 @@ package struct RouterIdentity: Sendable {
     /// - Parameter isCommand: whether this process is the `openurl` command, which is installed beside the router.
     package init?(isCommand: Bool, environment: (String) -> String?) {
         guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil else { return nil }
-        let beside = isCommand ? Self.resolved("/proc/self/exe").map { $0 + "d" } : nil
+        beside = isCommand ? Self.link("/proc/self/exe").map { $0 + "d" } : nil
         let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { "\($0)/.local/share" }
         let rest = environment("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
-        let directories = [home].compactMap { $0 } + rest.split(separator: ":").map(String.init)
-        let file = "dbus-1/services/\(RouterService.name).service"
-        let service = directories.lazy.compactMap { Self.program(ofService: "\($0)/\(file)") }
-        programs = [beside, service.first].compactMap { $0 }
+        directories = [home].compactMap { $0 } + rest.split(separator: ":").map(String.init)
     }
 
     /// The sentence for a person about another program that owns the name; nil if there is none, or if it cannot be known.
     package func warning(about pid: UInt32) -> String? {
-        guard let owner = Self.link("/proc/\(pid)/exe"), let expected = programs.first else { return nil }
+        guard let owner = Self.link("/proc/\(pid)/exe") else { return nil }
         // The file of a router that runs on after an update has the kernel's mark.
         let mark = " (deleted)"
         let program = owner.hasSuffix(mark) ? String(owner.dropLast(mark.count)) : owner
-        guard !programs.contains(program) else { return nil }
+        if program == beside { return nil }
+        let service = serviceProgram()
+        guard program != service, let expected = service ?? beside else { return nil }
         return "\(RouterService.name) belongs to \(owner) (process \(pid)), not to \(expected); "
             + "end that program if it is not a router that you started"
+    }
+
+    /// The program of the service file that counts for the bus; nil without a file.
+    private func serviceProgram() -> String? {
+        let file = "dbus-1/services/\(RouterService.name).service"
+        return directories.lazy.compactMap { Self.program(ofService: "\($0)/\(file)") }.first
     }
 
     /// The program that a service file starts, with links resolved; nil without a file.

@@ -11,20 +11,21 @@ package struct PrivateDirectory: ~Copyable {
     ///
     /// - Parameters:
     ///   - path: an absolute path.
-    ///   - isMade: whether a missing directory is made, as ``makePrivateDirectories(_:)`` makes it.
+    ///   - depth: the number of directories at the end of the path that belong to this program. None of them may be a link.
+    ///   - isMade: whether a missing directory is made, for the user alone.
     /// - Throws: the reason, worded to follow the path.
-    package init(_ path: String, isMade: Bool = false) throws(FileError) {
-        if isMade { try Self.make(path) }
-        // The call of open(2) reports a link in the place of the directory as if there were no directory.
-        let found = try UserFiles.status(of: path, followingLinks: false)
-        guard found.st_mode & S_IFMT == S_IFDIR else { throw FileError("is \(fileTypeName(found)), not a directory") }
-        let opened = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    package init(_ path: String, depth: Int = 1, isMade: Bool = false) throws(FileError) {
+        let components = path.split(separator: "/")
+        let base = "/" + components.dropLast(depth).joined(separator: "/")
+        if isMade { try Self.make(base) }
+        var opened = Glibc.open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard opened >= 0 else { throw FileError(code: errno) }
-        do throws(FileError) {
-            try Self.check(opened)
-        } catch {
-            close(opened)
-            throw error
+        var place = base
+        for name in components.suffix(depth) {
+            let parent = opened
+            defer { close(parent) }
+            place += place == "/" ? "\(name)" : "/\(name)"
+            opened = try Self.open(String(name), in: parent, as: place == path ? "" : place, isMade: isMade)
         }
         descriptor = opened
     }
@@ -41,11 +42,36 @@ package struct PrivateDirectory: ~Copyable {
         }
     }
 
-    private static func check(_ descriptor: Int32) throws(FileError) {
+    /// Opens a directory of this program.
+    ///
+    /// - Parameter place: the path of a directory on the way; empty for the last one.
+    private static func open(
+        _ name: String,
+        in parent: Int32,
+        as place: String,
+        isMade: Bool
+    ) throws(FileError) -> Int32 {
+        let subject = place.isEmpty ? "" : "is in \(quotedForShell(place)), which "
+        if isMade, mkdirat(parent, name, 0o700) != 0, errno != EEXIST { throw FileError(code: errno) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw FileError(code: errno) }
-        guard status.st_uid == getuid() else { throw FileError("belongs to another user") }
-        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else { throw FileError("is open to changes by other users") }
+        // The call of openat(2) reports a link as if there were no directory.
+        guard fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { throw FileError(code: errno) }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw FileError("\(subject)is \(fileTypeName(status)), not a directory")
+        }
+        let opened = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard opened >= 0 else { throw FileError(code: errno) }
+        do throws(FileError) {
+            guard fstat(opened, &status) == 0 else { throw FileError(code: errno) }
+            guard status.st_uid == getuid() else { throw FileError("\(subject)belongs to another user") }
+            guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+                throw FileError("\(subject)is open to changes by other users")
+            }
+        } catch {
+            close(opened)
+            throw error
+        }
+        return opened
     }
 
     /// Returns the names in the directory that are UTF-8, in byte order, without the names that start with a dot.

@@ -194,9 +194,11 @@ class Target(Session):
 
     def registered(self, path, handler):
         run = self.register_path(path)
+        if run.status != 0 and "--replace" in run.errors:
+            run = self.register_path(path, "--replace")
         if run.status != 0:
             raise RuntimeError(f"openurl register: {run}")
-        handler.manifest = path
+        handler.manifest, handler.warnings = path, run.errors
         return handler
 
     def squatter(self, id, *behaviour, flags=4, environment={}):

@@ -9,6 +9,7 @@ COMMANDS = {"open": ["open", "x:y"], "queue": ["queue"], "list": ["list"], "list
             "register": ["register", "/etc/hostname"], "activate": ["activate", "com.example.x"],
             "suspend": ["suspend", "com.example.x"], "queue drop": ["queue", "drop", "--all"],
             "queue retry": ["queue", "retry", "1"], "open --queue": ["open", "--queue", "x:y"], "version": ["version"]}
+LIFECYCLE_COMMANDS = ["activate", "suspend"]
 MEMORY = 300  # MiB that the command may take
 
 
@@ -46,10 +47,10 @@ def judged(found, is_bad):
                        or f"{len(found)} commands ended, statuses {sorted(set(found.values()))}")
 
 
-@attack("command", "gives endless pages of the queue")
+@attack("command", "gives endless pages of the queue", limit=60)
 def pages(session):
     hostile(session, "pages")
-    return judged(outcomes(session, ["queue", "queue drop"], 12), lambda status: status == "endless" or status < 0)
+    return judged(outcomes(session, ["queue", "queue drop"], 40), lambda status: status == "endless" or status < 0)
 
 
 @attack("command", "never answers a command with a time limit")
@@ -67,8 +68,15 @@ def timeout_queue(session):
 @attack("command", "never answers at all", limit=60)
 def silent(session):
     hostile(session, "silent")
-    commands = [what for what in COMMANDS if what not in ["open", "open --queue"]]
+    commands = [what for what in COMMANDS if what not in ["open", "open --queue"] + LIFECYCLE_COMMANDS]
     return judged(outcomes(session, commands, 40), lambda status: status == "endless" or status < 0)
+
+
+@attack("command", "never answers a command that waits for a handler", limit=150)
+def silent_lifecycle(session):
+    hostile(session, "silent")
+    # A handler may take its time, so these commands wait for two minutes.
+    return judged(outcomes(session, LIFECYCLE_COMMANDS, 130), lambda status: status == "endless" or status < 0)
 
 
 @attack("command", "answers with 100 MB")

@@ -199,30 +199,25 @@ def over(session):
     return got, f"register: {run}, open: {opened}, the other program got the URL: {got}"
 
 
-def newcomer(name, prepare=lambda session, path: None, **keys):
+def newcomer(name, may_warn=False, **keys):
+    """Declares an attack with a claim on another handler's URLs.
+
+    - may_warn: whether the claim is allowed, if `openurl register` names the handler that loses the URLs.
+    """
+
     @attack("names", name)
     def run(session):
         session.begin()
         session.swift().start()
         evil = session.python("aaa.example.evil", SCHEME, **keys)
-        prepare(session, evil.manifest)
         session.run("openurl", f"{SCHEME}://host.example.com/{SECRET}")
-        return bool(evil.urls()), f"the newcomer got {len(evil.urls())} URLs"
-
-
-def backdate(session, path):
-    """Makes the registration look old."""
-    for root, _, names in os.walk(f"{session.root}/data/openurl"):
-        for name in names:
-            if name.startswith("aaa.example.evil"):
-                os.utime(f"{root}/{name}", (1, 1), follow_symlinks=False)
-    os.utime(path, (1, 1))
-    session.bus.call(REGISTRY, "Reload")
+        warned = may_warn and VICTIM in evil.warnings
+        return bool(evil.urls()) and not warned, \
+            f"the newcomer got {len(evil.urls())} URLs" + (f", register said: {short(evil.warnings, 90)}" if warned else "")
 
 
 newcomer("claims the scheme of a handler")
-newcomer("claims a host of another handler's scheme", hosts=["*.example.com"])
-newcomer("claims the scheme of a handler with an old date", backdate)
+newcomer("claims a host of another handler's scheme", may_warn=True, hosts=["*.example.com"])
 newcomer("claims the scheme of a handler as fixed", OUFixed=True)
 
 

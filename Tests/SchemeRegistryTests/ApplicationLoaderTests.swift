@@ -43,6 +43,23 @@ struct ApplicationLoaderTests {
         #expect(loader.readCount == 2)
     }
 
+    @Test func silentEntryStaysAndSilentProgramIsNotInstalled() throws {
+        var loader = loader()
+        try root.writeEntry("home/applications/a.desktop", opening: ["web"], command: "/usr/bin/true %u")
+        try root.writeEntry("home/applications/b.desktop", opening: ["web"], command: "/usr/bin/true %u")
+        #expect(update(&loader))
+        try root.writeEntry("home/applications/a.desktop", opening: ["mail"], command: "/usr/bin/true %u")
+        let isOther = loader.update(leavingOut: ["\(root.path)/home/applications/a.desktop"], now: later)
+        #expect(!isOther)
+        #expect(try loader.applications.claiming(Scheme("web")).map(\.id.rawValue) == ["a.desktop", "b.desktop"])
+        var programs: Set<String> = []
+        let hasChanged = loader.update(now: later) { programs.insert($0) }
+        #expect(hasChanged)
+        let hasLost = loader.update(leavingOut: programs, now: later)
+        #expect(hasLost)
+        #expect(ids(loader) == [])
+    }
+
     @Test func updateReadsOnlyChangedFiles() throws {
         var loader = loader()
         for name in ["a", "b", "c"] { try root.writeEntry("home/applications/\(name).desktop", opening: ["web"]) }

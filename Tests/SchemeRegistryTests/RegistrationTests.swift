@@ -168,6 +168,25 @@ struct RegistrationTests {
         #expect(loader.registry.handlers.count == 1)
     }
 
+    @Test func serviceOfAnotherProgramCountsBeforeTheFirstUpdate() throws {
+        let user = try #require(directories.user)
+        for id in ["com.acme.one", "com.acme.two"] {
+            try root.write(try manifest(id).encoded(), to: "home/share/openurl/handlers/\(id).plist")
+        }
+        #expect(user == "\(root.path)/home/share/openurl/handlers")
+        let service = "[D-BUS Service]\nExec=/usr/bin/other\nName="
+        try root.write("\(service)com.acme.one\n", to: "services/other.service")
+        // A file that is named after a handler is read only later.
+        try root.write("\(service)com.acme.two\n", to: "services/com.acme.two.service")
+        var loader = RegistryLoader(directories, services: DBusServiceNames(in: ["\(root.path)/services"]))
+        loader.readServicesAtStart()
+        _ = loader.update()
+        #expect(loader.registry.handlers.map(\.id.rawValue) == ["com.acme.two"])
+        loader.readServices(isQuick: false)
+        _ = loader.update()
+        #expect(loader.registry.handlers.isEmpty)
+    }
+
     @Test(arguments: ["Exec=/opt/acme/todolist --service", "Exec=/usr/bin/openurl activate com.acme.todolist"])
     func serviceOfTheHandlerIsAllowed(_ exec: String) throws {
         let file = "[D-BUS Service]\nName=com.acme.todolist\n\(exec)\n"

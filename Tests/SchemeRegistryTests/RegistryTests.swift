@@ -1,4 +1,5 @@
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 
@@ -45,6 +46,20 @@ struct RegistryTests {
             case .requested, .notRequested: "nothing was asked for"
             }
         }
+    }
+
+    @Test func claimOnHostsThatTakesURLsIsAWarning() throws {
+        let owner = try handler("com.acme.owner")
+        let taker = try handler("com.evil.taker", hosts: ["*.acme.com", "b.org", "c.org", "d.org"])
+        let before = Registry(handlers: [owner])
+        let after = Registry(handlers: [owner, taker])
+        let warnings = after.hosts(takenBy: taker, from: before)
+        #expect(warnings.map(\.key) == ["CFBundleURLTypes[0].OUHosts"])
+        let hosts = "todolist://*.acme.com, todolist://b.org, todolist://c.org and 1 more hosts"
+        let remedy = "'openurl default todolist com.acme.owner' gives them back"
+        #expect(warnings.map(\.reason) == ["takes \(hosts) from com.acme.owner; \(remedy)"])
+        #expect(after.hosts(takenBy: taker, from: after).isEmpty)
+        #expect(after.hosts(takenBy: taker, from: Registry(handlers: [])).isEmpty)
     }
 
     @Test func unclaimedSchemeHasNoHandler() throws {

@@ -15,8 +15,14 @@ import Testing
         let (bus, connection) = try await session()
         defer { bus.stop() }
         let manager = try await Manager(bus, on: connection.loop)
-        let own = ["HOME": "/home/u", "LANG": "C", "EXTRA": "1", "NOTIFY_SOCKET": "/x"]
-        let environment = SessionEnvironment(own, from: connection, on: connection.loop, log: RecordedLog().logger)
+        let own = ["HOME": "/home/u", "LANG": "C", "EXTRA": "1"]
+        let personal = ["NOTIFY_SOCKET": "/x", "NOTIFY_FD": "7", "SYSTEMD_NSS_BYPASS_BUS": "1"]
+        let environment = SessionEnvironment(
+            own.merging(personal) { $1 },
+            from: connection,
+            on: connection.loop,
+            log: RecordedLog().logger
+        )
         #expect(await environment.variables == ["HOME": "/home/u", "LANG": "C", "EXTRA": "1"])
 
         await manager.set(["HOME=/home/u", "LANG=de_DE.UTF-8", "DISPLAY=:7", "EQUALS=a=b", "PWD=/", "damaged"])

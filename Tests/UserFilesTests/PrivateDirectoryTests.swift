@@ -42,6 +42,17 @@ import UserFiles
         }
     }
 
+    @Test func linkOnTheWayIsRefusedOnlyWithinTheDepth() throws {
+        try #require(mkdir("\(root.path)/target", 0o700) == 0 && symlink("target", "\(root.path)/link") == 0)
+        let path = "\(root.path)/link/own"
+        #expect(throws: FileError("is in \(root.path)/link, which is a link, not a directory")) {
+            _ = try PrivateDirectory(path, depth: 2, isMade: true)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(root.path)/target").isEmpty)
+        _ = try PrivateDirectory(path, isMade: true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(root.path)/target") == ["own"])
+    }
+
     @Test(arguments: [0o720, 0o702, 0o777] as [mode_t])
     func directoryThatOthersMayWriteToIsRefused(mode: mode_t) throws {
         try makePrivateDirectories(path)

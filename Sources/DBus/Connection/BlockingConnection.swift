@@ -112,13 +112,48 @@ public final class BlockingConnection {
         noticeAfter noticeDelay: Duration = .zero,
         notice: (() -> Void)? = nil
     ) throws(CallError) -> Output {
-        let start = ContinuousClock.now
+        let call = try begin(method, on: object, input)
+        return try answer(to: call, timeout: timeout, noticeAfter: noticeDelay, notice: notice)
+    }
+
+    /// A call that was sent, and whose answer was not taken yet.
+    public struct BegunCall<Output: MessageBody> {
+        fileprivate let serial: UInt32
+        fileprivate let destination: BusName?
+    }
+
+    /// Sends a call and does not wait for its answer. Take the answer with
+    /// ``answer(to:timeout:noticeAfter:notice:)``; until then the connection keeps it.
+    public func begin<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        on object: RemoteObject,
+        _ input: Input
+    ) throws(CallError) -> BegunCall<Output> {
         let destination = object.destination
         if let destination { try follow(destination) }
-        defer { if let destination { calledNames.endCall(of: destination) } }
-        let serial = try send(method, on: object, input)
-        calls[serial] = .some(destination)
+        do throws(CallError) {
+            let serial = try send(method, on: object, input)
+            calls[serial] = .some(destination)
+            return BegunCall(serial: serial, destination: destination)
+        } catch {
+            if let destination { calledNames.endCall(of: destination) }
+            throw error
+        }
+    }
+
+    /// Blocks the thread until the answer to a call arrives, and takes the answer. An answer can be taken once.
+    ///
+    /// The parameters are those of ``call(_:on:_:timeout:noticeAfter:notice:)``.
+    public func answer<Output: MessageBody>(
+        to call: BegunCall<Output>,
+        timeout: Duration? = .seconds(25),
+        noticeAfter noticeDelay: Duration = .zero,
+        notice: (() -> Void)? = nil
+    ) throws(CallError) -> Output {
+        let start = ContinuousClock.now
+        let serial = call.serial
         defer {
+            if let destination = call.destination { calledNames.endCall(of: destination) }
             calls[serial] = nil
             answers[serial] = nil
             failures[serial] = nil

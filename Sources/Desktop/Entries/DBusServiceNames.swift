@@ -41,13 +41,16 @@ public struct DBusServiceNames: Sendable {
 
     /// Reads the directories that have changed, and in them the files that are new. Blocks while it reads.
     ///
-    /// - Parameter isQuick: whether the user's own directory is left out, which holds a file for each handler.
+    /// - Parameters:
+    ///   - isQuick: whether the user's own directory is left out, which holds a file for each handler.
+    ///   - isHandler: whether a name is that of a handler. In the user's own directory, the file of such a name is taken for the
+    ///     handler's and is not read. The next update reads the file.
     /// - Returns: whether a name has another service than before.
-    public mutating func update(isQuick: Bool = false) -> Bool {
+    public mutating func update(isQuick: Bool = false, assuming isHandler: (String) -> Bool = { _ in false }) -> Bool {
         let now = currentTime()
         var hasRead = false
-        for index in directories.indices.dropFirst(isQuick ? 1 : 0) where directories[index].update(now: now) {
-            hasRead = true
+        for index in directories.indices.dropFirst(isQuick ? 1 : 0) {
+            if directories[index].update(now: now, assuming: { index == 0 && isHandler($0) }) { hasRead = true }
         }
         guard hasRead else { return false }
         let before = services
@@ -61,7 +64,7 @@ public struct DBusServiceNames: Sendable {
 
 extension DBusServiceNames.Directory {
     /// - Returns: whether the directory was read.
-    fileprivate mutating func update(now: Int64) -> Bool {
+    fileprivate mutating func update(now: Int64, assuming isHandler: (String) -> Bool) -> Bool {
         do throws(FileError) {
             let found = FileVersion(try status(of: path, followingLinks: true))
             guard version != found else { return false }
@@ -69,6 +72,10 @@ extension DBusServiceNames.Directory {
             let names = (try names(inDirectory: path) ?? []).compactMap { String(validating: $0, as: UTF8.self) }
             var next: [String: DBusServiceNames.Declaration?] = [:]
             for name in names where name.hasSuffix(".service") {
+                if isHandler(String(name.dropLast(".service".count))) {
+                    version = nil
+                    continue
+                }
                 next[name] = .some(files[name] ?? DBusServiceNames.Declaration(ofFile: "\(path)/\(name)"))
             }
             files = next

@@ -54,8 +54,18 @@ public struct DesktopEntries: Sendable, Hashable {
     /// Combines the contents of files, which must be in the order of ``locations(in:)``.
     ///
     /// The file system is accessed only to find out whether programs are installed.
-    public init(of files: [DesktopFile], in directories: DesktopDirectories, diagnostics: [Diagnostic] = []) {
-        var programs = ProgramSearch(directories.searchPath)
+    ///
+    /// - Parameters:
+    ///   - silent: the programs whose file system does not answer. They count as not installed.
+    ///   - progress: called with the path of each program before the file system is asked for it.
+    public init(
+        of files: [DesktopFile],
+        in directories: DesktopDirectories,
+        diagnostics: [Diagnostic] = [],
+        leavingOut silent: Set<String> = [],
+        progress: (String) -> Void = { _ in }
+    ) {
+        var programs = ProgramSearch(directories.searchPath, leavingOut: silent)
         var entries: [DesktopFileID: DesktopEntry] = [:]
         var ignored: [DesktopEntry] = []
         var removed: Set<DesktopFileID> = []
@@ -76,7 +86,7 @@ public struct DesktopEntries: Sendable, Hashable {
                     let claim = Claim(precedence: entry.precedence, id: id)
                     for type in entry.mimeTypes { claims[type, default: []].append(claim) }
                 }
-                if let problem = programs.problem(of: entry) {
+                if let problem = programs.problem(of: entry, progress) {
                     diagnostics.append(problem)
                     ignored.append(entry)
                 } else {
@@ -225,10 +235,12 @@ private struct FileIdentity: Hashable {
 /// A search for programs, which looks for each program only once.
 private struct ProgramSearch {
     private let directories: [String]
+    private let silent: Set<String>
     private var known: [String: Bool] = [:]
 
-    init(_ directories: [String]) {
+    init(_ directories: [String], leavingOut silent: Set<String>) {
         self.directories = directories
+        self.silent = silent
     }
 
     /// Returns the problem that makes an application unusable, or `nil`.
@@ -236,9 +248,9 @@ private struct ProgramSearch {
     /// The specification says about `TryExec`: "If the file is not present or if it is not executable, the entry may be
     /// ignored". GLib also ignores an entry if the program of `Exec` is missing, even if the application is activated
     /// over D-Bus.
-    mutating func problem(of entry: DesktopEntry) -> Diagnostic? {
+    mutating func problem(of entry: DesktopEntry, _ progress: (String) -> Void) -> Diagnostic? {
         for (key, program) in [("TryExec", entry.tryProgram), ("Exec", entry.command?.program)] {
-            if let program, !isInstalled(program) {
+            if let program, !isInstalled(program, progress) {
                 let reason = "is \(printable(program)), which is not a program here, so the entry is ignored"
                 return Diagnostic(severity: .warning, file: entry.file, key: key, reason: reason)
             }
@@ -246,12 +258,14 @@ private struct ProgramSearch {
         return nil
     }
 
-    private mutating func isInstalled(_ program: String) -> Bool {
+    private mutating func isInstalled(_ program: String, _ progress: (String) -> Void) -> Bool {
         if let answer = known[program] { return answer }
         let candidates = program.contains("/") ? [program] : directories.map { "\($0)/\(program)" }
         let answer = candidates.contains { path in
+            guard path.hasPrefix("/"), !silent.contains(path) else { return false }
+            progress(path)
             var status = stat()
-            return path.hasPrefix("/") && stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+            return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
                 && access(path, X_OK) == 0
         }
         known[program] = answer

@@ -86,8 +86,7 @@ extension LifecycleCommand {
         let printsJSON = handlers.outputOptions.json
         let batch = Batch(key: "id", printsJSON: printsJSON, invocation: invocation)
         return batch.perform(handlers.ids, name: \.self) { (id) throws(CommandFailure) in
-            // The router has time limits of its own.
-            for method in methods { _ = try router.call(method, id, timeout: RouterClient.longestCall) }
+            for method in methods { _ = try router.call(method, id, timeout: RouterClient.lifecycleCall) }
             if printsJSON { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }

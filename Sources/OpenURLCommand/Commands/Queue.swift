@@ -102,20 +102,23 @@ struct QueuedURLArguments: ParsableArguments {
 }
 
 extension RouterClient {
-    /// The number of URLs that no router keeps.
-    private static let queueLimit = 1 << 20
+    /// The time limit of a listing.
+    private static let listingLimit = Duration.seconds(30)
 
     /// Returns every URL in the queue.
     ///
-    /// The numbers of a router increase. The pages of a program that poses as a router could be endless.
+    /// The numbers of a router increase. The pages of a program that poses as a router could be endless, so their number and
+    /// their time are limited.
     fileprivate func queuedURLs() throws(CommandFailure) -> [QueuedURL] {
         var urls: [QueuedURL] = []
         var last: Int64?
+        let end = ContinuousClock.now + Self.listingLimit
         while true {
-            let page = try call(QueueInterface.list, urls.last?.id ?? "")
+            let left = ContinuousClock.now.duration(to: end)
+            let page = try call(QueueInterface.list, urls.last?.id ?? "", timeout: min(left, .seconds(25)))
             if page.isEmpty { return urls }
             for url in page {
-                guard let number = Int64(url.id), number > last ?? .min, urls.count < Self.queueLimit else {
+                guard let number = Int64(url.id), number > last ?? .min, urls.count < QueueInterface.capacity else {
                     let problem = CallError.unexpectedReply(.invalidValue("an endless queue"))
                     throw CommandFailure(problem, refusal: ExitStatus.unavailable)
                 }

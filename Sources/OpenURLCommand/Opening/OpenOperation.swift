@@ -39,6 +39,8 @@ struct OpenOperation {
         }
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         var isWithApplication = false
+        // The bus answers while the router opens the URL.
+        let owner = isQuiet ? nil : router.askForOwner()
         let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
             let text = try url.urlText(passedBy: options.desktopEntry)
             if report == .nothing, startup == nil {
@@ -54,7 +56,7 @@ struct OpenOperation {
             }
         }
         if !isWithApplication { startup?.end() }
-        if status != 0, !isQuiet { router.warnOfStranger(invocation) }
+        if let owner { router.warnOfStranger(owner, invocation) }
         return status
     }
 
@@ -63,7 +65,7 @@ struct OpenOperation {
         let id = entry.hasSuffix(".desktop") ? String(entry.dropLast(".desktop".count)) : entry
         let batch = Batch(key: "id", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         return batch.perform([id], name: \.self) { (id) throws(CommandFailure) in
-            _ = try router.call(LifecycleInterface.activate, id, timeout: RouterClient.longestCall)
+            _ = try router.call(LifecycleInterface.activate, id, timeout: RouterClient.lifecycleCall)
         }
     }
 

@@ -21,19 +21,32 @@ struct RouterClient {
 
     /// Connects to the router's bus, and warns on standard error if another program than the router owns the router's name.
     ///
-    /// The question takes a message in each direction. A command that only opens URLs asks it after a failure.
+    /// The command waits for the bus's answer. A command that only opens URLs uses ``askForOwner()`` instead.
     init(for invocation: Invocation) {
         self.init(on: invocation.bus)
-        warnOfStranger(invocation)
+        if let question = askForOwner() { warnOfStranger(question, invocation) }
     }
 
-    /// Warns on standard error if another program than the router owns the router's name. Starts no router.
-    func warnOfStranger(_ invocation: Invocation) {
+    /// Asks the bus for the process that owns the router's name, and does not wait for the answer. Starts no router.
+    ///
+    /// - Returns: nil without a connection.
+    func askForOwner() -> BlockingConnection.BegunCall<UInt32>? {
+        guard case .open(let bus) = connection else { return nil }
+        do throws(CallError) {
+            return try bus.begin(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
+        } catch {
+            // The next call reports the failure.
+            return nil
+        }
+    }
+
+    /// Warns on standard error if another program than the router owned the router's name when the bus was asked.
+    func warnOfStranger(_ question: BlockingConnection.BegunCall<UInt32>, _ invocation: Invocation) {
         guard case .open(let bus) = connection,
             let identity = RouterIdentity(isCommand: true, environment: invocation.environment)
         else { return }
         do throws(CallError) {
-            let pid = try bus.call(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
+            let pid = try bus.answer(to: question)
             if let warning = identity.warning(about: pid) { invocation.errors.print("warning: \(warning)") }
         } catch {
             // Without an owner, the bus starts the program of the service file.
@@ -51,8 +64,12 @@ struct RouterClient {
     /// for the answer. Only a program that poses as a router lets a call reach it.
     static let longestCall = Duration.seconds(2 * 86_400)
 
+    /// The time limit of a call that starts, suspends or ends a handler. The router's own limits are shorter, unless a manifest
+    /// says otherwise.
+    static let lifecycleCall = Duration.seconds(120)
+
     /// The time that a router gets for its answer after the time limit that a person has set.
-    static let grace = Duration.seconds(5)
+    static let grace = Duration.seconds(2)
 
     /// Calls a method of the router.
     ///

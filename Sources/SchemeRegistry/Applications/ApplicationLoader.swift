@@ -36,22 +36,40 @@ public struct ApplicationLoader: Sendable {
 
     /// Checks all files for changes, and reads the changed ones. Blocks while it reads.
     ///
-    /// - Parameter handlers: the handlers whose own desktop entries are not read in this update. There may be very many
-    ///   such entries, and the applications do not depend on them. The next update reads them.
+    /// - Parameters:
+    ///   - handlers: the handlers whose own desktop entries are not read in this update. There may be very many such
+    ///     entries, and the applications do not depend on them. The next update reads them.
+    ///   - silent: the entries and programs whose file system does not answer. Such an entry stays as it was before, and such a
+    ///     program counts as not installed.
+    ///   - progress: called with each path before the file system is asked for it.
     /// - Returns: whether the applications have changed.
-    public mutating func update(assumingEntriesOf handlers: [Handler] = []) -> Bool {
-        update(assumingEntriesOf: handlers, now: currentTime())
+    public mutating func update(
+        assumingEntriesOf handlers: [Handler] = [],
+        leavingOut silent: Set<String> = [],
+        progress: (String) -> Void = { _ in }
+    ) -> Bool {
+        update(assumingEntriesOf: handlers, leavingOut: silent, now: currentTime(), progress: progress)
     }
 
-    mutating func update(assumingEntriesOf handlers: [Handler] = [], now: Int64) -> Bool {
+    mutating func update(
+        assumingEntriesOf handlers: [Handler] = [],
+        leavingOut silent: Set<String> = [],
+        now: Int64,
+        progress: (String) -> Void = { _ in }
+    ) -> Bool {
         var assumed: [DesktopFileID: Handler] = [:]
         for handler in handlers { if let id = handler.desktopFileID { assumed[id] = handler } }
         let (locations, diagnostics) = DesktopEntries.locations(in: directories)
         var next: [DesktopFile.Location: Known] = [:]
-        let files = locations.map { location in
+        let files: [DesktopFile] = locations.compactMap { location in
             if location.precedence == 0, let handler = assumed[location.id] {
                 return DesktopFile(assuming: location, of: handler.id.rawValue)
             }
+            if silent.contains(location.file) {
+                next[location] = known[location]
+                return known[location]?.file
+            }
+            progress(location.file)
             let before = version(of: location)
             if let known = known[location], known.version == before {
                 next[location] = known
@@ -68,7 +86,13 @@ public struct ApplicationLoader: Sendable {
         }
         known = next
         let current = Loaded(
-            entries: DesktopEntries(of: files, in: directories, diagnostics: diagnostics),
+            entries: DesktopEntries(
+                of: files,
+                in: directories,
+                diagnostics: diagnostics,
+                leavingOut: silent,
+                progress: progress
+            ),
             associations: MimeAssociations(loading: directories)
         )
         guard current != loaded else { return false }

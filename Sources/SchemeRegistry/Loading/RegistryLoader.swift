@@ -1,4 +1,5 @@
 public import Desktop
+internal import Glibc
 internal import UserFiles
 
 /// A loader of the registry, which reads only the changed files again when it updates the registry.
@@ -53,6 +54,18 @@ public struct RegistryLoader: Sendable {
     /// them to all entries.
     public mutating func readServices(isQuick: Bool) {
         if files.services.update(isQuick: isQuick) { found = found.map { _ in DirectoryContents() } }
+    }
+
+    /// Reads the bus names that no handler can have, before the first update. A service file of the user that is named after a
+    /// registered handler is taken for the handler's: there may be very many.
+    mutating func readServicesAtStart() {
+        let user = directories.user
+        _ = files.services.update(assuming: { name in
+            guard let user else { return false }
+            return [HandlerForm.manifestSuffix, HandlerForm.bundleSuffix].contains { suffix in
+                unsafe faccessat(AT_FDCWD, "\(user)/\(name)\(suffix)", F_OK, AT_SYMLINK_NOFOLLOW) == 0
+            }
+        })
     }
 
     /// The number of manifests that this loader has read. An unchanged manifest is not read again.

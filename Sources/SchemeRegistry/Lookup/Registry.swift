@@ -132,6 +132,39 @@ public struct Registry: Sendable {
         }
     }
 
+    /// Returns warnings about the hosts whose URLs a handler has taken away from other claimants since an earlier registry.
+    ///
+    /// A claim on certain hosts comes before a claim on all hosts, as the rules say, unless the user has chosen a default.
+    func hosts(takenBy handler: Handler, from earlier: Registry) -> [Diagnostic] {
+        var warnings: [Diagnostic] = []
+        for (type, claim) in handler.claims.enumerated() {
+            for scheme in claim.schemes {
+                var lost: [String: [HostPattern]] = [:]
+                for pattern in claim.hosts ?? [] {
+                    let host = pattern.example
+                    guard let before = earlier.winner(for: scheme, host: host)?.id, before != handler.id.rawValue,
+                        winner(for: scheme, host: host)?.id == handler.id.rawValue
+                    else { continue }
+                    lost[before, default: []].append(pattern)
+                }
+                for (loser, hosts) in lost.sorted(by: { $0.key < $1.key }) {
+                    let named = hosts.prefix(3).map { "\(scheme)://\($0)" }.joined(separator: ", ")
+                    let rest = hosts.count > 3 ? " and \(hosts.count - 3) more hosts" : ""
+                    let remedy = "'openurl default \(scheme) \(loser)' gives them back"
+                    warnings.append(
+                        Diagnostic(
+                            severity: .warning,
+                            file: handler.manifestFile,
+                            key: "CFBundleURLTypes[\(type)].OUHosts",
+                            reason: "takes \(named)\(rest) from \(loser); \(remedy)"
+                        )
+                    )
+                }
+            }
+        }
+        return warnings
+    }
+
     /// Returns the claimant of a scheme's URLs without a host. For a handler without a program, the result is the
     /// application behind the handler.
     private func destination(of scheme: Scheme) -> String? {

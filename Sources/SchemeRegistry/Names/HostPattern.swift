@@ -52,6 +52,9 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         rawValue = text.lowercased()
     }
 
+    /// A host that the pattern matches.
+    var example: String { rawValue.hasPrefix("*") ? "any" + rawValue.dropFirst() : rawValue }
+
     private init(lowercased: String) {
         rawValue = lowercased
     }

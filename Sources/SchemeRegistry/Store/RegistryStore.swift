@@ -23,6 +23,8 @@ public actor RegistryStore {
     private let log: Logger
     private var loader: RegistryLoader
     private var applications: ApplicationLoader
+    private let applicationReader = PatientReader()
+    private let registrationReader = PatientReader()
     private var registry = Registry(handlers: [])
     private var number = 0
     private var problems: Set<String> = []
@@ -67,7 +69,7 @@ public actor RegistryStore {
     /// Reads the directories for a router that starts.
     public func load() -> Registry {
         usingCache { cache throws(ManifestCacheError) in try loader.restore(from: cache) }
-        // The services of other programs are read when the router runs: their names concern few handlers.
+        loader.readServicesAtStart()
         // The router starts sooner without the entries that an earlier router published: the registry knows their contents.
         _ = update(looking: publication == nil ? .atAll : .pastOwnEntries) { $0.update() }
         return registry
@@ -129,8 +131,8 @@ public actor RegistryStore {
         let handlersChanged = update(&loader)
         let applicationsChanged =
             switch looking {
-            case .atAll: applications.update()
-            case .pastOwnEntries: applications.update(assumingEntriesOf: loader.registry.publishedHandlers)
+            case .atAll: updateApplications()
+            case .pastOwnEntries: updateApplications(assumingEntriesOf: loader.registry.publishedHandlers)
             case .atNone: false
             }
         if handlersChanged || applicationsChanged || number == 0 {
@@ -151,12 +153,48 @@ public actor RegistryStore {
         return (handlersChanged, applicationsChanged)
     }
 
+    /// Reads the desktop's files. Applications on a file system that does not answer are left out.
+    ///
+    /// - Returns: whether the applications have changed.
+    private func updateApplications(assumingEntriesOf handlers: [Handler] = []) -> Bool {
+        let before = applications
+        let start = desktop.applicationDirectories.first ?? "/"
+        let update = applicationReader.read(start) { silent, progress in
+            var loader = before
+            let hasChanged = loader.update(assumingEntriesOf: handlers, leavingOut: silent, progress: progress)
+            return (loader: loader, hasChanged: hasChanged)
+        }
+        guard let update else {
+            log.warning("the applications of the desktop stay as they were: a file system does not answer")
+            return false
+        }
+        applications = update.loader
+        return update.hasChanged
+    }
+
+    /// Runs the part of a registration that reads the handler's files, which may be on a file system that does not answer.
+    private func reading<Value: Sendable>(
+        _ path: String,
+        _ body: @escaping @Sendable (RegistryDirectories, Registry, DBusServiceNames) throws(RegistrationError) -> Value
+    ) throws(RegistrationError) -> Value {
+        let (directories, registry, services) = (directories, registry, loader.services)
+        let result = registrationReader.read(path) { _, _ in
+            Result { () throws(RegistrationError) in try body(directories, registry, services) }
+        }
+        guard let result else {
+            throw .fileSystem(path: path, reason: "the file system of the handler does not answer; try again later")
+        }
+        return try result.get()
+    }
+
     /// Reads a handler that is about to be registered, and changes nothing.
     ///
     /// - Returns: the handler, and whether a service file that the bus can read declares the handler's name for the handler.
     package func inspect(_ path: String) throws(RegistrationError) -> (handler: Handler, hasService: Bool) {
         loader.readServices(isQuick: true)
-        let handler = try directories.inspect(path, in: registry, services: loader.services).handler
+        let handler = try reading(path) { (directories, registry, services) throws(RegistrationError) in
+            try directories.inspect(path, in: registry, services: services).handler
+        }
         let name = handler.id.rawValue
         // The services of other programs are refused above, so a file of this name is the handler's.
         let hasService =
@@ -174,17 +212,15 @@ public actor RegistryStore {
         isReplacing: Bool
     ) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
         let before = registry
-        var registration = try directories.register(
-            path,
-            in: registry,
-            isReplacing: isReplacing,
-            services: loader.services
-        )
+        var registration = try reading(path) { (directories, registry, services) throws(RegistrationError) in
+            try directories.register(path, in: registry, isReplacing: isReplacing, services: services)
+        }
         let handler = registration.handler
         // The new desktop entry is read after the answer, like any other change.
         var snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
         registration.warnings += publication?.diagnostics(of: handler.id) ?? []
         let taken = registry.schemes(takenBy: handler, from: before)
+        registration.warnings += registry.hosts(takenBy: handler, from: before)
         if !taken.isEmpty {
             registration.warnings += keep(taken)
             let changed = registry.schemes(Set(handler.schemes), withWinnersOtherThanIn: before)

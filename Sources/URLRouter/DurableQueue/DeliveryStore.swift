@@ -19,7 +19,7 @@ struct DeliveryStoreError: Error, Hashable, CustomStringConvertible {
 /// The amount that a ``DeliveryStore`` holds.
 struct DeliveryStoreLimits: Sendable {
     /// The number of deliveries, dead letters included. ``QueueShares`` divides the number and ``bytes`` among the callers.
-    var deliveries = 65_536
+    var deliveries = QueueInterface.capacity
     /// The size of all deliveries, in bytes.
     var bytes = 256 << 20
     /// The number of dead letters; the oldest give way to new ones.

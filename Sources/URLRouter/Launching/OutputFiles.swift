@@ -39,7 +39,7 @@ actor OutputFiles {
     /// Follows the files of earlier routers from now on: a process of theirs may still write.
     func followExisting() {
         do throws(FileError) {
-            let directory = try PrivateDirectory(directory)
+            let directory = try PrivateDirectory(directory, depth: 2)
             for name in try directory.names() where name.hasSuffix(Self.suffix) {
                 let id = String(name.dropLast(Self.suffix.count))
                 if isIdentifier(id), let size = size(of: name, in: directory) { follow(id, from: size, isOwn: false) }
@@ -77,7 +77,7 @@ actor OutputFiles {
 
     private func open() throws(FileError) -> PrivateDirectory {
         do throws(FileError) {
-            return try PrivateDirectory(directory, isMade: true)
+            return try PrivateDirectory(directory, depth: 2, isMade: true)
         } catch {
             throw FileError("cannot be opened: \(printable(directory)) \(error)")
         }

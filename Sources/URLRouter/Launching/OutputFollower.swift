@@ -103,7 +103,7 @@ final class OutputFollower {
         guard readTimer == nil else { return }
         let isDone: Bool
         do throws(FileError) {
-            let file = try PrivateDirectory(directory).open(name, O_RDWR)
+            let file = try PrivateDirectory(directory, depth: 2).open(name, O_RDWR)
             defer { close(file.descriptor) }
             if readPiece(file.descriptor, size: Int64(file.status.st_size)) {
                 readTimer = loop.schedule(at: .now) {

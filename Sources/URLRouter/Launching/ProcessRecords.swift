@@ -42,7 +42,7 @@ struct ProcessRecords: Sendable {
         guard let process = UInt32(exactly: pid).flatMap(ProcessIdentity.init(pid:)) else { return }
         let text = "\(process.pid) \(process.startTime) \(bootID)\n"
         do throws(FileError) {
-            try PrivateDirectory(directory, isMade: true).replace(id.rawValue, with: Array(text.utf8))
+            try PrivateDirectory(directory, depth: 2, isMade: true).replace(id.rawValue, with: Array(text.utf8))
         } catch {
             log.warning(
                 "the process is not put on record: \(printable("\(directory)/\(id)")): \(error)",
@@ -79,7 +79,7 @@ struct ProcessRecords: Sendable {
     /// - Returns: nil if the records cannot be read.
     private func reading<Result>(_ body: (borrowing PrivateDirectory) throws(FileError) -> Result) -> Result? {
         do throws(FileError) {
-            return try body(PrivateDirectory(directory))
+            return try body(PrivateDirectory(directory, depth: 2))
         } catch {
             if !error.isAbsence {
                 log.warning("the records of processes are not used: \(printable(directory)) \(error)")

@@ -1,0 +1,65 @@
+internal import Reactor
+internal import SystemPackage
+
+/// Reads files in threads of their own: a path may lead to a file system that does not answer, and must not keep the caller.
+final class PatientReader: Sendable {
+    /// One thread that reads.
+    private struct Attempt {
+        /// The path that the thread has come to.
+        var path: String
+        var hasEnded = false
+    }
+
+    /// The attempts that made no progress, by their paths. A thread that still waits for a path is the reason not to try the
+    /// path again.
+    private let stuck = Lock<[String: Lock<Attempt>]>([:])
+    /// The time within which a file system has to answer for one path.
+    private let patience: Duration
+    /// The number of silent paths that one reading waits for.
+    private static let attempts = 4
+    /// The number of threads that wait for silent paths.
+    private static let limit = 64
+
+    init(patience: Duration = .seconds(2)) {
+        self.patience = patience
+    }
+
+    /// Runs a reading, and runs it again without a path that does not answer.
+    ///
+    /// - Parameters:
+    ///   - start: the path that is read first.
+    ///   - work: the reading. It gets the silent paths, which it leaves out, and a closure that tells the next path.
+    /// - Returns: nil if the first path does not answer, if too many paths do not answer, or if there is no thread.
+    func read<Result: Sendable>(
+        _ start: String,
+        _ work: @escaping @Sendable (_ silent: Set<String>, _ progress: (String) -> Void) -> Result
+    ) -> Result? {
+        for _ in 0..<Self.attempts {
+            let silent = silentPaths()
+            if silent.contains(start) || silent.count >= Self.limit { return nil }
+            let attempt = Lock(Attempt(path: start))
+            do throws(Errno) {
+                let result = try HelperThread.wait(patience: patience) { progress in
+                    work(silent) { path in
+                        attempt.withLock { $0.path = path }
+                        progress()
+                    }
+                } late: {
+                    attempt.withLock { $0.hasEnded = true }
+                }
+                if let result { return result }
+            } catch {
+                return nil
+            }
+            stuck.withLock { $0[attempt.withLock(\.path)] = attempt }
+        }
+        return nil
+    }
+
+    private func silentPaths() -> Set<String> {
+        stuck.withLock { stuck in
+            stuck = stuck.filter { !$0.value.withLock(\.hasEnded) }
+            return Set(stuck.keys)
+        }
+    }
+}
