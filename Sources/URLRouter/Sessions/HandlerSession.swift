@@ -62,10 +62,7 @@ final class HandlerSession {
         self.handler = handler
         self.id = id
         self.host = host
-        requests = RequestQueue(
-            limit: host.limits.waitingPerHandler,
-            turnsPerAccount: host.limits.turnsPerAccount
-        )
+        requests = RequestQueue(limit: host.limits.waitingPerHandler)
         machine = HandlerStateMachine(
             id: id.rawValue,
             launchTimeout: host.limits.launchTimeout,

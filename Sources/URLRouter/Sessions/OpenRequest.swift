@@ -38,8 +38,6 @@ final class OpenRequest {
     /// Whether the request is counted in the handler's queue.
     var isCounted = false
     var turn = Turn.waiting
-    /// The application that the turn is counted to, from the turn to the answer.
-    var turnAccount: String?
     /// Whether a process has got the URL, so that the process may have acted on it.
     var wasHandedOver = false
     /// Whether the process that had the request ended before it began the request.

@@ -4,8 +4,7 @@ internal import OpenURLBus
 
 /// The requests for one handler: the waiting requests, and the requests that the process has in hand.
 ///
-/// The order is that of arrival. An application of which the process has ``turnsPerAccount`` requests in hand waits, and the
-/// requests of others go past. A queue belongs to the router's actor.
+/// The order is that of arrival. A queue belongs to the router's actor.
 struct RequestQueue {
     private(set) var waiting: Deque<OpenRequest> = []
     /// The requests that the process has in hand, by their numbers.
@@ -14,16 +13,10 @@ struct RequestQueue {
     private var resuming = 0
     /// The requests that wait or are in hand, by the applications that they come from.
     private var shares: Shares<String>
-    /// The number of requests that have been granted and have no answer, by their applications.
-    private var turns: [String: Int] = [:]
-    private let turnsPerAccount: Int
 
-    /// - Parameters:
-    ///   - limit: the number of requests that wait or are in hand.
-    ///   - turnsPerAccount: the number of requests of one application that the process has in hand.
-    init(limit: Int, turnsPerAccount: Int) {
+    /// - Parameter limit: the number of requests that wait or are in hand.
+    init(limit: Int) {
         shares = Shares(limit: limit)
-        self.turnsPerAccount = turnsPerAccount
     }
 
     // MARK: Counts
@@ -58,7 +51,6 @@ struct RequestQueue {
 
     /// Inserts a request at its place: at the end, unless the request has been in the queue before.
     mutating func insert(_ request: OpenRequest) {
-        endTurn(request)
         request.turn = .waiting
         let index = waiting.firstIndex { $0.number > request.number } ?? waiting.endIndex
         waiting.insert(request, at: index)
@@ -66,34 +58,18 @@ struct RequestQueue {
 
     /// Removes a waiting request.
     mutating func remove(_ request: OpenRequest) {
-        endTurn(request)
         waiting.removeAll { $0 === request }
     }
 
     /// Grants waiting requests to the owner of the handler's name, in order, as far as they may go now.
     mutating func grant(to owner: BusName) {
-        var index = 0
-        while index < waiting.count {
-            let request = waiting[index]
-            guard request.context != nil, !closesCircle(request) else { return }
-            if turns[request.account, default: 0] >= turnsPerAccount {
-                index += 1
-                continue
-            }
+        while let request = waiting.first, request.context != nil, !closesCircle(request) {
             // A suspended task continues by way of the loop's jobs, but a request that has just arrived continues at once.
             // The request that has just arrived waits, because it would overtake the suspended ones.
             if case .suspended = request.turn { resuming += 1 } else if resuming > 0 { return }
-            waiting.remove(at: index)
-            turns[request.account, default: 0] += 1
-            request.turnAccount = request.account
+            waiting.removeFirst()
             request.resolve(.success(owner))
         }
-    }
-
-    private mutating func endTurn(_ request: OpenRequest) {
-        guard let account = request.turnAccount, let count = turns[account] else { return }
-        turns[account] = count > 1 ? count - 1 : nil
-        request.turnAccount = nil
     }
 
     /// Notes that the task of a granted request continues.
@@ -118,7 +94,6 @@ struct RequestQueue {
 
     mutating func release(_ request: OpenRequest) {
         inHand[request.number] = nil
-        endTurn(request)
     }
 
     /// Whether a request follows from a request that the handler has in hand. A handler opens one URL after the other, so
