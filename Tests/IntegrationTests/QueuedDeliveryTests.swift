@@ -32,10 +32,14 @@ import Testing
         }
         defer { router.stop() }
         for number in 1...3 { _ = try await router.open("app:\(number)", queued) }
+        let (owners, continuation) = AsyncStream<BusName?>.makeStream()
+        _ = try await router.connection.watchName(RouterService.name) { _, new in continuation.yield(new) }
         kill(router.pid, SIGKILL)
+        for await owner in owners where owner == nil { break }
         try RouterProcess.write(Self.app, [], in: router.bus.directory)
         let next = try await router.startAnother()
         defer { next.terminate() }
+        for await owner in owners where owner != nil { break }
         var changes = try await router.queueChanges().makeAsyncIterator()
         while try await !router.queuedURLs().isEmpty { _ = await changes.next() }
         let opened = try router.log(of: Self.app).filter { $0.hasPrefix("open ") }

@@ -315,7 +315,12 @@ import Testing
             let id = "com.example.app"
             try Data().write(to: URL(filePath: "\(directory.path)/com.example.ended.log"))
             func output() -> HandlerOutput {
-                HandlerOutput(in: "\(directory.path)/openurl/output", on: loop, log: log.logger, journal: "/nonexistent/stdout")
+                HandlerOutput(
+                    in: "\(directory.path)/openurl/output",
+                    on: loop,
+                    log: log.logger,
+                    journal: "/nonexistent/stdout"
+                )
             }
             let (first, next) = (output(), output())
             let descriptor = try await loop.run { () throws(Errno) in try first.open(for: id, file: id).descriptor }
@@ -421,7 +426,12 @@ import Testing
             let log = RecordedLog()
             let loop = try EventLoop()
             let directory = try TemporaryDirectory()
-            let output = HandlerOutput(in: "\(directory.path)/openurl/output", on: loop, log: log.logger, journal: "/nonexistent/stdout")
+            let output = HandlerOutput(
+                in: "\(directory.path)/openurl/output",
+                on: loop,
+                log: log.logger,
+                journal: "/nonexistent/stdout"
+            )
             let launcher = HandlerLauncher(environment: [:], loop: loop, output: output, scopes: nil)
             // The highest number belongs to the directory `/proc/self/fd` itself.
             let lister = try Handler.test("com.example.app", program: .path("/bin/ls")) {
