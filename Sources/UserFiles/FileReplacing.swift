@@ -43,7 +43,7 @@ package func replaceFile(
     }
 }
 
-/// Writes a large file that can be made again, as ``replaceFile(_:with:mode:isDurable:)`` does, without waiting for the
+/// Writes a large file that can be made again, as `replaceFile` does, without waiting for the
 /// disk. The new contents always count as changed.
 ///
 /// - Parameters:

@@ -3,7 +3,7 @@ public import UserFiles
 /// The content of one desktop entry file.
 ///
 /// The content depends on nothing but the bytes of the file. A cache can therefore keep the values by path, size and
-/// time of modification, and combine them with ``DesktopEntries/init(of:in:diagnostics:)``.
+/// time of modification, and combine them with `DesktopEntries`.
 public struct DesktopFile: Sendable, Hashable {
     /// The declaration in a file.
     public enum Content: Sendable, Hashable {

@@ -50,7 +50,7 @@ public struct RegistryLoader: Sendable {
     /// The bus names that no handler can have, as they were read last.
     var services: DBusServiceNames { files.services }
 
-    /// Reads the bus names that no handler can have, as ``DBusServiceNames/update(isQuick:)`` does. The next update applies
+    /// Reads the bus names that no handler can have, as `DBusServiceNames.update` does. The next update applies
     /// them to all entries.
     public mutating func readServices(isQuick: Bool) {
         if files.services.update(isQuick: isQuick) { found = found.map { _ in DirectoryContents() } }
