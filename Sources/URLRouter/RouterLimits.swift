@@ -2,11 +2,11 @@
 public struct RouterLimits: Sendable, Hashable {
     /// The number of requests without an answer. One application gets at most half of what is left, also of the limits
     /// ``queries``, ``waitingPerHandler`` and ``commands``.
-    public var requests = 32_768
+    public var requests = 8192
     /// The number of requests for lists and for explanations without an answer.
     public var queries = 64
     /// The number of requests that one handler has in hand, or that wait for it.
-    public var waitingPerHandler = 16_384
+    public var waitingPerHandler = 4096
     /// The time for which the router waits for the person's reply to a question.
     public var questionTime = Duration.seconds(60)
     /// The number of questions about the URLs of one application that may wait for a reply.

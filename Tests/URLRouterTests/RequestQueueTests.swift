@@ -14,8 +14,8 @@ import Testing
 
     @Test func limitsEqualTheDocumentation() {
         let limits = RouterLimits()
-        #expect(limits.requests == 32_768)
-        #expect(limits.waitingPerHandler == 16_384)
+        #expect(limits.requests == 8192)
+        #expect(limits.waitingPerHandler == 4096)
         #expect(limits.hops == 8)
         #expect(limits.openTimeout == .seconds(20))
         #expect(limits.launchTimeout == .seconds(5))
