@@ -45,6 +45,15 @@ import Testing
         #expect(FlatpakInstance.application(in: text) == application)
     }
 
+    /// A package's update replaces the file of a running proxy, and a proxy of the user's own serves sandboxes, too.
+    @Test(arguments: [
+        ("/usr/bin/xdg-dbus-proxy", true), ("/opt/flatpak/bin/xdg-dbus-proxy", true),
+        ("/usr/bin/xdg-dbus-proxy (deleted)", true), ("/usr/bin/bash", false), ("/xdg-dbus-proxy/bash", false),
+    ])
+    func proxyIsRecognisedWhereverItIs(path: String, isProxy: Bool) {
+        #expect(URLOrigin.isProxy(path) == isProxy)
+    }
+
     @Test func thisProcessIsNotConfined() {
         #expect(ProcessConfinement(pid: UInt32(getpid())) == nil)
     }

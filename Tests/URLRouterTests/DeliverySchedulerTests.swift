@@ -109,6 +109,16 @@ import Testing
     }
 
     /// The sender of the first URL may not send to the handler. Its place is free again.
+    /// They share an account of the queue, but none of them owns a URL.
+    @Test func callersThatCannotBeToldApartSeeNoQueuedURL() async throws {
+        let bus = try FakeHandlers([:])
+        let router = try router(on: bus, [try .test("com.example.app")])
+        let id = try #require(try await router.open("app:1", queued, caller: ":1.9").id)
+        #expect(try await router.queuedURLs(caller: ":1.8") == [])
+        await #expect(throws: RemoteError.self) { try await router.dropQueued(id, caller: ":1.8") }
+        #expect(try await router.queuedURLs(caller: ownConnection).map(\.id) == [id])
+    }
+
     @Test func refusedURLDoesNotHoldUpOthers() async throws {
         let bus = try FakeHandlers([handler: owner])
         let closed = try Handler.test("com.example.closed") { $0.allowedSources = [try SourcePattern("com.other.*")] }

@@ -139,6 +139,20 @@ import Testing
         #expect(await callers.router.status(for: Programs.sandbox) == [])
     }
 
+    @Test func errorsTellASandboxNoPathsAndNoHandlers() async throws {
+        let callers = try await Programs()
+        defer { callers.end() }
+        for (url, message) in [
+            ("other:x", "the handler could not be started"),
+            ("nobody:x", "no handler that this program can reach claims the URL"),
+        ] {
+            let error = await failure { () throws(OpenURLError) in
+                try await callers.router.open(url, from: Programs.sandbox)
+            }
+            #expect(error?.message == message)
+        }
+    }
+
     @Test func sandboxAsksAboutNoSchemeThatItsManifestDoesNotDeclare() async throws {
         let callers = try await Programs()
         defer { callers.end() }

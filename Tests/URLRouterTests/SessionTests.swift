@@ -115,6 +115,30 @@ import Testing
         while released != nil { await Task.yield() }
     }
 
+    /// A handler that runs `openurl` has its own rights there, and its openings count as a chain.
+    @Test func descendantOfAHandlerIsTheHandler() async throws {
+        let bus = try FakeHandlers([:])
+        let shell = try Handler.test("com.example.app", program: .path("/bin/sh")) {
+            $0.arguments = ["-c", "sleep 600; :"]
+        }
+        let router = URLRouter([shell], on: bus)
+        let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
+        await router.wait { $0.pid(of: Self.id) != nil }
+        let pid = try #require(await router.pid(of: Self.id))
+        var child: UInt32?
+        while child == nil {
+            let children = ProcessFiles.bytes("task/\(pid)/children", pid: UInt32(pid)) ?? []
+            child = String(decoding: children, as: UTF8.self).split(separator: " ").first.flatMap { UInt32($0) }
+            await Task.yield()
+        }
+        bus.setProcess(of: ":1.70", to: try #require(child))
+        #expect(await router.callerClass(":1.70") == .handler)
+        #expect(await router.callerClass(ownConnection) == .user)
+        kill(pid, SIGKILL)
+        kill(CInt(try #require(child)), SIGKILL)
+        #expect(await request.value != nil)
+    }
+
     /// The kernel may give a handler the number of a process that has ended and whose connection another process holds.
     @Test(arguments: [(":1.20", false), (":1.21", true)])
     func connectionOlderThanTheProcessIsNotTheHandlers(connection: String, isHandlers: Bool) async throws {

@@ -10,21 +10,22 @@ extension KnownCallers.Entry {
     ///
     /// - Parameter credentials: nil if the connection had gone.
     init(_ name: BusName, _ credentials: Credentials?) {
-        var source = OpenContext.Source()
-        source.uniqueName = name.rawValue
-        source.uid = credentials?.uid
-        source.callerClass = .known(.unknown)
+        var gone = OpenContext.Source()
+        gone.uniqueName = name.rawValue
+        gone.uid = credentials?.uid
+        gone.callerClass = .known(.unknown)
         guard let credentials, let pid = credentials.pid, let process = ProcessIdentity(pid: pid) else {
-            self.init(source: source, process: nil)
+            self.init(source: gone, process: nil)
             return
         }
+        var source = gone
         let origin = URLOrigin(ofCaller: pid)
         source.pid = origin.pid
         source.executable = origin.executable
         source.via = origin.via
         source.isIntermediary = origin.isIntermediary
         source.unit = unitName(origin.pid)
-        if let sandbox = ProcessConfinement(pid: pid) ?? ProcessConfinement(pid: origin.pid) {
+        if let sandbox = origin.confinement {
             source.callerClass = .known(.sandboxed)
             source.application = sandbox.application
         } else {
@@ -34,9 +35,6 @@ extension KnownCallers.Entry {
         }
         // The facts are of one process only if the process has been there all the time.
         guard credentials.isProcessRunning, ProcessIdentity(pid: pid) == process else {
-            var gone = OpenContext.Source()
-            gone.uniqueName = name.rawValue
-            gone.callerClass = .known(.unknown)
             self.init(source: gone, process: nil)
             return
         }

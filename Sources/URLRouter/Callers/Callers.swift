@@ -39,18 +39,15 @@ final class Callers {
         let known = await identify(name)
         await waitForRelease()
         await sessions.host.launcher.children.waitForStart(of: known.process?.pid)
-        let caller = caller(known)
+        let caller = caller(known, name)
         // From now on, the connection counts the calls to the same account.
         if let name { bus.count(name, to: caller.account) }
         return caller
     }
 
-    private func caller(_ known: KnownCallers.Entry) -> Caller {
-        let session = known.process.flatMap { process in
-            known.source.uniqueName.flatMap(BusName.init(rawValue:)).flatMap {
-                sessions.session(ofProcess: process, $0)
-            }
-        }
+    private func caller(_ known: KnownCallers.Entry, _ name: BusName?) -> Caller {
+        var session: HandlerSession?
+        if let process = known.process, let name { session = sessions.session(ofProcess: process, name) }
         var source = known.source
         if let id = session?.handler.id.rawValue {
             source.application = id
@@ -150,7 +147,7 @@ final class Callers {
         _ body: (CountedRequest) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
         let entry = name.flatMap { self.known[$0] }
-        let request = CountedRequest(account: entry.map { caller($0).account } ?? name?.rawValue ?? "")
+        let request = CountedRequest(account: entry.map { caller($0, name).account } ?? name?.rawValue ?? "")
         try check(request.account)
         unanswered.add(1, to: request.account)
         defer {

@@ -13,7 +13,7 @@ final class FreedMemory {
     /// The number of unanswered requests above which the burst still goes on.
     private static let few = 64
     /// The time between a burst and the return of the memory. The next burst may come right after the first.
-    private static let delay = Duration.seconds(2)
+    private let delay: Duration
 
     private let loop: EventLoop
     private let giveBack: () -> Void
@@ -22,8 +22,13 @@ final class FreedMemory {
     private var timer: TimerID?
 
     /// - Parameter giveBack: gives back the free memory; a call takes some milliseconds.
-    init(on loop: EventLoop, giveBack: @escaping () -> Void = { _ = malloc_trim(0) }) {
+    init(
+        on loop: EventLoop,
+        after delay: Duration = .seconds(2),
+        giveBack: @escaping () -> Void = { _ = malloc_trim(0) }
+    ) {
         self.loop = loop
+        self.delay = delay
         self.giveBack = giveBack
     }
 
@@ -37,7 +42,7 @@ final class FreedMemory {
     }
 
     private func start() {
-        timer = timer ?? loop.schedule(at: .now + Self.delay) { self.timeOver() }
+        timer = timer ?? loop.schedule(at: .now + delay) { self.timeOver() }
     }
 
     private func timeOver() {

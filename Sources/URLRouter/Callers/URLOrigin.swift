@@ -14,6 +14,9 @@ struct URLOrigin {
     /// Whether ``executable`` passes URLs on for a program that is not known.
     private(set) var isIntermediary = false
 
+    /// The confinement of the caller, or of the process that the URL comes from; nil if neither is confined.
+    private(set) var confinement: ProcessConfinement?
+
     /// The greatest number of programs to look through; `xdg-open` and `gio` start each other in a chain of four at most.
     private static let limit = 8
 
@@ -21,6 +24,7 @@ struct URLOrigin {
     init(ofCaller caller: UInt32) {
         pid = caller
         executable = ProcessProgram.path(pid: caller)
+        confinement = ProcessConfinement(pid: caller)
         while let forwarder {
             guard via.count < Self.limit, !isLaunchedByGLib, let parent = ProcessIdentity.parent(of: pid),
                 let program = ProcessProgram.path(pid: parent), !Self.adoptsOrphans(parent, program),
@@ -35,15 +39,16 @@ struct URLOrigin {
             via.append(forwarder)
             pid = parent
             executable = program
+            confinement = ProcessConfinement(pid: parent)
         }
         isIntermediary =
-            ProcessConfinement.isConfined(pid: pid) || Self.isProxy(executable)
+            confinement != nil || Self.isProxy(executable)
             || executable.map(Self.portals.contains(system:)) ?? false
     }
 
     /// The program or script that this process runs, if it only passes URLs on.
     private var forwarder: String? {
-        guard let executable, !ProcessConfinement.isConfined(pid: pid) else { return nil }
+        guard let executable, confinement == nil else { return nil }
         if executable == Self.command || Self.openers.contains(system: executable) { return executable }
         guard Self.shells.contains(system: executable), let script = ProcessProgram.scriptArgument(pid: pid),
             Self.openers.contains(system: script)

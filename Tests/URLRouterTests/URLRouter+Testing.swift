@@ -1,0 +1,119 @@
+import DBus
+import Glibc
+import Logging
+import OpenURLBus
+import Policy
+import Reactor
+import SchemeRegistry
+import Testing
+
+@testable import URLRouter
+
+/// A connection of the test's process, a program of the user.
+let ownConnection: BusName = ":1.77"
+
+/// Takes the owner of a handler's name for the handler, although it need not be a process.
+let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim? = {
+    launcher,
+    pid,
+    handler in
+    guard let pid, await launcher.runsProgram(of: handler, pid: pid) else { return .isInSandbox }
+    return .runsProgram
+}
+
+extension URLRouter {
+    /// Creates a router with these handlers and applications on a bus that the test plays.
+    init(
+        _ handlers: [Handler],
+        _ applications: DesktopApplications = DesktopApplications(),
+        on bus: FakeHandlers,
+        environment: [String: String] = [:],
+        limits: RouterLimits = RouterLimits(),
+        deliveries: DeliveryStore? = nil,
+        policy: PolicyStore? = nil,
+        person: any PersonAsking = Nobody(),
+        examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = ownProgramOrAnother,
+        log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    ) {
+        self.init(
+            registry: Registry(handlers: handlers, applications: applications),
+            bus: bus,
+            loop: bus.loop,
+            environment: environment,
+            limits: limits,
+            deliveries: deliveries,
+            policy: policy,
+            person: { _ in person },
+            examine: examine,
+            log: log
+        )
+    }
+
+    func state(of id: BusName) -> HandlerStateMachine.State? { sessions[id]?.machine.state }
+
+    /// The decision of the policy about a URL.
+    func decision(on url: String, from source: OpenContext.Source) throws(OpenURLError) -> PolicyDecision {
+        let destination = try Destination(url, in: registry, for: OpenOptions())
+        return permissions.verdict(on: destination, from: source).decision
+    }
+
+    func callerClass(_ connection: BusName) async -> CallerClass { await callers.caller(connection).callerClass }
+
+    /// The running process of a handler.
+    func pid(of id: BusName) -> CInt? { sessions[id]?.process.running?.pid }
+
+    func waiting(for id: BusName) -> Int? { sessions[id]?.requests.waiting.count }
+
+    /// Whether no command is starting and no handler has had a request.
+    var startsNothing: Bool { applications.startingCommands.isEmpty && sessions.isEmpty }
+
+    /// Whether no request of any caller is without an answer.
+    var hasAnsweredAll: Bool { callers.unanswered.isEmpty }
+
+    /// Returns when a condition holds that has no event.
+    func wait(until condition: @Sendable (isolated URLRouter) -> Bool) async {
+        while !condition(self) { await loop.run {} }
+    }
+
+    /// Opens a URL without options.
+    func open(_ url: String, from caller: BusName = ownConnection) async throws(OpenURLError) -> OpenResult {
+        try await open(url, OpenOptions(), caller: caller)
+    }
+}
+
+extension Handler {
+    /// Returns a handler that claims the scheme that is the last element of its identifier.
+    static func test(
+        _ id: String,
+        program: Program? = .path("/nonexistent/handler"),
+        scheme: String? = nil,
+        scope: RegistryDirectories.Scope = .user,
+        precedence: Int = 0,
+        _ change: (inout HandlerManifest) throws -> Void = { _ in }
+    ) throws -> Handler {
+        var manifest = HandlerManifest(identifier: try BundleIdentifier(id), executable: nil)
+        let scheme = try Scheme(scheme ?? id.split(separator: ".").last.map(String.init) ?? "")
+        manifest.urlTypes = [URLType(schemes: [scheme])]
+        try change(&manifest)
+        return Handler(
+            manifest: manifest,
+            path: "/handlers/\(id).plist",
+            entry: "/handlers/\(id).plist",
+            program: program,
+            scope: scope,
+            precedence: precedence,
+            registrationDate: RegistrationDate(nanoseconds: 0)
+        )
+    }
+}
+
+/// Returns the error of a request. A request that succeeds records an issue and returns nil.
+func failure(_ body: () async throws(OpenURLError) -> OpenResult) async -> OpenURLError? {
+    do throws(OpenURLError) {
+        let result = try await body()
+        Issue.record("opened by \(result.handler)")
+        return nil
+    } catch {
+        return error
+    }
+}
