@@ -3,7 +3,8 @@ package import UserFiles
 
 /// The files of a policy: those of the administrator, and the user's own.
 ///
-/// A file that another user owns or may change is a diagnostic and counts as empty. The functions block.
+/// A file that another user owns or may change, that is too large, or that cannot be read is a diagnostic, and stands for rules
+/// that allow nothing to sandboxes, other hosts and unknown programs. The functions block.
 package struct PolicyFiles: Sendable {
     /// The directory whose files with the suffix `.conf` are the administrator's, in the order of their names.
     package let administratorsDirectory: String
@@ -41,19 +42,24 @@ package struct PolicyFiles: Sendable {
         var diagnostics: [Diagnostic] = []
         func add(_ file: String, isUsers: Bool) {
             do throws(FileError) {
-                let text = try Self.text(of: file)
+                // A line with other bytes than UTF-8 is a diagnostic of its own.
+                let text = PolicyText(String(decoding: try Self.bytes(of: file), as: UTF8.self))
                 let (rules, problems) = text.rules(file: file, isUsers: isUsers)
                 lines += rules
                 diagnostics += problems
             } catch {
                 if isUsers, error.isAbsence { return }
-                diagnostics.append(Diagnostic(severity: .error, file: file, reason: error.reason))
+                refuse(file, error, isUsers: isUsers)
             }
+        }
+        func refuse(_ file: String, _ error: FileError, isUsers: Bool) {
+            diagnostics.append(Diagnostic(severity: .error, file: file, reason: error.reason))
+            lines += PolicyLine.refusals(ofUnusable: file, isUsers: isUsers)
         }
         do throws(FileError) {
             for file in try administratorsFiles(&diagnostics) { add(file, isUsers: false) }
         } catch {
-            diagnostics.append(Diagnostic(severity: .error, file: administratorsDirectory, reason: error.reason))
+            refuse(administratorsDirectory, error, isUsers: false)
         }
         if let usersFile { add(usersFile, isUsers: true) }
         return (PolicyRules(lines), diagnostics)
@@ -74,9 +80,15 @@ package struct PolicyFiles: Sendable {
         return files.prefix(Self.maximumFiles).map { "\(administratorsDirectory)/\($0)" }
     }
 
+    private static func bytes(of file: String) throws(FileError) -> [UInt8] {
+        var trust = TrustedPaths()
+        try trust.check(file)
+        return try contents(ofFile: file, limit: PolicyText.maximumSize, followingLinks: true)
+    }
+
+    /// Reads a file for a change. Its bytes stay, so bytes that are not UTF-8 are an error.
     private static func text(of file: String) throws(FileError) -> PolicyText {
-        let bytes = try contents(ofTrustedFile: file, limit: PolicyText.maximumSize)
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw FileError("is not UTF-8") }
+        guard let text = String(validating: try bytes(of: file), as: UTF8.self) else { throw FileError("is not UTF-8") }
         return PolicyText(text)
     }
 

@@ -1,5 +1,6 @@
 package import OpenURLBus
 internal import SchemeRegistry
+internal import UserFiles
 
 /// One line of a policy: a pattern and a decision.
 package struct PolicyLine: Sendable, Hashable {
@@ -7,7 +8,7 @@ package struct PolicyLine: Sendable, Hashable {
     package let decision: PolicyDecision
     /// The path of the file.
     package let file: String
-    /// The number of the line, from 1.
+    /// The number of the line, from 1; 0 for a rule that stands for a file that cannot be used.
     package let line: Int
     /// Whether the user may change the file: the file is not the administrator's.
     package let isUsers: Bool
@@ -18,6 +19,23 @@ package struct PolicyLine: Sendable, Hashable {
         self.file = file
         self.line = line
         self.isUsers = isUsers
+    }
+
+    /// The rules in place of a file that cannot be used: nothing is allowed to the callers that rules are mostly about.
+    ///
+    /// A policy that failed open would be lifted by a comment that makes the file too large. The user's own programs stay allowed,
+    /// so the user can correct the file.
+    static func refusals(ofUnusable file: String, isUsers: Bool) -> [PolicyLine] {
+        [CallerClass.sandboxed, .remote, .unknown].map { callerClass in
+            let pattern = PolicyPattern(source: .callers(callerClass), scheme: nil, host: nil)
+            return PolicyLine(pattern, .deny, file: file, line: 0, isUsers: isUsers)
+        }
+    }
+
+    /// The place of the rule in words. A rule on line 0 stands for a file that cannot be used.
+    package var place: String {
+        let file = printable(file)
+        return line == 0 ? "because \(file) cannot be used" : "in \(file), line \(line)"
     }
 
     /// The rule as a person writes it, such as `deny tel from sandboxed`.
@@ -68,6 +86,11 @@ package struct PolicyRules: Sendable, Hashable {
         let own = matching.filter { $0.pattern.source == .callers(.unknown) }
         if let rule = own.sorted(by: { $0.precedes($1) }).first { return rule }
         return matching.filter { $0.decision != .allow }.max { $0.decision.strictness < $1.decision.strictness }
+    }
+
+    /// Returns the strictest of the rules that decide for several callers; nil if no rule matches for any of them.
+    package func strictestRule(for url: PolicyURL, from callers: [PolicyCaller]) -> PolicyLine? {
+        callers.compactMap { rule(for: url, from: $0) }.max { $0.decision.strictness < $1.decision.strictness }
     }
 
     /// Returns a rule of the administrator for everything that a pattern is for; nil if there is none. A rule of the user with

@@ -48,6 +48,7 @@ package struct PolicyText: Sendable, Hashable {
                         "line \(index + 1)",
                         "is not used: a file has at most \(Self.maximumRules) rules"
                     )
+                    rules += PolicyLine.refusals(ofUnusable: file, isUsers: isUsers)
                     return (rules, problems.diagnostics)
                 }
                 rules.append(PolicyLine(pattern, decision, file: file, line: index + 1, isUsers: isUsers))

@@ -32,7 +32,7 @@ extension URLRouter {
         if let rule = permissions.snapshot.rules.administratorsRule(covering: pattern) {
             throw OpenURLError(
                 .notAllowed,
-                "the rule of the administrator '\(rule.text)' in \(printable(rule.file)), line \(rule.line), decides about that"
+                "the rule of the administrator '\(rule.text)' \(rule.place) decides about that"
             )
         }
         try await changeRules { $0.set(pattern, decision) }

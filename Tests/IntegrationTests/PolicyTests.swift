@@ -138,26 +138,53 @@ import Testing
     }
 
     /// Runs `openurl` at a terminal, with some input.
-    private func atTerminal(_ input: String, _ arguments: String, _ router: RouterProcess) async throws -> CommandRun {
-        try await router.run(
-            "sh",
-            "-c",
-            "printf '\(input)' | script --quiet --return --command \"\(RouterProcess.command.path) \(arguments)\" /dev/null"
-        )
+    /// Runs a command at a terminal. The first argument is typed before the question, and the second one after it.
+    private static let terminal = """
+        import os, pty, sys
+        early, answer, *command = sys.argv[1:]
+        pid, terminal = pty.fork()
+        if pid == 0: os.execv(command[0], command)
+        os.write(terminal, early.encode())
+        seen = b""
+        while True:
+            try: data = os.read(terminal, 4096)
+            except OSError: break
+            sys.stdout.buffer.write(data)
+            if answer and b"open it?" in (seen := seen + data):
+                os.write(terminal, answer.encode())
+                answer = ""
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        """
+
+    private func atTerminal(
+        _ answer: String,
+        typedBefore early: String = "",
+        _ url: String,
+        _ router: RouterProcess
+    ) async throws -> CommandRun {
+        try await router.run("python3", "-c", Self.terminal, early, answer, RouterProcess.command.path, url)
+    }
+
+    @Test func textTypedBeforeTheQuestionIsNoAnswer() async throws {
+        let router = try await askingRouter()
+        defer { router.stop() }
+        let run = try await atTerminal("n\n", typedBefore: "y\n", "app://a", router)
+        #expect(run.status == 7, "\(run.output)")
+        #expect(try router.log(of: Self.app) == [])
     }
 
     @Test func commandAsksAtItsTerminal() async throws {
         let router = try await askingRouter()
         defer { router.stop() }
-        let no = try await atTerminal("n\\n", "app://a", router)
+        let no = try await atTerminal("n\n", "app://a", router)
         #expect(no.status == 7)
         #expect(no.output.contains("wants to open this address with com.example.app:"), "\(no.output)")
         #expect(no.output.contains("  app://a"))
         #expect(no.output.contains("the answer to the question whether to open it was no"))
         #expect(try router.log(of: Self.app) == [])
-        #expect(try await atTerminal("y\\n", "app://a", router).status == 0)
-        #expect(try await atTerminal("\\n", "app://a", router).status == 7)
-        #expect(try await atTerminal("a\\n", "app://a", router).status == 0)
+        #expect(try await atTerminal("y\n", "app://a", router).status == 0)
+        #expect(try await atTerminal("\n", "app://a", router).status == 7)
+        #expect(try await atTerminal("a\n", "app://a", router).status == 0)
         // The answer is remembered.
         #expect(try await router.openurl("app://a").status == 0)
         let permissions = try await router.openurl("permissions")
@@ -170,7 +197,7 @@ import Testing
     @Test func answerSurvivesTheRouter() async throws {
         let router = try await askingRouter()
         defer { router.stop() }
-        #expect(try await atTerminal("v\\n", "app://a", router).status == 7)
+        #expect(try await atTerminal("v\n", "app://a", router).status == 7)
         _ = await router.terminate()
         let next = try await router.startAnother()
         defer { next.terminate() }

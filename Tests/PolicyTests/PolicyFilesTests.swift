@@ -52,34 +52,52 @@ import UserFiles
         #expect(none.read().diagnostics.isEmpty)
     }
 
-    @Test func fileThatOthersMayChangeIsNotUsed() throws {
-        try write("deny a from *\n", to: "etc/10.conf", mode: 0o664)
+    private static let refusals = ["deny * from sandboxed", "deny * from remote", "deny * from unknown"]
+
+    @Test func fileThatOthersMayChangeAllowsSandboxesNothing() throws {
+        try write("deny a from *\n", to: "etc/10.conf", mode: 0o646)
         try write("deny b from *\n", to: "etc/20.conf", mode: 0o646)
         try write("deny c from *\n", to: "etc/30.conf")
         let (rules, diagnostics) = files.read()
-        #expect(rules.lines.map(\.text) == ["deny c from *"])
+        #expect(rules.lines.map(\.text) == Self.refusals + Self.refusals + ["deny c from *"])
         #expect(diagnostics.count == 2)
-        let path = root.appending(path: "etc/10.conf").path
-        #expect(diagnostics.first?.reason == "is not used: other users may change it; run 'chmod go-w \(path)'")
+        let path = root.appending(path: "etc/20.conf").path
+        #expect(diagnostics.last?.reason == "can be changed by every user; run `chmod o-w \(path)`")
     }
 
-    @Test func directoryThatOthersMayChangeIsNotUsed() throws {
+    @Test func directoryThatOthersMayChangeAllowsSandboxesNothing() throws {
         try write("allow a from *\n", to: "home/openurl/policy.conf")
         let directory = root.appending(path: "home/openurl").path
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: directory)
-        #expect(files.read().rules.isEmpty)
-        #expect(files.read().diagnostics.first?.reason.contains("its directory") == true)
+        #expect(files.read().rules.lines.map(\.text) == Self.refusals)
+        #expect(files.read().diagnostics.first?.reason.contains("can be changed by every user") == true)
         #expect(throws: FileWriteError.self) { try set("b", "user", .allow) }
     }
 
     @Test func hugeFileAndOtherKindsAreDiagnostics() throws {
         try write(String(repeating: "#", count: PolicyText.maximumSize + 1), to: "etc/10.conf")
         mkfifo(root.appending(path: "etc/20.conf").path, 0o600)
-        try Data([0xFF, 0xFE]).write(to: root.appending(path: "etc/30.conf"))
         try write("deny c from *\n", to: "etc/40.conf")
         let (rules, diagnostics) = files.read()
-        #expect(rules.lines.count == 1)
-        #expect(diagnostics.map(\.reason) == ["is larger than 65536 bytes", "is a FIFO, not a file", "is not UTF-8"])
+        #expect(rules.lines.map(\.text) == Self.refusals + Self.refusals + ["deny c from *"])
+        #expect(rules.lines.first?.place.hasSuffix("10.conf cannot be used") == true)
+        #expect(diagnostics.map(\.reason) == ["is larger than 65536 bytes", "is a FIFO, not a file"])
+    }
+
+    @Test func lineThatIsNotUTF8SpoilsNoOtherLine() throws {
+        let bytes =
+            Array("deny a from *\n# ".utf8) + [0xFF] + Array("\ndeny ".utf8) + [0xFE]
+            + Array(" from *\ndeny b from *\n".utf8)
+        try Data(bytes).write(to: root.appending(path: "etc/10.conf"))
+        let (rules, diagnostics) = files.read()
+        #expect(rules.lines.map(\.text) == ["deny a from *", "deny b from *"])
+        #expect(diagnostics.count == 1)
+    }
+
+    @Test func fileWithTooManyRulesAllowsSandboxesNothingElse() throws {
+        let rules = (0...PolicyText.maximumRules).map { "allow s\($0) from user\n" }.joined()
+        try write(rules, to: "etc/10.conf")
+        #expect(files.read().rules.lines.suffix(3).map(\.text) == Self.refusals)
     }
 
     @Test func changeMakesThePrivateFile() throws {

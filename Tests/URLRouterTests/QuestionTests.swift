@@ -203,6 +203,61 @@ import Testing
         #expect(person.asked.map(\.url) == ["target://a/1"])
     }
 
+    /// A caller that leaves at once could otherwise get around a rule for its class or its identifier.
+    @Test(arguments: ["deny target from sandboxed", "deny target from org.example.App", "deny * from *"])
+    func callerThatHasGoneMeetsEveryRuleForTheURL(rule: String) async throws {
+        let router = try await router("\(rule)\nallow * from user\ndeny other from sandboxed\n")
+        #expect(try await failure(open("target:x", router, from: Self.gone)).code == .notAllowed)
+        #expect(bus.opened == [])
+    }
+
+    @Test func ruleThatNamesUnknownCallersDecidesAboutThem() async throws {
+        let router = try await router("deny target from sandboxed\nallow target from unknown\n")
+        try await opened("target:x", open("target:x", router, from: Self.gone))
+    }
+
+    /// A portal passes on the URLs of sandboxes, and the router does not learn whose.
+    @Test func urlOfAnIntermediaryMeetsTheRulesForSandboxes() async throws {
+        let router = try await router("allow target from user\ndeny target from sandboxed\n")
+        var source = OpenContext.Source()
+        source.callerClass = .known(.user)
+        #expect(try await router.decision(on: "target:x", from: source) == .allow)
+        source.isIntermediary = true
+        #expect(try await router.decision(on: "target:x", from: source) == .deny)
+    }
+
+    @Test func confinedCallersOpenNoFiles() async throws {
+        let file = { (manifest: inout HandlerManifest) throws in
+            manifest.urlTypes = [URLType(schemes: [try Scheme("file")])]
+        }
+        for (rules, decision) in [("", PolicyDecision.deny), ("allow file from org.example.App\n", .allow)] {
+            let router = try await router(rules, file)
+            var source = OpenContext.Source()
+            source.callerClass = .known(.sandboxed)
+            source.application = "org.example.App"
+            #expect(try await router.decision(on: "file:///etc/passwd", from: source) == decision)
+            source.callerClass = .known(.user)
+            #expect(try await router.decision(on: "file:///etc/passwd", from: source) == .allow)
+        }
+    }
+
+    @Test func zenityGetsNoEscapes() async throws {
+        let router = try await router(
+            "",
+            {
+                $0.asks = true; $0.name = #"A\074b\076\n\377"#
+            }
+        )
+        let request = open("target:x", router)
+        await person.wait(forQuestions: 1)
+        let dialog = try #require(person.asked.first)
+        let text = DialogProgram.zenity.arguments(dialog, .seconds(1)).joined(separator: " ")
+        #expect(text.replacing(#"\\"#, with: "").contains("\\") == false)
+        #expect(text.contains(#"A\\074b\\076"#))
+        person.reply(.no)
+        _ = try await failure(request)
+    }
+
     @Test func unknownCallersShareOnlyAnswersAboutOneURL() async throws {
         let router = try await router("ask * from unknown\n")
         let first = open("target://a/1", router, from: Self.gone)
@@ -353,7 +408,8 @@ import Testing
     @Test func textsHoldNoControls() async throws {
         let dialog = try await dialog("target:a&b")
         #expect(dialog.handler == "A (b)\\u{202E}name (com.example.target)")
-        #expect(dialog.text.hasPrefix("The program /"))
+        #expect(dialog.text.contains(" The program /"))
+        #expect(dialog.text.hasPrefix("An answer for later holds for all your programs outside of sandboxes."))
         #expect(DialogProgram.markup("<a href='x'>&\"") == "&lt;a href=&#39;x&#39;&gt;&amp;&quot;")
         let arguments = DialogProgram.zenity.arguments(dialog, .seconds(60))
         #expect(arguments.contains { $0.hasSuffix("target:a&amp;b") })

@@ -30,6 +30,8 @@ struct TerminalQuestion {
             return nil
         }
         invocation.output.flush()
+        // Text that was typed before the question is not an answer to it.
+        tcflush(invocation.input, TCIFLUSH)
         invocation.errors.print("\(question.sender) wants to open this address with \(question.handler):")
         invocation.errors.print("  \(question.url)")
         let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"

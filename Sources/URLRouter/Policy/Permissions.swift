@@ -51,16 +51,18 @@ final class Permissions {
     func verdict(on destination: Destination, from source: OpenContext.Source) -> PolicyVerdict {
         let handler = destination.claimant.handler
         let callerClass = source.callerClass.known ?? .unknown
-        if snapshot.rules.isEmpty, callerClass != .remote, handler?.manifest.asks != true { return .allowed }
         guard let scheme = Scheme(of: destination.url) else { return .allowed }
+        let isForeignFile = callerClass.isConfined && scheme.rawValue == "file"
+        if snapshot.rules.isEmpty, callerClass != .remote, handler?.manifest.asks != true, !isForeignFile {
+            return .allowed
+        }
         let caller = PolicyCaller(source)
         let url = PolicyURL(destination.url, scheme: scheme)
         let verdict: PolicyVerdict
-        let rule =
-            callerClass == .unknown
-            ? snapshot.rules.ruleForUnknownCaller(of: url) : snapshot.rules.rule(for: url, from: caller)
-        if let rule {
+        if let rule = rule(for: url, from: caller, isIntermediary: source.isIntermediary) {
             verdict = PolicyVerdict(decision: rule.decision, reason: .rule(rule))
+        } else if isForeignFile {
+            verdict = PolicyVerdict(decision: .deny, reason: .localFile)
         } else if callerClass == .remote {
             verdict = PolicyVerdict(decision: .ask, reason: .remoteCaller)
         } else if let handler, handler.manifest.asks {
@@ -76,6 +78,16 @@ final class Permissions {
             decision: answer.isAllowed ? .allow : .deny,
             reason: .answer(answer, insteadOf: verdict.reason)
         )
+    }
+
+    private func rule(for url: PolicyURL, from caller: PolicyCaller, isIntermediary: Bool) -> PolicyLine? {
+        switch caller.callerClass {
+        case .unknown: snapshot.rules.ruleForUnknownCaller(of: url)
+        // A portal and the openers of the desktop pass on URLs of sandboxes, too.
+        case .user where isIntermediary:
+            snapshot.rules.strictestRule(for: url, from: [caller, PolicyCaller(.sandboxed)])
+        case .user, .handler, .sandboxed, .remote: snapshot.rules.rule(for: url, from: caller)
+        }
     }
 
     /// Checks a URL before it goes to its handler.

@@ -49,7 +49,13 @@ struct PolicyDialog: Sendable {
     var title: String { "Open this address?" }
 
     /// The question in words, without the URL.
-    var text: String { "\(sender) wants to open this address with \(handler):" }
+    ///
+    /// Programs of the user cannot be told apart safely, so an answer for later holds for all of them.
+    var text: String {
+        let question = "\(sender) wants to open this address with \(handler):"
+        let isForAll = isMemorable && key.pattern.source == .callers(.user)
+        return isForAll ? "An answer for later holds for all your programs outside of sandboxes. \(question)" : question
+    }
 
     /// The error for a URL that was not opened, with the command that allows it.
     func refusal(_ reason: String) -> OpenURLError {

@@ -12,6 +12,8 @@ struct PolicyVerdict: Sendable {
         indirect case answer(RememberedAnswer, insteadOf: Reason)
         /// The caller is on another host.
         case remoteCaller
+        /// The caller sees other files than the program that would open the file.
+        case localFile
         /// The manifest of the handler has `OUAsk`.
         case manifest(Handler)
         case none
@@ -25,9 +27,10 @@ struct PolicyVerdict: Sendable {
     /// The reason in words.
     var description: String {
         switch reason {
-        case .rule(let rule): "the rule '\(rule.text)' in \(printable(rule.file)), line \(rule.line)"
+        case .rule(let rule): "the rule '\(rule.text)' \(rule.place)"
         case .answer(let answer, _): "a remembered answer for \(answer.key.pattern)"
         case .remoteCaller: "the router asks about URLs from other hosts"
+        case .localFile: "the router opens no files for programs in a sandbox"
         case .manifest(let handler): "the manifest of \(handler.id) asks for a question (OUAsk)"
         case .none: "no rule"
         }
@@ -47,7 +50,7 @@ struct PolicyVerdict: Sendable {
             case .rule(let rule) where !rule.isUsers: "only the administrator can change that"
             case .answer(let answer, _):
                 "'openurl policy forget \(answer.key.pattern.arguments)' forgets the answer"
-            case .rule, .remoteCaller, .manifest, .none: pattern.adviceToAllow
+            case .rule, .remoteCaller, .localFile, .manifest, .none: pattern.adviceToAllow
             }
         return OpenURLError(.notAllowed, "\(reason) does not allow it; \(advice)")
     }

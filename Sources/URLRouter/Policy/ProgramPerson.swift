@@ -127,7 +127,9 @@ struct DialogProgram: Sendable {
         arguments: { dialog, time in
             let further = PersonReply.choices(isMemorable: dialog.isMemorable).filter(\.isForLater)
             return [
-                "--question", "--title", dialog.title, "--text", "\(markup(dialog.text))\n\n\(markup(dialog.shownURL))",
+                "--question", "--title", dialog.title,
+                // zenity reads escapes with a backslash, as C does.
+                "--text", "\(markup(dialog.text))\n\n\(markup(dialog.shownURL))".replacing("\\", with: "\\\\"),
                 "--ok-label", PersonReply.once.label, "--cancel-label", PersonReply.no.label, "--default-cancel",
                 "--timeout", "\(max(1, time.components.seconds))",
             ] + further.flatMap { ["--extra-button", $0.label] }
