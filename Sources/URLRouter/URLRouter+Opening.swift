@@ -9,9 +9,16 @@ extension URLRouter {
     ///
     /// Without a handler for the URL, the URLs of `options.fallback` are tried in order. If none of them has a handler
     /// either, the error is about the URL that the sender wanted.
-    func open(_ url: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError) -> OpenResult {
+    ///
+    /// - Parameter bytes: the size of the call's arguments, which is counted to the caller's application; nil for the URL alone.
+    func open(
+        _ url: String,
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int? = nil
+    ) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
-            return try await openFirst(url, options, caller: caller)
+            return try await openFirst(url, options, caller: caller, bytes: bytes ?? url.utf8.count)
         } catch {
             switch await callers.caller(caller).callerClass {
             case .sandboxed, .remote: throw error.forConfinedCallers
@@ -24,13 +31,14 @@ extension URLRouter {
     private func openFirst(
         _ url: String,
         _ options: OpenOptions,
-        caller: BusName?
+        caller: BusName?,
+        bytes: Int
     ) async throws(OpenURLError) -> OpenResult {
         var noHandler: OpenURLError?
         for candidate in [url] + options.fallback {
             do throws(OpenURLError) {
-                if options.isQueued { return try await enqueue(candidate, options, caller: caller) }
-                var result = try await openNow(candidate, options, caller: caller)
+                if options.isQueued { return try await enqueue(candidate, options, caller: caller, bytes: bytes) }
+                var result = try await openNow(candidate, options, caller: caller, bytes: bytes)
                 if noHandler != nil { result.path = .fallback }
                 return result
             } catch {
@@ -44,9 +52,10 @@ extension URLRouter {
     private func openNow(
         _ text: String,
         _ options: OpenOptions,
-        caller: BusName?
+        caller: BusName?,
+        bytes: Int
     ) async throws(OpenURLError) -> OpenResult {
-        try await permitted(text, options, caller) { (destination, counted, check) async throws(OpenURLError) in
+        try await permitted(text, options, caller, bytes) { (destination, counted, check) async throws(OpenURLError) in
             switch destination.claimant {
             case .handler(let handler):
                 let session = sessions.obtain(for: handler)
@@ -91,6 +100,7 @@ extension URLRouter {
         _ text: String,
         _ options: OpenOptions,
         _ caller: BusName?,
+        _ bytes: Int,
         _ body: (
             _ destination: Destination,
             _ counted: CountedRequest,
@@ -98,7 +108,7 @@ extension URLRouter {
         ) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
         var destination = try Destination(text, in: registry, for: options)
-        return try await callers.counting(caller) { counted async throws(OpenURLError) in
+        return try await callers.counting(caller, bytes: bytes) { counted async throws(OpenURLError) in
             /// The handler that the person has allowed.
             var allowed: String?
             while true {
@@ -125,13 +135,17 @@ extension URLRouter {
     /// Stores a URL for its handler, and returns when the URL is on the disk.
     ///
     /// - Throws: every error that is known before a handler is asked, and `notQueued`.
-    private func enqueue(_ text: String, _ options: OpenOptions, caller: BusName?) async throws(OpenURLError)
-        -> OpenResult
-    {
+    private func enqueue(
+        _ text: String,
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int
+    ) async throws(OpenURLError) -> OpenResult {
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
-        return try await permitted(text, options, caller) { (destination, counted, check) async throws(OpenURLError) in
+        return try await permitted(text, options, caller, bytes) {
+            (destination, counted, check) async throws(OpenURLError) in
             let handler = destination.claimant.id
             let id = try await deliveries.accept { () async throws(OpenURLError) in
                 let sender = try await callers.caller(caller, of: counted)

@@ -15,6 +15,7 @@ import Testing
     @Test func limitsEqualTheDocumentation() {
         let limits = RouterLimits()
         #expect(limits.requests == 8192)
+        #expect(limits.requestBytes == 64 << 20)
         #expect(limits.waitingPerHandler == 4096)
         #expect(limits.hops == 8)
         #expect(limits.openTimeout == .seconds(20))
@@ -69,6 +70,32 @@ import Testing
         for task in [second, fourth] { #expect(try await task.value.path == .active) }
         #expect(bus.opened == [])
         #expect(await router.hasAnsweredAll)
+    }
+
+    @Test func bytesOfAProgramsRequestsAreLimitedUntilTheirAnswer() async throws {
+        let other = try RunningProcess()
+        defer { other.end() }
+        await other.waitUntilItRuns()
+        let bus = try connections(other)
+        var limits = RouterLimits()
+        limits.requestBytes = 100
+        let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
+        let first = Task { try await router.open("app:1", OpenOptions(), caller: ":1.91", bytes: 50) }
+        await bus.wait(for: .opened("app:1", at: owner))
+        let refused = await failure { () throws(OpenURLError) in
+            try await router.open("app:2", OpenOptions(), caller: ":1.92", bytes: 1)
+        }
+        #expect(refused?.code == .limitsExceeded)
+        // Another program gets half of what is left.
+        let second = Task { try await router.open("app:3", OpenOptions(), caller: ":1.93", bytes: 25) }
+        await bus.wait(for: .opened("app:3", at: owner))
+        for url in ["app:1", "app:3"] { bus.answer(url) }
+        _ = try await (first.value, second.value)
+        // The answers have given the room back.
+        let third = Task { try await router.open("app:4", OpenOptions(), caller: ":1.92", bytes: 50) }
+        await bus.wait(for: .opened("app:4", at: owner))
+        bus.answer("app:4")
+        _ = try await third.value
     }
 
     @Test func requestsOfAProgramForOneHandlerAreLimitedUntilTheirAnswer() async throws {

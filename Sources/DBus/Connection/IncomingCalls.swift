@@ -140,14 +140,16 @@ extension Connection {
     }
 
     func receiveCall(_ pointer: OpaquePointer) {
-        guard let path = dbus_message_get_path(pointer), let member = dbus_message_get_member(pointer) else { return }
+        guard let objectPath = dbus_message_get_path(pointer), let member = dbus_message_get_member(pointer) else {
+            return
+        }
         let sender = sender(of: pointer)
         let address = ReplyAddress(ofCall: pointer, from: sender)
         if answerPeerCall(pointer, address) { return }
-        let call = IncomingCall(connection: self, sender: sender, path: ObjectPath(trusted: String(cString: path)))
+        let path = ObjectPath(trusted: String(cString: objectPath))
         let interface = dbus_message_get_interface(pointer).map { InterfaceName(trusted: String(cString: $0)) }
         let method: ExportedMethod
-        switch objects.method(call.path, interface, MemberName(trusted: String(cString: member))) {
+        switch objects.method(path, interface, MemberName(trusted: String(cString: member))) {
         case .success(let found): method = found
         case .failure(let error): return answer(address, with: error)
         }
@@ -168,6 +170,7 @@ extension Connection {
         case .success(let next): number = next
         case .failure(let error): return answer(address, with: error)
         }
+        let call = IncomingCall(connection: self, sender: sender, path: path, argumentBytes: load.bytes)
         // Tasks of one actor start in the order in which they are created. The task prefers the loop, so that its
         // suspended parts continue in the order in which they were resumed.
         let task = Task(executorPreference: loop) { await self.run(number, body, call, address) }

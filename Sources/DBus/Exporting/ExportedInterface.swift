@@ -7,6 +7,8 @@ public struct IncomingCall: Sendable {
     public let sender: BusName?
     /// The object that is called.
     public let path: ObjectPath
+    /// The bytes of values in the arguments.
+    public let argumentBytes: Int
 }
 
 /// An interface together with the code of its members. Dispatch and introspection both use this description.

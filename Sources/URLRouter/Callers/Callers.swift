@@ -16,6 +16,7 @@ final class Callers {
     private var held: [CheckedContinuation<Void, Never>]?
     /// The requests without an answer, by the applications of the callers.
     private(set) var unanswered: Shares<String>
+    private var unansweredBytes: Shares<String>
     /// The lists that are being made, by the applications of the callers.
     private var queries: Shares<String>
     private let freedMemory: FreedMemory
@@ -26,6 +27,7 @@ final class Callers {
         self.sessions = sessions
         self.commandHops = commandHops
         unanswered = Shares(limit: limits.requests)
+        unansweredBytes = Shares(limit: limits.requestBytes)
         queries = Shares(limit: limits.queries)
         freedMemory = FreedMemory(on: sessions.host.loop)
     }
@@ -135,23 +137,27 @@ final class Callers {
 
     // MARK: Counts
 
-    /// Performs a request of a caller, unless too many requests of its application have no answer yet.
+    /// Performs a request of a caller, unless the requests of its application that have no answer yet are too many or too large.
     ///
     /// The request is counted until `body` returns, also when the caller has gone before.
     ///
-    /// - Parameter body: gets what the request is counted to. A caller that is not known yet is an application of its own
-    ///   until ``caller(_:of:)``.
+    /// - Parameters:
+    ///   - bytes: the size of the request.
+    ///   - body: gets what the request is counted to. A caller that is not known yet is an application of its own until
+    ///     ``caller(_:of:)``.
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func counting<Result>(
         _ name: BusName?,
+        bytes: Int,
         _ body: (CountedRequest) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
         let entry = name.flatMap { self.known[$0] }
-        let request = CountedRequest(account: entry.map { caller($0, name).account } ?? name?.rawValue ?? "")
-        try check(request.account)
-        unanswered.add(1, to: request.account)
+        let account = entry.map { caller($0, name).account } ?? name?.rawValue ?? ""
+        let request = CountedRequest(account: account, bytes: bytes)
+        try check(request, for: account)
+        count(request)
         defer {
-            unanswered.remove(1, from: request.account)
+            discount(request)
             freedMemory.requestEnded(unanswered: unanswered.total)
         }
         return try await body(request)
@@ -163,19 +169,30 @@ final class Callers {
     func caller(_ name: BusName?, of request: CountedRequest) async throws(OpenURLError) -> Caller {
         let caller = await caller(name)
         guard caller.account != request.account else { return caller }
-        unanswered.remove(1, from: request.account)
-        defer { unanswered.add(1, to: request.account) }
-        try check(caller.account)
+        discount(request)
+        defer { count(request) }
+        try check(request, for: caller.account)
         request.account = caller.account
         return caller
     }
 
-    private func check(_ account: String) throws(OpenURLError) {
-        guard let refusal = unanswered.refusal(of: account, 1) else { return }
+    private func count(_ request: CountedRequest) {
+        unanswered.add(1, to: request.account)
+        unansweredBytes.add(request.bytes, to: request.account)
+    }
+
+    private func discount(_ request: CountedRequest) {
+        unanswered.remove(1, from: request.account)
+        unansweredBytes.remove(request.bytes, from: request.account)
+    }
+
+    private func check(_ request: CountedRequest, for account: String) throws(OpenURLError) {
+        let refusals = [unanswered.refusal(of: account, 1), unansweredBytes.refusal(of: account, request.bytes)]
+        guard let refusal = refusals.lazy.compactMap(\.self).first else { return }
         throw OpenURLError(
             .limitsExceeded,
             refusal == .isFull
-                ? "\(limits.requests) URLs have no answer yet"
+                ? "\(unanswered.total) URLs have no answer yet"
                 : "\(unanswered[account]) URLs of \(account) have no answer yet, and one sender gets at most half of what is left"
         )
     }
@@ -206,8 +223,11 @@ final class Callers {
 final class CountedRequest {
     /// The application of the caller, or the caller's unique name until the caller is known.
     fileprivate(set) var account: String
+    /// The size of the call's arguments.
+    fileprivate let bytes: Int
 
-    fileprivate init(account: String) {
+    fileprivate init(account: String, bytes: Int) {
         self.account = account
+        self.bytes = bytes
     }
 }

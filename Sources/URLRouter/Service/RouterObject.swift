@@ -52,14 +52,19 @@ public struct RouterObject: Sendable {
             RouterInterface.name,
             [
                 .method(RouterInterface.openURL) { [router] call, input in
-                    try await router.open(input.values.0, input.values.1, caller: call.sender)
+                    try await router.open(
+                        input.values.0,
+                        input.values.1,
+                        caller: call.sender,
+                        bytes: call.argumentBytes
+                    )
                 },
                 .method(RouterInterface.open) { [router] call, url in
                     try await router.open(url, OpenOptions(), caller: call.sender).handler
                 },
                 .method(RouterInterface.openURLs) { call, input in
                     guard input.values.0.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
-                    return await open(input.values.0, input.values.1, call.sender)
+                    return await open(input.values.0, input.values.1, call)
                 },
                 .method(RouterInterface.canOpenURL) { [router] call, url in
                     try await router.canOpen(url, caller: call.sender)
@@ -83,13 +88,14 @@ public struct RouterObject: Sendable {
     }
 
     /// Opens URLs in order. A failure does not stop the rest.
-    private func open(_ urls: [String], _ options: OpenOptions, _ caller: BusName?) async -> [OpenOutcome] {
+    private func open(_ urls: [String], _ options: OpenOptions, _ call: IncomingCall) async -> [OpenOutcome] {
         var outcomes: [OpenOutcome] = []
         for url in urls {
             // Each URL may be long and have long fallbacks, so others have their turn in between.
             await Task.yield()
             do throws(OpenURLError) {
-                outcomes.append(.opened(try await router.open(url, options, caller: caller)))
+                let result = try await router.open(url, options, caller: call.sender, bytes: call.argumentBytes)
+                outcomes.append(.opened(result))
             } catch {
                 outcomes.append(.failed(error.dbusError))
             }
@@ -113,7 +119,7 @@ public struct RouterObject: Sendable {
                     // Every URL is tried; the first failure is the answer.
                     var options = FreedesktopApplication.options(platformData)
                     options.desktopEntry = "\(RouterService.name).desktop"
-                    for outcome in await open(urls, options, call.sender) {
+                    for outcome in await open(urls, options, call) {
                         if case .failed(let error) = outcome { throw error }
                     }
                     return Empty()
