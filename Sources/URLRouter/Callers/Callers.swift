@@ -158,7 +158,7 @@ final class Callers {
         count(request)
         defer {
             discount(request)
-            freedMemory.requestEnded(unanswered: unanswered.total)
+            freedMemory.requestEnded()
         }
         return try await body(request)
     }
@@ -211,7 +211,7 @@ final class Callers {
         queries.add(1, to: account)
         defer {
             queries.remove(1, from: account)
-            freedMemory.requestEnded(unanswered: unanswered.total)
+            freedMemory.requestEnded()
         }
         return try await body()
     }

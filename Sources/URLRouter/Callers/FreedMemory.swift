@@ -10,18 +10,17 @@ internal import Reactor
 final class FreedMemory {
     /// The number of requests after which the heap may have holes worth the work.
     private static let burst = 1024
-    /// The number of unanswered requests above which the burst still goes on.
-    private static let few = 64
-    /// The time between a burst and the return of the memory. The next burst may come right after the first.
-    private let delay: Duration
 
     private let loop: EventLoop
+    private let delay: Duration
     private let giveBack: () -> Void
+    /// The requests that have ended since the memory was given back.
     private var ended = 0
-    private var unanswered = 0
     private var timer: TimerID?
 
-    /// - Parameter giveBack: gives back the free memory; a call takes some milliseconds.
+    /// - Parameters:
+    ///   - delay: the time without another burst after which the memory is given back.
+    ///   - giveBack: gives back the free memory; a call takes some milliseconds.
     init(
         on loop: EventLoop,
         after delay: Duration = .seconds(2),
@@ -33,23 +32,18 @@ final class FreedMemory {
     }
 
     /// Notes the end of a request.
-    ///
-    /// - Parameter unanswered: the number of requests that are left.
-    func requestEnded(unanswered: Int) {
+    func requestEnded() {
         ended += 1
-        self.unanswered = unanswered
-        if ended >= Self.burst { start() }
+        if ended >= Self.burst, timer == nil { start() }
     }
 
     private func start() {
-        timer = timer ?? loop.schedule(at: .now + delay) { self.timeOver() }
-    }
-
-    private func timeOver() {
-        timer = nil
-        // The end of the next request starts the time again.
-        guard unanswered <= Self.few else { return }
-        ended = 0
-        giveBack()
+        let before = ended
+        timer = loop.schedule(at: .now + delay) {
+            self.timer = nil
+            if self.ended - before >= Self.burst { return self.start() }
+            self.ended = 0
+            self.giveBack()
+        }
     }
 }
