@@ -231,28 +231,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
 
     private func startThread() {
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        // The stack is large because property lists may be nested deeply, and are read by recursion. Only the pages in
-        // use take memory.
-        pthread_attr_setstacksize(&attributes, 4 << 20)
-        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-        var id = pthread_t()
-        let loop = Unmanaged.passRetained(self)
-        let status = pthread_create(
-            &id,
-            &attributes,
-            { argument in
-                pthread_setname_np(pthread_self(), "event loop")
-                if let argument { Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().turn() }
-                return nil
-            },
-            loop.toOpaque()
-        )
-        guard status == 0 else {
+        if let failure = Reactor.startThread("event loop", { self.turn() }) {
             // Everything that waits on the loop would wait forever, and no caller is there to get an error.
-            fatalError("the event loop's thread cannot be started: \(Errno(rawValue: status))")
+            fatalError("the event loop's thread cannot be started: \(failure)")
         }
     }
 

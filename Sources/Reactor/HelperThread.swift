@@ -25,7 +25,7 @@ public enum HelperThread {
         let result: Swift.Result<Result?, Errno> = await withCheckedContinuation { continuation in
             let waiter = Waiter(continuation, late)
             waiter.timer = loop.schedule(at: .now + limit) { waiter.give(.success(nil), on: loop) }
-            let failure = start {
+            let failure = startThread("helper") {
                 let result = work()
                 loop.execute { waiter.give(result, on: loop) }
             }
@@ -48,7 +48,7 @@ public enum HelperThread {
         late: @escaping @Sendable () -> Void
     ) throws(Errno) -> Result? {
         let meeting = Meeting<Result>()
-        let failure = start {
+        let failure = startThread("helper") {
             let result = work { meeting.change { $0.steps += 1 } }
             var isLate = false
             meeting.change {
@@ -151,41 +151,5 @@ public enum HelperThread {
             continuation?.resume(returning: result)
             continuation = nil
         }
-    }
-
-    /// The closure of a thread, as a pointer carries it.
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-
-        init(_ run: @escaping @Sendable () -> Void) {
-            self.run = run
-        }
-    }
-
-    /// Starts a thread.
-    ///
-    /// - Returns: The error; nil if the thread runs.
-    private static func start(_ run: @escaping @Sendable () -> Void) -> Errno? {
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        defer { pthread_attr_destroy(&attributes) }
-        // Property lists may be nested deeply, and are read by recursion. Only the pages in use take memory.
-        pthread_attr_setstacksize(&attributes, 4 << 20)
-        pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-        var id = pthread_t()
-        let body = Unmanaged.passRetained(Body(run))
-        let status = pthread_create(
-            &id,
-            &attributes,
-            { argument in
-                pthread_setname_np(pthread_self(), "helper")
-                if let argument { Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
-                return nil
-            },
-            body.toOpaque()
-        )
-        guard status != 0 else { return nil }
-        body.release()
-        return Errno(rawValue: status)
     }
 }
