@@ -102,28 +102,20 @@ extension Connection {
         if !mayWait, uniqueName == nil { disconnect(.unread) }
     }
 
-    /// The number of calls that start in a turn of the loop. Messages are read between two turns: the answer that a started
-    /// call awaits comes by the same socket as the calls.
-    private static let callsPerTurn = 4
-
     /// The bytes that wait for the other end above which no call starts. The answers to calls that start later, possibly of
     /// other programs, would have to wait behind these bytes.
     private static let startingBytes = 64 << 10
 
-    /// Starts calls whose turn it is.
-    func startCalls() {
-        var started = 0
-        while incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes {
-            if started == Self.callsPerTurn { return scheduleDispatch() }
-            incomingCalls.startNext()
-            started += 1
-        }
-        if incomingCalls.isIdle, started > 0 { waiters.resumeAll(.answered) }
+    /// Starts the call whose turn it is.
+    ///
+    /// The next call starts in a later turn of the loop, after the work of this one. Messages are read in between: the answer
+    /// that a started call awaits comes by the same socket as the calls.
+    func startCall() {
+        guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
+        incomingCalls.startNext()
+        if incomingCalls.waiting > 0 { scheduleDispatch() }
+        if incomingCalls.isIdle { waiters.resumeAll(.answered) }
     }
-
-    /// Whether more calls wait than start in a turn.
-    var hasManyCalls: Bool { incomingCalls.waiting > Self.callsPerTurn }
-
 
     /// Answers a call of ``PeerInterface``.
     private func answer(_ address: ReplyAddress, _ call: PeerInterface.Call) {
