@@ -76,6 +76,10 @@ struct IncomingCalls {
         }
     }
 
+    func cancel(_ number: UInt64) {
+        calls[number]?.task?.cancel()
+    }
+
     func cancelAll() {
         for call in calls.values { call.task?.cancel() }
     }
@@ -100,6 +104,15 @@ extension Connection {
     /// Removes an object with all its interfaces. Calls that have begun continue.
     public func unexport(_ path: ObjectPath) {
         objects.remove(path)
+    }
+
+    /// Exports one object for all paths below a path. The methods learn the path from ``IncomingCall/path``.
+    ///
+    /// The introspection of the path lists no names below it, so a caller cannot learn from it which of the paths mean
+    /// something. A later subtree at the same path replaces the earlier one.
+    public func exportSubtree(_ interfaces: [ExportedInterface], below path: ObjectPath) {
+        guard state == .open else { return }
+        objects.addSubtree(interfaces, below: path)
     }
 
     /// Counts the calls of a sender, also its earlier ones, to an account from now on.
@@ -170,7 +183,13 @@ extension Connection {
         case .success(let next): number = next
         case .failure(let error): return answer(address, with: error)
         }
-        let call = IncomingCall(connection: self, sender: sender, path: path, argumentBytes: load.bytes)
+        let call = IncomingCall(
+            connection: self,
+            sender: sender,
+            path: path,
+            argumentBytes: load.bytes,
+            number: number
+        )
         // Tasks of one actor start in the order in which they are created. The task prefers the loop, so that its
         // suspended parts continue in the order in which they were resumed.
         let task = Task(executorPreference: loop) { await self.run(number, body, call, address) }
