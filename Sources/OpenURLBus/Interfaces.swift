@@ -206,6 +206,12 @@ public enum HandlerInterface {
         inputs: ["url", "context"],
         outputs: ["handled", "answer", "trace"]
     )
+    /// Asks the handler to stop its work on a URL, because the caller has cancelled the request or because the caller's time limit
+    /// is over. The argument is ``OpenContext/requestID``.
+    ///
+    /// The method returns at once. The call of ``open`` for the URL then returns soon, with the error
+    /// ``OpenURLError/Code/cancelled`` or with any other outcome. A handler that does not have the request ignores the call.
+    public static let cancel = Method<String, Empty>(name, "Cancel", inputs: ["request_id"])
     /// Takes the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
     /// Returns after that.
     public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")

@@ -45,6 +45,8 @@ public actor URLRouter {
 
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
+    let handles = RequestHandles()
+    var requestNames = RequestNames()
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,

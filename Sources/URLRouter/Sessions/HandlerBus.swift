@@ -28,6 +28,8 @@ protocol HandlerBus: Sendable {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer
+    /// Asks the handler to stop its work on the request of this name.
+    func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// The delegate method that the handler is in now, and the method's time so far in microseconds; empty if it is in none.
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64)
     /// Returns when the handler's main actor answers.
@@ -134,6 +136,11 @@ struct ConnectedHandlers: HandlerBus {
     ) async throws(CallError) -> OpenAnswer {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
         return try await connection.call(HandlerInterface.open, on: object, Arguments(url, context), timeout: timeout)
+    }
+
+    func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        _ = try await connection.call(HandlerInterface.cancel, on: object, request, timeout: timeout)
     }
 
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64) {
