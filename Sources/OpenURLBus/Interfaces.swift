@@ -158,6 +158,17 @@ public enum LifecycleInterface {
         "BackgroundTimeRemaining",
         outputs: ["remaining"]
     )
+    /// Tells the caller of a request how much of its work is done. The arguments are ``OpenContext/requestID``, a fraction from 0
+    /// to 1, and a text for a person.
+    ///
+    /// The caller of the method must be the handler that has the request; otherwise the error is
+    /// ``OpenURLError/Code/notAllowed``. A fraction outside is taken for the nearest one, and a text is cut off after 256 bytes. A
+    /// caller without a handle (``RequestInterface``) learns nothing.
+    public static let reportProgress = Method<Arguments<String, Double, String>, Empty>(
+        name,
+        "ReportProgress",
+        inputs: ["request_id", "fraction", "message"]
+    )
     /// Notifies a running handler of a change. No handler is started for a notification.
     ///
     /// For a suspended handler the router keeps the latest value of each kind. The handler gets the values when the

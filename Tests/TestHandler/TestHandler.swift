@@ -23,6 +23,9 @@ import URLHandler
 /// - `crash=HOST`: crash on a URL with that host.
 /// - `throw=TEXT`: throw an error.
 /// - `forward=URL`: open another URL and answer with its outcome.
+/// - `patient`: wait on each URL until it is cancelled, and say so in the log.
+/// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
+/// - `report=COUNT`: report the progress so many times on each URL.
 /// - `stall=open`: wait without end and leave the main actor free.
 /// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
 /// - `chain`: when the background task expires, begin another one before its end.
@@ -114,6 +117,18 @@ final class TestDelegate: ApplicationDelegate {
         if behaviour["hang-url"] == "\(url)" { while true { pause() } }
         if behaviour["stall"] == "open" || behaviour["stall-url"] == "\(url)" {
             await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+        }
+        if behaviour["patient"] != nil {
+            do {
+                try await Task.sleep(for: .seconds(600))
+            } catch {
+                record("cancelled \(url)")
+                throw error
+            }
+        }
+        if behaviour["deaf"] != nil { await Task.detached { _ = usleep(1_000_000) }.value }
+        if let count = behaviour["report"].flatMap(Int.init) {
+            for number in 0...count { application.reportProgress(Double(number) / Double(count), "part \(number)") }
         }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }

@@ -26,6 +26,7 @@ final class FakeHandlers: HandlerBus {
         case askedToEnd(BusName)
         case askedForProgress(BusName)
         case cancelled(String, at: BusName)
+        case reported(ProgressReport, to: BusName)
         case checked(BusName)
         case warnedOfMemory(BusName)
         case expired(BusName)
@@ -359,6 +360,10 @@ final class FakeHandlers: HandlerBus {
 
     func announce(_ state: QueuedURL.State, ofQueued id: Int64) {
         record(.announcedQueued("\(id)", state))
+    }
+
+    func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName) {
+        record(.reported(report, to: owner))
     }
 
     func setSubscribers(_ names: [BusName]) {}

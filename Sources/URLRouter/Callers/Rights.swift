@@ -86,6 +86,7 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.beginBackgroundTask.name: working,
             LifecycleInterface.endBackgroundTask.name: working,
             LifecycleInterface.backgroundTimeRemaining.name: working,
+            LifecycleInterface.reportProgress.name: working,
         ],
         // The bus vouches for the connection that a handle belongs to, whichever program has it. A caller that waits for its own
         // look-up can cancel.

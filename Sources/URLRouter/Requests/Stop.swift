@@ -4,7 +4,7 @@ internal import OpenURLBus
 ///
 /// Each stage of the request says how the request is withdrawn there. The object belongs to the router's actor.
 final class Stop {
-    private let handle: RequestHandle
+    let handle: RequestHandle
     /// Makes the calls fail that the request waits for.
     let abandon: @Sendable () -> Void
 

@@ -56,6 +56,18 @@ extension URLRouter {
         try handles.handle(at: path, for: caller).cancel()
     }
 
+    /// Performs `ReportProgress` of a handler.
+    ///
+    /// - Throws: `notAllowed` if the caller is not the handler that has the request.
+    func reportProgress(_ report: ProgressReport, on request: String, caller: BusName?) throws(OpenURLError) {
+        guard let caller, let session = sessions.session(ofConnection: caller),
+            let found = session.requests.inHand(named: request)
+        else {
+            throw OpenURLError(.notAllowed, "the caller has no request of this name")
+        }
+        session.report(report, on: found)
+    }
+
     /// Performs a call that may have a handle. The handle lives until `body` has returned.
     private func withHandle<Result>(
         _ token: HandleToken?,

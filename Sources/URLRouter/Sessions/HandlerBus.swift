@@ -59,6 +59,8 @@ protocol HandlerBus: Sendable {
     func setSubscribers(_ names: [BusName])
     /// Emits the signal that these schemes go to other handlers than before.
     func announce(changed schemes: [String])
+    /// Emits the signal of a handle, to its owner alone.
+    func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName)
     /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
@@ -212,6 +214,17 @@ struct ConnectedHandlers: HandlerBus {
 
     func announce(_ state: QueuedURL.State, ofQueued id: Int64) {
         emit(QueueInterface.stateChanged, Arguments("\(id)", state.rawValue))
+    }
+
+    func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName) {
+        connection.assumeIsolated { connection in
+            do throws(CallError) {
+                let body = Arguments(report.fraction, report.message)
+                try connection.emit(RequestInterface.progress, from: handle, to: owner, body)
+            } catch {
+                // The connection has ended, so no program listens.
+            }
+        }
     }
 
     private func emit<Body: MessageBody>(_ signal: Signal<Body>, _ body: Body) {

@@ -3,7 +3,7 @@ internal import Logging
 internal import OpenURLBus
 internal import Reactor
 
-/// The end of a request that its caller has cancelled.
+/// The caller's use of a request's handle: cancelling, and the handler's reports.
 extension HandlerSession {
     /// Withdraws a request that its caller has cancelled.
     ///
@@ -42,6 +42,14 @@ extension HandlerSession {
             if case .remote = error { return false }
             return true
         }
+    }
+
+    /// Passes a handler's report about a request on, if the caller has a handle.
+    func report(_ report: ProgressReport, on request: OpenRequest) {
+        guard let handle = request.stop?.handle else { return }
+        let reports = request.reports ?? PassedReports(to: handle, on: host.bus, host.loop)
+        request.reports = reports
+        reports.add(report)
     }
 
     /// The outcome of a cancelled request without the handler's answer.

@@ -45,6 +45,7 @@ extension HandlerSession {
     func end(_ request: OpenRequest) {
         request.cause = nil
         requests.uncount(request)
+        request.reports?.end()
         if let timer = request.cancelTimer { host.loop.cancelTimer(timer) }
         if !requests.waiting.isEmpty { deliverWaiting() }
     }

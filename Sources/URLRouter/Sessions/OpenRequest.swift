@@ -52,6 +52,8 @@ final class OpenRequest {
     var endsAtDeadline = false
     /// Whether the caller has cancelled the request.
     var isCancelled: Bool { stop?.isRequested == true }
+    /// The handler's reports to the caller; nil before the first.
+    var reports: PassedReports?
     /// Ends the wait for a handler that does not answer a cancelled request.
     var cancelTimer: TimerID?
 
