@@ -205,12 +205,13 @@ public final class Application {
         // The task begins at once. A method that does not wait needs no change of tasks.
         let task = ArrivedURL.$current.withValue(arrived) { Task.immediate { @MainActor in try await body() } }
         arrived?.begin(task)
-        defer { arrived?.end() }
-        return try await withTaskCancellationHandler {
-            try await task.value
+        let result = await withTaskCancellationHandler {
+            await task.result
         } onCancel: {
             task.cancel()
         }
+        await arrived?.end()
+        return try result.get()
     }
 
     /// The error of a URL that was cancelled.

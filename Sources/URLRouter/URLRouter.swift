@@ -172,7 +172,7 @@ public actor URLRouter {
     }
 
     /// Starts a task in the router's isolation and runs it up to its first suspension. ``RouterTasks`` calls this.
-    func start(_ body: @escaping () async -> Void) {
+    func start(_ body: @escaping () async -> Void) -> Task<Void, Never> {
         Task.immediate(executorPreference: loop) {
             _ = self
             await body()

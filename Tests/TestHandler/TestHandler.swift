@@ -23,7 +23,8 @@ import URLHandler
 /// - `crash=HOST`: crash on a URL with that host.
 /// - `throw=TEXT`: throw an error.
 /// - `forward=URL`: open another URL and answer with its outcome.
-/// - `patient`: wait on each URL until it is cancelled, and say so in the log.
+/// - `patient=URL`: wait on that URL until it is cancelled, and say so in the log.
+/// - `slow=PHASE`: block in a phase for half a second.
 /// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
 /// - `report=COUNT`: report the progress so many times on each URL.
 /// - `stall=open`: wait without end and leave the main actor free.
@@ -80,6 +81,7 @@ final class TestDelegate: ApplicationDelegate {
             raise(SIGKILL)
         }
         while behaviour["hang"] == phase { pause() }
+        if behaviour["slow"] == phase { usleep(500_000) }
     }
 
     /// Returns whether the file of faults names this fault, and removes the file then. The log tells which process is sick.
@@ -113,12 +115,15 @@ final class TestDelegate: ApplicationDelegate {
     ) async throws -> OpenResponse {
         record("open \(url)")
         if takesFault("open") { while true { pause() } }
+        if let count = behaviour["report"].flatMap(Int.init) {
+            for number in 0...count { application.reportProgress(Double(number) / Double(count), "part \(number)") }
+        }
         if behaviour["hang"] == "open" { while true { pause() } }
         if behaviour["hang-url"] == "\(url)" { while true { pause() } }
         if behaviour["stall"] == "open" || behaviour["stall-url"] == "\(url)" {
             await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
         }
-        if behaviour["patient"] != nil {
+        if behaviour["patient"] == "\(url)" {
             do {
                 try await Task.sleep(for: .seconds(600))
             } catch {
@@ -127,9 +132,6 @@ final class TestDelegate: ApplicationDelegate {
             }
         }
         if behaviour["deaf"] != nil { await Task.detached { _ = usleep(1_000_000) }.value }
-        if let count = behaviour["report"].flatMap(Int.init) {
-            for number in 0...count { application.reportProgress(Double(number) / Double(count), "part \(number)") }
-        }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
@@ -156,11 +158,11 @@ final class TestDelegate: ApplicationDelegate {
     private func forward(_ url: GenericURL) async throws -> OpenResponse {
         let client = try await OpenURLClient()
         let response: OpenResponse
-        do throws(OpenURLClientError) {
+        do {
             let result = try await client.open(url)
             response = .handled(reply: result.reply)
         } catch {
-            if case .notOpened(let error) = error { record("\(url) ended with \(error.code.rawValue)") }
+            if case .notOpened(let error) = error as? OpenURLClientError { record("\(url) ended with \(error.code.rawValue)") }
             response = .declined(reason: "\(url): \(error)")
         }
         await client.close()

@@ -42,10 +42,10 @@ package final class ArrivedURL: Sendable {
         if isCancelled { task.cancel() }
     }
 
-    /// Notes that the delegate has answered.
-    func end() {
+    /// Notes that the delegate has answered; returns when the router has all reports.
+    func end() async {
         state.withLock { $0.task = nil }
-        reports.end()
+        await reports.end()
     }
 
     func report(_ report: ProgressReport) {
@@ -57,6 +57,6 @@ package final class ArrivedURL: Sendable {
 package protocol ProgressSink: Sendable {
     /// Takes a report of the delegate.
     func add(_ report: ProgressReport)
-    /// Sends the last report, before the delegate's answer.
-    func end()
+    /// Sends the last report; returns when the delegate's answer may follow.
+    func end() async
 }

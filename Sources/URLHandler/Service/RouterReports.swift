@@ -8,7 +8,16 @@ final class RouterReports: ProgressSink {
     private let connection: Connection
     private let router: RemoteObject
     private let request: String
-    private let pace = Mutex(ReportPace())
+    private let state = Mutex(State())
+
+    private struct State {
+        var pace = ReportPace()
+        /// The call that was begun last.
+        var call: Task<Void, Never>?
+    }
+
+    /// The time limit of the router's answer to a report.
+    private static let timeout = Duration.seconds(1)
 
     init(_ connection: Connection, router: BusName, request: String) {
         self.connection = connection
@@ -18,31 +27,39 @@ final class RouterReports: ProgressSink {
 
     func add(_ report: ProgressReport) {
         let loop = connection.loop
-        switch pace.withLock({ $0.add(report, at: .now) }) {
+        let decision = state.withLock { $0.pace.add(report, at: .now) }
+        switch decision {
         case .pass: send(report)
         case .hold(let time): loop.execute { _ = loop.schedule(at: time) { self.sendHeld() } }
         case .replace: break
         }
     }
 
-    func end() {
+    func end() async {
         sendHeld()
+        // The router forgets the request with the answer, which must not overtake a report.
+        await state.withLock { $0.call }?.value
     }
 
     private func sendHeld() {
-        if let report = pace.withLock({ $0.take(at: .now) }) { send(report) }
+        if let report = state.withLock({ $0.pace.take(at: .now) }) { send(report) }
     }
 
     private func send(_ report: ProgressReport) {
-        let (connection, router) = (connection, router)
-        let input = Arguments(request, report.fraction, report.message)
-        // The loop keeps the messages in order, so the last report comes before the answer.
-        connection.loop.execute {
-            connection.assumeIsolated { connection in
+        state.withLock { state in
+            let earlier = state.call
+            state.call = Task(executorPreference: connection.loop) { [connection, router, request] in
+                await earlier?.value
+                let input = Arguments(request, report.fraction, report.message)
                 do throws(CallError) {
-                    try connection.send(LifecycleInterface.reportProgress, on: router, input)
+                    try await connection.call(
+                        LifecycleInterface.reportProgress,
+                        on: router,
+                        input,
+                        timeout: Self.timeout
+                    )
                 } catch {
-                    // The connection has ended, so the caller learns nothing more.
+                    // The router knows no reports, or has gone. The caller learns nothing more, and the URL goes on.
                 }
             }
         }

@@ -11,6 +11,8 @@ final class Questions {
         let dialog: PolicyDialog
         /// The requests that wait for the reply, in order.
         var places: [Place] = []
+        /// Whether the dialog is being closed, because no request waits for the reply any longer.
+        var isWithdrawn = false
 
         init(_ dialog: PolicyDialog) {
             self.dialog = dialog
@@ -35,6 +37,8 @@ final class Questions {
     private let limits: RouterLimits
     private let tasks: RouterTasks
     private var current: Waiting?
+    /// The task that asks the current question.
+    private var asking: Task<Void, Never>?
     private var waiting: Deque<Waiting> = []
     private var hasEnded = false
 
@@ -47,6 +51,9 @@ final class Questions {
 
     /// The number of questions that have no reply yet.
     var count: Int { waiting.count + (current == nil ? 0 : 1) }
+
+    /// The number of requests that wait for a reply.
+    var waitingRequests: Int { waiting.reduce(current?.places.count ?? 0) { $0 + $1.places.count } }
 
     /// Asks a question, and returns when the answer is yes.
     ///
@@ -85,7 +92,7 @@ final class Questions {
     private func question(_ dialog: PolicyDialog) throws(OpenURLError) -> Waiting {
         let all = (current.map { [$0] } ?? []) + waiting
         // The URLs that wait for one answer are counted to their callers, as all requests are.
-        if let same = all.first(where: { $0.dialog.isSame(as: dialog) }) { return same }
+        if let same = all.first(where: { !$0.isWithdrawn && $0.dialog.isSame(as: dialog) }) { return same }
         let count = all.count { $0.dialog.account == dialog.account }
         guard count < limits.questionsPerAccount, all.count < limits.questions else {
             throw OpenURLError(
@@ -99,7 +106,7 @@ final class Questions {
     private func askNext() {
         guard current == nil, let next = waiting.popFirst() else { return }
         current = next
-        tasks.start {
+        asking = tasks.start {
             // An answer may have come meanwhile that holds for this question, too.
             let remembered = next.dialog.isMemorable ? self.permissions.answers[next.dialog.key] : nil
             if let remembered {
@@ -121,12 +128,15 @@ final class Questions {
         for place in places { place.end(outcome) }
     }
 
-    /// Ends the wait of a request for the reply. A question that no request waits for is not asked; a question that the person
-    /// sees already stays, and its answer may be remembered.
+    /// Ends the wait of a request for the reply. A question that no request waits for is not asked, and its dialog is closed.
     func giveUp(_ place: Place) {
         place.isWithdrawn = true
         for question in [current].compactMap(\.self) + waiting { question.places.removeAll { $0 === place } }
         waiting.removeAll { $0.places.isEmpty }
+        if let current, current.places.isEmpty {
+            current.isWithdrawn = true
+            asking?.cancel()
+        }
         place.end(.withdrawn)
     }
 
