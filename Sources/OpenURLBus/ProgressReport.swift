@@ -2,7 +2,7 @@
 public struct ProgressReport: Sendable, Hashable {
     /// The part of the work that is done, from 0 to 1.
     public let fraction: Double
-    /// What the handler is doing, for a person; at most ``messageBytes``. The text may be empty.
+    /// The current work in words, for a person; at most ``messageBytes``. The text may be empty.
     public let message: String
 
     /// The largest size of a message, in bytes. The rest of a longer message is cut off.

@@ -27,7 +27,10 @@ extension URLRouter {
                 requestID: options.requestID?.rawValue ?? requestNames.next(),
                 stop: stop
             )
-            return try await openFirst(url, options, call)
+            var result = try await openFirst(url, options, call)
+            // The number of a queued URL is its name, unless the caller gives one.
+            result.requestID = options.requestID == nil ? result.id ?? call.requestID : call.requestID
+            return result
         } catch {
             switch await callers.caller(caller).callerClass {
             case .sandboxed, .remote: throw error.forConfinedCallers

@@ -29,7 +29,7 @@ import Testing
 
         var testDescription: String { rawValue }
 
-        /// What the handler does.
+        /// The arguments of the handler.
         var behaviour: [String] {
             switch self {
             case .beforeTheLookUp, .whileThePersonIsAsked, .afterTheAnswer: []

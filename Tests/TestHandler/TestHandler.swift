@@ -162,7 +162,9 @@ final class TestDelegate: ApplicationDelegate {
             let result = try await client.open(url)
             response = .handled(reply: result.reply)
         } catch {
-            if case .notOpened(let error) = error as? OpenURLClientError { record("\(url) ended with \(error.code.rawValue)") }
+            if case .notOpened(let cause) = error as? OpenURLClientError {
+                record("\(url) ended with \(cause.code.rawValue)")
+            }
             response = .declined(reason: "\(url): \(error)")
         }
         await client.close()

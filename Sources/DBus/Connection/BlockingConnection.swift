@@ -200,7 +200,9 @@ public final class BlockingConnection {
             failures[serial] = nil
         }
         if let notice {
-            if try !wait(for: serial, until: start + min(noticeDelay, timeout ?? .longest, .longest), watch) { notice() }
+            if try !wait(for: serial, until: start + min(noticeDelay, timeout ?? .longest, .longest), watch) {
+                notice()
+            }
         }
         guard try wait(for: serial, until: timeout.map { start + min($0, .longest) }, watch),
             let answer = answers[serial]

@@ -3,8 +3,8 @@ internal import OpenURLBus
 
 /// The handles that callers have now, by path.
 ///
-/// A handle is part of what its caller has asked for: the code that makes a handle counts it there, and removes it at the end.
-/// The object belongs to the router's actor.
+/// A handle is part of a request, and is counted with the request. The code that makes a handle removes it at the end. The
+/// object belongs to the router's actor.
 final class RequestHandles {
     private var handles: [ObjectPath: RequestHandle] = [:]
 

@@ -17,6 +17,7 @@ extension HandlerSession {
             deliverWaiting()
         case .granted(let owner) where request.wasHandedOver:
             guard let stop = request.stop else { return }
+            host.log.info("cancelled", metadata: ["handler": "\(id)", "request": "\(request.id ?? "")"])
             request.cancelTimer = host.loop.schedule(at: .now + host.limits.cancelTime) { stop.abandon() }
             host.tasks.start {
                 // A handler without the method goes on, so there is nothing to wait for.
