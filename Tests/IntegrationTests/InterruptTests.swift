@@ -59,6 +59,15 @@ import Testing
         #expect(output.hasSuffix("\nsignal 2"), "\(output)")
     }
 
+    @Test func interruptAtTheQuestionOpensNothing() async throws {
+        let router = try await RouterProcess(["com.example.app": []])
+        defer { router.stop() }
+        #expect(try await router.openurl("policy", "ask", "app").status == 0)
+        let output = try await onTerminal(router, "open it?=^C", "app:first")
+        #expect(output.hasSuffix("\nexit 11"), "\(output)")
+        #expect(try router.log(of: "com.example.app").isEmpty)
+    }
+
     @Test func barDisappearsBeforeTheOutcome() async throws {
         let router = try await RouterProcess(["com.example.app": ["report=4"]])
         defer { router.stop() }

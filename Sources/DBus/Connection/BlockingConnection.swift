@@ -126,7 +126,7 @@ public final class BlockingConnection {
     }
 
     /// Sends a call and does not wait for its answer. Take the answer with
-    /// ``answer(to:timeout:noticeAfter:notice:)``; until then the connection keeps it.
+    /// ``answer(to:timeout:noticeAfter:notice:watching:)``; until then the connection keeps it.
     public func begin<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         on object: RemoteObject,
