@@ -1,6 +1,5 @@
 import DBus
 import OpenURLBus
-import Reactor
 import Testing
 
 @testable import URLRouter
@@ -206,18 +205,5 @@ import Testing
             try await router.openURLs(["app:1", "app:2"], options, caller: ownConnection, bytes: 1)
         }
         await #expect(throws: RemoteError.self) { try await task.value }
-    }
-}
-
-/// Cancels the task of a call, as the connection does.
-private final class CancelledCalls: Sendable {
-    private let task = Lock<Task<OpenResult, any Error>?>(nil)
-
-    func set(_ task: Task<OpenResult, any Error>) {
-        self.task.withLock { $0 = task }
-    }
-
-    func cancel() {
-        task.withLock { $0 }?.cancel()
     }
 }

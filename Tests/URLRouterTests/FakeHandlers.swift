@@ -406,12 +406,16 @@ final class FakeHandlers: HandlerBus {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) {
-        let result: Result<OpenAnswer, CallError> = await withCheckedContinuation { answer in
-            content.withLock {
-                $0.answers[url] = answer
-                $0.platformData[url] = platformData
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (answer: Answer) in
+                content.withLock {
+                    $0.answers[url] = answer
+                    $0.platformData[url] = platformData
+                }
+                record(.opened(url, at: owner))
             }
-            record(.opened(url, at: owner))
+        } onCancel: {
+            self.answer(url, .failure(.cancelled))
         }
         _ = try result.get()
     }
