@@ -9,6 +9,10 @@ public struct RouterLimits: Sendable, Hashable {
     public var queries = 64
     /// The number of requests that one handler has in hand, or that wait for it.
     public var waitingPerHandler = 4096
+    /// The number of requests of one application at one handler above which the requests of others go past.
+    public var manyRequests = 100
+    /// The number of requests that one handler has in hand from applications with more than ``manyRequests``, together.
+    public var manyInHand = 32
     /// The time for which the router waits for the person's reply to a question.
     public var questionTime = Duration.seconds(60)
     /// The number of questions about the URLs of one application that may wait for a reply.

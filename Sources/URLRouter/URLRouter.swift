@@ -147,8 +147,9 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            ownerChanged: { [unowned self] id, owner in
-                assumeIsolated { $0.sessions[id]?.ownerChanged(to: owner) }
+            // A watch of a name may still tell about a change when the router has been released.
+            ownerChanged: { [weak self] id, owner in
+                self?.assumeIsolated { $0.sessions[id]?.ownerChanged(to: owner) }
             }
         )
         return HandlerSessions(host)

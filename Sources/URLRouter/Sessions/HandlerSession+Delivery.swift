@@ -125,7 +125,9 @@ extension HandlerSession {
         let reason =
             process.isBusy
             ? "is still busy with an earlier URL; it did not get this one"
-            : "was not ready within \(request.timeout.inWords); it did not get the URL"
+            : !requests.inHand.isEmpty
+                ? "was busy with earlier URLs for \(request.timeout.inWords); it did not get this one"
+                : "was not ready within \(request.timeout.inWords); it did not get the URL"
         return OpenURLError(.timedOut, "\(id) \(reason)")
     }
 

@@ -62,7 +62,7 @@ final class HandlerSession {
         self.handler = handler
         self.id = id
         self.host = host
-        requests = RequestQueue(limit: host.limits.waitingPerHandler)
+        requests = RequestQueue(host.limits)
         machine = HandlerStateMachine(
             id: id.rawValue,
             launchTimeout: host.limits.launchTimeout,

@@ -38,6 +38,8 @@ final class OpenRequest {
     /// Whether the request is counted in the handler's queue.
     var isCounted = false
     var turn = Turn.waiting
+    /// Whether the request was granted as one of many of its application, and has no answer.
+    var isOneOfMany = false
     /// Whether a process has got the URL, so that the process may have acted on it.
     var wasHandedOver = false
     /// Whether the process that had the request ended before it began the request.
