@@ -120,9 +120,13 @@ struct OpenOperation {
         _ interrupt: Interrupt?,
         _ invocation: Invocation
     ) throws(CommandFailure) -> Output {
-        let notice = { LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router) }
         let bar = isWatched && invocation.environment("TERM") != "dumb" ? ProgressBar(on: invocation.errors) : nil
         defer { bar?.remove() }
+        let notice = {
+            // A handler that reports has started.
+            if bar?.isShown == true { return }
+            LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router)
+        }
         let cancels = {
             bar?.remove()
             if isWatched { invocation.errors.print("cancelling …; Ctrl-C again stops waiting for the outcome") }

@@ -4,7 +4,7 @@ internal import OpenURLBus
 /// The progress of a handler's work, in the last line of a terminal.
 final class ProgressBar {
     private let errors: StandardError
-    private var isShown = false
+    private(set) var isShown = false
 
     /// Creates a bar that shows nothing yet.
     init(on errors: StandardError) {
