@@ -30,6 +30,8 @@ public struct RouterLimits: Sendable, Hashable {
     /// The time limit of a whole open, if neither the caller nor the manifest gives one. The limit is below the 25 s after
     /// which D-Bus callers give up.
     public var openTimeout = Duration.seconds(20)
+    /// The time that a handler gets for its answer to a URL that its caller has cancelled.
+    public var cancelTime = Duration.seconds(2)
     /// The time limit of a launch ("What to Do at Launch Time": five seconds).
     public var launchTimeout = Duration.seconds(5)
     /// The time limit of each method on the way to the foreground or to the background, of the preparation for a stop, and of

@@ -45,6 +45,8 @@ public actor URLRouter {
 
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
+    let handles = RequestHandles()
+    var requestNames = RequestNames()
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
@@ -171,7 +173,7 @@ public actor URLRouter {
     }
 
     /// Starts a task in the router's isolation and runs it up to its first suspension. ``RouterTasks`` calls this.
-    func start(_ body: @escaping () async -> Void) {
+    func start(_ body: @escaping () async -> Void) -> Task<Void, Never> {
         Task.immediate(executorPreference: loop) {
             _ = self
             await body()

@@ -46,6 +46,19 @@ final class OpenRequest {
     var isUnbegun = false
     var timer: TimerID?
 
+    /// The name of the request, which the handler is told; nil for a request without a URL.
+    var id: String?
+    /// The caller's way to cancel the request; nil if the caller has none.
+    var stop: Stop?
+    /// Whether the caller has set the deadline, after which it has no use for the handler's work.
+    var endsAtDeadline = false
+    /// Whether the caller has cancelled the request.
+    var isCancelled: Bool { stop?.isRequested == true }
+    /// The handler's reports to the caller; nil before the first.
+    var reports: PassedReports?
+    /// Ends the wait for a handler that does not answer a cancelled request.
+    var cancelTimer: TimerID?
+
     enum Purpose {
         case open(Destination)
         case activate
@@ -79,6 +92,7 @@ final class OpenRequest {
         context.activationToken = options.activationToken
         context.desktopStartupID = options.desktopStartupID
         context.accepted = accepted
+        context.requestID = id
         self.context = context
     }
 

@@ -137,6 +137,9 @@ struct RequestQueue {
         return false
     }
 
+    /// The request in hand of a name.
+    func inHand(named name: String) -> OpenRequest? { inHand.values.first { $0.id == name } }
+
     /// The request in hand that the process got first.
     var firstInHand: OpenRequest? { inHand.values.min { $0.number < $1.number } }
 
