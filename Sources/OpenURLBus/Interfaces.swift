@@ -96,8 +96,8 @@ public enum RegistryInterface {
         "ListSchemes",
         outputs: ["schemes"]
     )
-    /// Makes a handler or an application the user's default for a scheme. An empty identifier removes the user's
-    /// choice.
+    /// Makes a handler or an application the user's default for a scheme, or for a MIME type, which has a slash. An empty
+    /// identifier removes the user's choice.
     public static let setDefault = Method<Arguments<String, String>, Empty>(
         name,
         "SetDefault",

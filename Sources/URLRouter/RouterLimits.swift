@@ -7,6 +7,10 @@ public struct RouterLimits: Sendable, Hashable {
     public var requestBytes = 64 << 20
     /// The number of requests for lists and for explanations without an answer.
     public var queries = 64
+    /// The number of files that are looked at for their types at once. One application gets at most half of what is left.
+    public var fileLooks = 64
+    /// The time within which a file system has to tell the type of a file.
+    public var fileTime = Duration.seconds(2)
     /// The number of requests that one handler has in hand, or that wait for it.
     public var waitingPerHandler = 4096
     /// The time for which the router waits for the person's reply to a question.

@@ -45,6 +45,8 @@ public actor URLRouter {
 
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
+    /// The kinds of the files that callers open.
+    let files: FileKinds
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
@@ -121,6 +123,7 @@ public actor URLRouter {
         deliveryStore = deliveries
         policyStore = policy
         commandHops = CommandHops(for: limits.commandPeriod)
+        files = FileKinds(DesktopDirectories(environment: environment), limits, on: loop)
         launcher = HandlerLauncher(
             session: session ?? SessionEnvironment(environment, on: loop, log: log),
             loop: loop,
