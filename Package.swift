@@ -44,7 +44,11 @@ let package = Package(
         ),
         .target(
             name: "DBus",
-            dependencies: ["CDBus", "Reactor", .product(name: "DequeModule", package: "swift-collections")]
+            dependencies: [
+                "CDBus", "Reactor",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ]
         ),
         .target(name: "OpenURLBus", dependencies: ["DBus"]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),

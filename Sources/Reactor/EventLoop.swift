@@ -54,6 +54,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// The number of rounds of jobs before descriptors get their turn. The limit keeps jobs that add jobs from starving
     /// input.
     private static let roundsBeforePolling = 16
+    /// The time after which descriptors get their turn although fewer rounds have run.
+    private static let timeBeforePolling = Duration.milliseconds(5)
 
     private let shared = Lock(Shared())
     private let wakeup: CInt
@@ -156,6 +158,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// - Parameter round: An empty array. The caller reuses it, so that a turn does not allocate memory.
     /// - Returns: Whether jobs are left, which must not wait for a descriptor.
     private func runJobs(_ round: inout [Job]) -> Bool {
+        let start = ContinuousClock.now
         for _ in 0..<Self.roundsBeforePolling {
             shared.withLock { shared in
                 swap(&shared.jobs, &round)
@@ -174,6 +177,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             }
             // Keep the memory for the next round, but give back the memory of a large burst.
             round.removeAll(keepingCapacity: round.count <= 4096)
+            if ContinuousClock.now - start > Self.timeBeforePolling { return true }
         }
         return true
     }

@@ -111,7 +111,6 @@ private let text = String(repeating: "x", count: 50_000)
             #expect(answers > 0 && answers < calls.count)
             // The connection reads on.
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a")
-            #expect(await !pair.service.isHeldBack)
         }
     }
 

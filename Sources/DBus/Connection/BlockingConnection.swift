@@ -287,7 +287,7 @@ public final class BlockingConnection {
         do {
             let limit = ConnectionLimits().messageBytes
             let error = RemoteError(.unknownObject, "this program has no objects")
-            let answer = try PeerInterface.answer(to: call, at: address, limit: limit)
+            let answer = try PeerInterface.Call(call)?.answer(at: address, limit: limit)
             _ = try send(try answer ?? .error(to: address, error, limit: limit))
         } catch {
             // There is no memory for an answer. The caller's own time limit ends the call.

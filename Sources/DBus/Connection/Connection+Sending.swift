@@ -79,7 +79,7 @@ extension Connection {
         loop.expectInput()
         // libdbus immediately writes as much as it can. If it has written everything, no later event reports that there
         // is room.
-        if isHeldBack || waiters.contains(.room) { sendQueued() }
+        if waiters.contains(.room) { sendQueued() }
         return serial
     }
 
@@ -107,24 +107,13 @@ extension Connection {
     }
 
     /// The bytes that wait for the other end, including libdbus's own answers.
-    private var waitingBytes: Int {
+    var waitingBytes: Int {
         guard let raw else { return 0 }
         return dbus_connection_get_outgoing_size(raw) + queue.bytes
     }
 
     /// Whether the bytes that wait for the other end are within the limit.
     private var isReading: Bool { waitingBytes <= limits.unreadBytes }
-
-    /// Whether messages have to wait, because the bus takes the output more slowly than calls arrive.
-    ///
-    /// Most output consists of answers, so the output cannot grow without new calls. A bus always reads. The other end of a
-    /// connection without a bus could wait in the same way, so such a connection is never held back.
-    func holdBack() -> Bool {
-        // The end of the connection is a message, too.
-        guard uniqueName != nil, let raw, dbus_connection_get_is_connected(raw) != 0 else { return false }
-        if waitingBytes > limits.queuedBytes { isHeldBack = true }
-        return isHeldBack
-    }
 
     /// Whether a message would be handed to libdbus immediately.
     var hasRoom: Bool {
@@ -165,7 +154,6 @@ extension Connection {
             }
             if queue.isEmpty, mayHandOver { waiters.resumeAll(.room) }
         }
-        if isHeldBack, waitingBytes <= limits.queuedBytes / 2 { readOn() }
         if state == .closing, !hasMessagesToSend { disconnect(.closed) }
     }
 

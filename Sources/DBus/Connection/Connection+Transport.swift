@@ -58,39 +58,58 @@ extension Connection {
     fileprivate func toggle(_ watch: OpaquePointer) { watches.toggle(watch) }
 
     private func handle(_ watch: LibraryPointer, _ flags: UInt32) {
-        if isHeldBack, flags == DBUS_WATCH_READABLE.rawValue { return watches.pause(watch.pointer) }
+        guard let raw else { return }
         isDispatching = true
         dbus_watch_handle(watch.pointer, flags)
-        dispatch()
+        // libdbus reads a few messages at a time. While calls wait for their turn, more messages are read: the call of
+        // another program may be behind the calls of a program that floods, and an answer that a call awaits, too.
+        for _ in 0..<Self.readsPerTurn {
+            guard takeMessages(raw), incomingCalls.waiting > 1, flags == DBUS_WATCH_READABLE.rawValue, watches.isEnabled(watch.pointer)
+            else { break }
+            dbus_watch_handle(watch.pointer, flags)
+        }
+        endDispatch()
     }
 
     /// The number of messages that are handled before other jobs of the loop get their turn.
     private static let messagesPerTurn = 64
+    /// The number of times that libdbus reads in a turn while calls wait.
+    private static let readsPerTurn = 16
 
     private func dispatch() {
         guard let raw else { return }
         isDispatching = true
-        takeMessages(raw)
+        _ = takeMessages(raw)
+        endDispatch()
+    }
+
+    /// Ends a turn, which may have ended the connection.
+    private func endDispatch() {
         isDispatching = false
         if let authenticationTimer { forgetAuthenticationTimer(authenticationTimer) }
         sendQueued()
+        startCall()
     }
 
-    private func takeMessages(_ raw: OpaquePointer) {
+    /// Handles messages that libdbus has read.
+    ///
+    /// - Returns: Whether a message was handled and none is left.
+    private func takeMessages(_ raw: OpaquePointer) -> Bool {
+        guard dbus_connection_get_dispatch_status(raw) == DBUS_DISPATCH_DATA_REMAINS else { return false }
         for _ in 0..<Self.messagesPerTurn {
-            if holdBack() { return }
             switch dbus_connection_dispatch(raw) {
             case DBUS_DISPATCH_DATA_REMAINS: continue
             case DBUS_DISPATCH_NEED_MEMORY:
                 loop.schedule(at: .now + .milliseconds(10)) { self.assumeIsolated { $0.dispatch() } }
-                return
-            default: return
+                return false
+            default: return true
             }
         }
         scheduleDispatch()
+        return false
     }
 
-    private func scheduleDispatch() {
+    func scheduleDispatch() {
         guard !dispatchIsScheduled else { return }
         dispatchIsScheduled = true
         loop.execute {
@@ -99,13 +118,6 @@ extension Connection {
                 connection.dispatch()
             }
         }
-    }
-
-    /// Reads and handles messages again after the bus has taken most of the output.
-    func readOn() {
-        isHeldBack = false
-        watches.toggleAll()
-        scheduleDispatch()
     }
 
     /// Schedules the dispatch of messages that were read outside of a dispatch. Messages that are read while a watch is

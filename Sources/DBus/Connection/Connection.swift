@@ -39,8 +39,6 @@ public actor Connection {
     var sentCalls: [UInt32: UInt64] = [:]
     var calledNames = CalledNames()
     var queue = OutgoingQueue()
-    /// Whether the connection handles no messages until the bus has taken most of the output.
-    var isHeldBack = false
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
@@ -118,6 +116,7 @@ public actor Connection {
             call.complete(.failure(.disconnected))
         }
         incomingCalls.cancelAll()
+        if incomingCalls.isIdle { waiters.resumeAll(.answered) }
         matches = [:]
         nameWatches = NameWatches()
         subscriptions.finish()

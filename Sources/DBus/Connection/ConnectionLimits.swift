@@ -2,7 +2,8 @@
 ///
 /// A value that would make a connection unusable is replaced by the nearest usable value.
 public struct ConnectionLimits: Sendable, Hashable {
-    /// The number of calls that may wait for their answer. Further calls are answered with `LimitsExceeded`.
+    /// The number of calls that may wait for their answer. Further calls are answered with `LimitsExceeded`, in their turn; a
+    /// call gets no answer if four times as many calls wait for such an error.
     ///
     /// One account (``Connection/setAccount(_:of:)``) gets at most half of what is left. The same applies to
     /// ``argumentBytes`` and ``descriptors``. On a connection without a bus, the other end is the only account. Everything
@@ -33,8 +34,7 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// program.
     ///
     /// A call that is cancelled while it waits in the program is never sent. Answers and signals, for which no task
-    /// waits, may use up to ``unreadBytes``. On a bus, the connection also stops to read above the limit, until the bus has
-    /// taken half of it.
+    /// waits, may use up to ``unreadBytes``.
     public var queuedBytes = 4 << 20 {
         didSet { queuedBytes = min(max(queuedBytes, 0), Int(Int32.max)) }
     }

@@ -37,11 +37,10 @@ struct LibraryWatches {
         watches[watch]?.isEnabled = dbus_watch_get_enabled(watch) != 0
     }
 
-    func toggleAll() {
-        for watch in watches.keys { toggle(watch) }
-    }
+    /// Whether libdbus wants to read or write. A watch that libdbus has removed wants nothing.
+    func isEnabled(_ watch: OpaquePointer) -> Bool { watches[watch]?.isEnabled ?? false }
 
-    /// Disables a watch until ``toggle(_:)`` or ``toggleAll()``.
+    /// Disables a watch until ``toggle(_:)``.
     func pause(_ watch: OpaquePointer) {
         watches[watch]?.isEnabled = false
     }

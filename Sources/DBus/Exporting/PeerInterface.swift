@@ -7,20 +7,31 @@ public enum PeerInterface {
 
     static let name: InterfaceName = "org.freedesktop.DBus.Peer"
 
-    /// Returns the answer to a call of this interface; nil for a call of another interface.
+    /// A call of this interface.
     ///
     /// libdbus could answer these calls too, but would use serials that do not increase with those of the connection.
-    static func answer(to call: OpaquePointer, at address: ReplyAddress, limit: Int) throws(MessageEncodingError)
-        -> Message?
-    {
-        if dbus_message_is_method_call(call, name.rawValue, "Ping") != 0 {
-            return try .reply(to: address, Empty(), limit: limit)
+    enum Call {
+        case ping
+        case getMachineID
+
+        /// Returns nil for a call of another interface.
+        init?(_ call: OpaquePointer) {
+            if dbus_message_is_method_call(call, name.rawValue, "Ping") != 0 {
+                self = .ping
+            } else if dbus_message_is_method_call(call, name.rawValue, "GetMachineId") != 0 {
+                self = .getMachineID
+            } else {
+                return nil
+            }
         }
-        guard dbus_message_is_method_call(call, name.rawValue, "GetMachineId") != 0 else { return nil }
-        guard let machine = dbus_try_get_local_machine_id(nil) else {
-            return try .error(to: address, RemoteError(.failed, "this machine has no ID"), limit: limit)
+
+        func answer(at address: ReplyAddress, limit: Int) throws(MessageEncodingError) -> Message {
+            if case .ping = self { return try .reply(to: address, Empty(), limit: limit) }
+            guard let machine = dbus_try_get_local_machine_id(nil) else {
+                return try .error(to: address, RemoteError(.failed, "this machine has no ID"), limit: limit)
+            }
+            defer { dbus_free(machine) }
+            return try .reply(to: address, String(cString: machine), limit: limit)
         }
-        defer { dbus_free(machine) }
-        return try .reply(to: address, String(cString: machine), limit: limit)
     }
 }

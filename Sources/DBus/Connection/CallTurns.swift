@@ -1,0 +1,45 @@
+internal import DequeModule
+internal import HeapModule
+
+/// The calls that have arrived and have not started, in the order in which they start.
+///
+/// The accounts take turns with one call each, so an account with many calls does not delay the calls of another account.
+/// The calls of one account start in the order of their arrival.
+struct CallTurns {
+    /// The numbers of the calls, which increase in the order of arrival.
+    private var calls: [CallAccounts.Account: Heap<UInt64>] = [:]
+    /// The accounts in the order of their turns. An account without calls loses its turn when the turn comes.
+    private var order: Deque<CallAccounts.Account> = []
+
+    private(set) var count = 0
+
+    mutating func add(_ number: UInt64, of account: CallAccounts.Account) {
+        if calls[account] == nil { order.append(account) }
+        calls[account, default: Heap()].insert(number)
+        count += 1
+    }
+
+    /// Returns and removes the call whose turn it is.
+    mutating func next() -> UInt64? {
+        while let account = order.popFirst() {
+            guard let number = calls[account]?.popMin() else { continue }
+            count -= 1
+            if calls[account]?.isEmpty == true { calls[account] = nil } else { order.append(account) }
+            return number
+        }
+        return nil
+    }
+
+    /// Moves the calls of an account, which has no calls later, to another account.
+    mutating func move(from old: CallAccounts.Account, to new: CallAccounts.Account) {
+        guard let moved = calls.removeValue(forKey: old) else { return }
+        if calls[new] == nil { order.append(new) }
+        calls[new, default: Heap()].insert(contentsOf: moved.unordered)
+    }
+
+    /// Returns and removes all calls.
+    mutating func removeAll() -> [UInt64] {
+        defer { self = CallTurns() }
+        return calls.values.flatMap(\.unordered)
+    }
+}

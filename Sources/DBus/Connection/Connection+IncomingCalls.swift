@@ -1,0 +1,171 @@
+internal import CDBus
+
+extension Connection {
+    /// Exports an object with these interfaces. Other programs can call the object at once.
+    ///
+    /// The interfaces `Introspectable`, `Properties` and `Peer` are added automatically. More interfaces can be added
+    /// to the same path later; an interface replaces an earlier one of the same name. The connection drops the
+    /// interfaces when it ends, so their methods may hold the connection.
+    public func export(_ interfaces: [ExportedInterface], at path: ObjectPath) {
+        guard state == .open else { return }
+        objects.add(interfaces, at: path)
+    }
+
+    /// Removes an object with all its interfaces. Calls that have begun continue.
+    public func unexport(_ path: ObjectPath) {
+        objects.remove(path)
+    }
+
+    /// Counts the calls of a sender, also its earlier ones, to an account from now on.
+    ///
+    /// Before that, each sender has an account of its own. One account gets at most half of what is left of each of the
+    /// ``ConnectionLimits``. A sender that has not called an object of this connection, or has left the bus, is ignored.
+    ///
+    /// - Parameters:
+    ///   - account: The account, for example the program that the sender belongs to.
+    ///   - sender: The unique name of the sender.
+    public func setAccount(_ account: String, of sender: BusName) {
+        incomingCalls.setAccount(account, of: sender)
+    }
+
+    /// Makes the bus tell the beginning and the end of each connection, with one rule for all of them.
+    ///
+    /// The calls of a sender that leaves the bus give back what they use, and ``newestConnection`` is known. Each connection of
+    /// any program then wakes this program twice, so only a service with many callers follows them. Does nothing without a bus.
+    public func followConnections() async throws(CallError) {
+        guard let uniqueName, newestConnection == nil else { return }
+        newestConnection = ConnectionNumber(uniqueName)
+        try await addMatch(BusDriver.connectionRule)
+    }
+
+    /// Waits until every call that has arrived has its answer, or until the task is cancelled.
+    ///
+    /// Do not call this method in an exported method: the exported method would wait for its own answer until the
+    /// connection ends. Wait in another task instead.
+    public func waitUntilAnswered() async {
+        await wait(for: .answered)
+    }
+
+    /// Returns the sender of a message; nil without a bus, because the sender could then be forged. A bus sets the
+    /// sender itself.
+    func sender(of pointer: OpaquePointer) -> BusName? {
+        guard uniqueName != nil else { return nil }
+        return dbus_message_get_sender(pointer).map { BusName(trusted: String(cString: $0)) }
+    }
+
+    func receiveCall(_ pointer: OpaquePointer) {
+        guard let objectPath = dbus_message_get_path(pointer), let member = dbus_message_get_member(pointer) else {
+            return
+        }
+        let sender = sender(of: pointer)
+        let address = ReplyAddress(ofCall: pointer, from: sender)
+        if let call = PeerInterface.Call(pointer) {
+            return answerInTurn(address) { $0.answer(address, call) }
+        }
+        let path = ObjectPath(trusted: String(cString: objectPath))
+        let interface = dbus_message_get_interface(pointer).map { InterfaceName(trusted: String(cString: $0)) }
+        let method: ExportedMethod
+        switch objects.method(path, interface, MemberName(trusted: String(cString: member))) {
+        case .success(let found): method = found
+        case .failure(let error): return refuse(address, error)
+        }
+        let body: ExportedMethod.Body
+        let load: Load
+        let descriptors: [ReceivedDescriptor]
+        do throws(MessageDecodingError) {
+            try Message.check(pointer, method.inputSignature)
+            var reader = MessageReader(message: pointer, limit: limits.bodyBytes)
+            body = try method.begin(&reader)
+            load = Load(bytes: reader.bytes, descriptors: reader.descriptors.count)
+            descriptors = reader.descriptors.map { ReceivedDescriptor(descriptor: $0) }
+        } catch {
+            return refuse(address, error)
+        }
+        let call = IncomingCall(connection: self, sender: sender, path: path, argumentBytes: load.bytes)
+        let excess = incomingCalls.add(load, of: sender, descriptors) { number in
+            // Tasks of one actor start in the order in which they are created. The task prefers the loop, so that its
+            // suspended parts continue in the order in which they were resumed.
+            Task(executorPreference: self.loop) { await self.run(number, body, call, address) }
+        }
+        if let excess { refuse(address, excess) }
+    }
+
+    private func refuse(_ address: ReplyAddress, _ error: any Error) {
+        guard address.isExpected else { return }
+        answerInTurn(address) { $0.answer(address, with: error) }
+    }
+
+    /// Answers a call when its turn comes.
+    private func answerInTurn(_ address: ReplyAddress, _ answer: @escaping @Sendable (isolated Connection) -> Void) {
+        let mayWait = incomingCalls.addRefused(of: address.sender) { self.assumeIsolated(answer) }
+        // The caller's own time limit ends the call. Without a bus, the other end sends calls and does not read the answers.
+        if !mayWait, uniqueName == nil { disconnect(.unread) }
+    }
+
+    /// The bytes that wait for the other end above which no call starts. The answers to calls that start later, possibly of
+    /// other programs, would have to wait behind these bytes.
+    private static let startingBytes = 64 << 10
+
+    /// Starts the call whose turn it is.
+    ///
+    /// The next call starts in a later turn of the loop, after the work of this one. Messages are read in between: the answer
+    /// that a started call awaits comes by the same socket as the calls.
+    func startCall() {
+        guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
+        incomingCalls.startNext()
+        if incomingCalls.waiting > 0 { scheduleDispatch() }
+        if incomingCalls.isIdle { waiters.resumeAll(.answered) }
+    }
+
+    /// Answers a call of ``PeerInterface``.
+    private func answer(_ address: ReplyAddress, _ call: PeerInterface.Call) {
+        do {
+            let answer = try call.answer(at: address, limit: limits.messageBytes)
+            if address.isExpected { _ = try sendAnswer(answer, isError: true) }
+        } catch {
+            // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
+        }
+    }
+
+    private func run(
+        _ number: UInt64,
+        _ body: ExportedMethod.Body,
+        _ call: IncomingCall,
+        _ address: ReplyAddress
+    ) async {
+        defer {
+            incomingCalls.end(number)
+            if incomingCalls.isIdle { waiters.resumeAll(.answered) }
+        }
+        do {
+            let output = try await body(call)
+            guard address.isExpected else { return }
+            let answer = try Message.reply(to: address, output, limit: limits.messageBytes)
+            if try sendAnswer(answer, isError: false) { return }
+            throw RemoteError(.limitsExceeded, "too many answers wait for the bus; call again later")
+        } catch CallError.disconnected where state != .open {
+            // The connection has ended, so there is no caller to answer.
+        } catch {
+            answer(address, with: error)
+        }
+    }
+
+    private func answer(_ address: ReplyAddress, with error: any Error) {
+        guard address.isExpected else { return }
+        let answer: RemoteError =
+            switch error {
+            case let error as any DBusErrorConvertible: error.dbusError
+            case MessageDecodingError.tooLarge(let limit):
+                RemoteError(.limitsExceeded, "the arguments hold more than \(limit) bytes")
+            case let error as MessageDecodingError: RemoteError(.invalidArguments, "wrong arguments: \(error)")
+            case let error as MessageEncodingError: RemoteError(.failed, "the answer cannot be sent: \(error)")
+            case CallError.notSent(let error): RemoteError(.failed, "the answer cannot be sent: \(error)")
+            default: RemoteError(.failed, String(describing: error))
+            }
+        do {
+            _ = try sendAnswer(try Message.error(to: address, answer, limit: limits.messageBytes), isError: true)
+        } catch {
+            // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
+        }
+    }
+}
