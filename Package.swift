@@ -135,7 +135,7 @@ let package = Package(
             name: "URLRouterTests",
             dependencies: [
                 "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite",
-                "URLRouter",
+                "URLRouter", "UserFiles",
                 logging,
                 system,
             ]

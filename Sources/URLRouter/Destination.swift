@@ -10,21 +10,27 @@ struct Destination {
 
     /// The kind of the file that the URL names; nil for any other URL.
     let file: FileKind?
+    /// Whether the URL names a file in the inbox of its handler. Such a file belongs to the handler, whoever sent it.
+    let isInInbox: Bool
 
     /// Finds the destination of a URL.
     ///
     /// - Parameters:
     ///   - options: the options of the sender, which may ask for a claimant.
     ///   - file: the kind of the file that the URL names; nil for any other URL.
+    ///   - inboxes: the inboxes of the handlers, to know their files.
     /// - Throws: `malformedURL` for a URL without a scheme, `noHandler` if nothing claims the URL.
     init(
         _ url: GenericURL,
         in registry: Registry,
         for options: OpenOptions = OpenOptions(),
-        file: FileKind? = nil
+        file: FileKind? = nil,
+        inboxes: Inboxes? = nil
     ) throws(OpenURLError) {
         self.url = url
         self.file = file
+        let path = file == nil ? nil : url.localFilePath
+        isInInbox = options.handler.flatMap { id in path.flatMap { inboxes?.holds($0, of: id) } } ?? false
         let scheme = try Scheme(ofURL: url)
         let host = url.host.map(String.init)
         let winner: Claimant

@@ -148,8 +148,8 @@ extension URLRouter {
         } else {
             sender = await callers.caller(caller)
         }
-        let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
-        return try Destination(url, in: registry, for: options, file: file)
+        let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass, inboxes: inboxes)
+        return try Destination(url, in: registry, for: options, file: file, inboxes: inboxes)
     }
 
     // MARK: The queue
@@ -189,8 +189,9 @@ extension URLRouter {
             let callerClass = delivery.context.source.callerClass.known ?? .unknown
             let file =
                 Scheme(of: url) == .file
-                ? try await files.kind(of: url, delivery.options, for: delivery.caller, callerClass) : nil
-            destination = try Destination(url, in: registry, for: delivery.options, file: file)
+                ? try await files.kind(of: url, delivery.options, for: delivery.caller, callerClass, inboxes: inboxes)
+                : nil
+            destination = try Destination(url, in: registry, for: delivery.options, file: file, inboxes: inboxes)
             try permissions.check(delivery, to: destination)
         } catch {
             return .failed(error, wasHandedOver: false)

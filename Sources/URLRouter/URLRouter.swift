@@ -47,6 +47,8 @@ public actor URLRouter {
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
     /// The kinds of the files that callers open.
     let files: FileKinds
+    /// The copies of files into inboxes.
+    let inboxes: Inboxes
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
@@ -123,7 +125,9 @@ public actor URLRouter {
         deliveryStore = deliveries
         policyStore = policy
         commandHops = CommandHops(for: limits.commandPeriod)
-        files = FileKinds(DesktopDirectories(environment: environment), limits, on: loop)
+        let directories = DesktopDirectories(environment: environment)
+        files = FileKinds(directories, limits, on: loop)
+        inboxes = Inboxes(dataHome: directories.dataHome, limits, on: loop)
         launcher = HandlerLauncher(
             session: session ?? SessionEnvironment(environment, on: loop, log: log),
             loop: loop,

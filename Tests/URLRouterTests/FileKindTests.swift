@@ -16,7 +16,10 @@ struct FileKindTests {
         bus = try FakeHandlers(["com.example.png": ":1.1", "com.example.any": ":1.2"])
     }
 
-    private func router(_ limits: RouterLimits = RouterLimits()) throws -> URLRouter {
+    private func router(
+        _ limits: RouterLimits = RouterLimits(),
+        data: [String] = ["/usr/share"]
+    ) throws -> URLRouter {
         let handlers = try [("png", ["image/png", "inode/fifo"]), ("any", ["application/octet-stream"])].map {
             name,
             types in
@@ -25,7 +28,7 @@ struct FileKindTests {
                 manifest.fileClaims = try types.map { FileClaim(.type(try #require(MimeType($0)))) }
             }
         }
-        return URLRouter(handlers, on: bus, environment: ["XDG_DATA_DIRS": "/usr/share"], limits: limits)
+        return URLRouter(handlers, on: bus, environment: ["XDG_DATA_DIRS": data.joined(separator: ":")], limits: limits)
     }
 
     private func explain(_ url: String, _ type: String? = nil) async throws -> Explanation {
@@ -95,7 +98,12 @@ struct FileKindTests {
     @Test func silentFileSystemEndsTheRequest() async throws {
         var limits = RouterLimits()
         limits.fileTime = .zero
-        let explanation = try await router(limits).explain("file:///x.png", OpenOptions(), caller: ownConnection)
+        // The look takes milliseconds, because it asks for the database in each directory.
+        let explanation = try await router(limits, data: (0..<5000).map { "/missing/\($0)" }).explain(
+            "file:///x.png",
+            OpenOptions(),
+            caller: ownConnection
+        )
         #expect(explanation.error?.name == OpenURLError.Code.timedOut.errorName.rawValue)
     }
 

@@ -27,6 +27,21 @@ package func localFilePath(ofURL url: String) -> [UInt8]? {
     return path
 }
 
+/// Returns the `file` URL of an absolute path. Every byte but the unreserved ones is escaped (RFC 3986 section 2.3).
+package func fileURL(ofPath path: String) -> String {
+    var text = "file://"
+    for byte in path.utf8 {
+        switch byte {
+        case UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            text.unicodeScalars.append(Unicode.Scalar(byte))
+        default: text += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+        }
+    }
+    return text
+}
+
 private func hexValue(_ byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")

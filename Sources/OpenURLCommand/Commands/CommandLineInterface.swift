@@ -27,7 +27,8 @@ struct CommandLineInterface: ParsableCommand {
             """,
         version: ShowVersion.text,
         subcommands: [
-            Open.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self, Default.self,
+            Open.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self,
+            Default.self,
             Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
             Permissions.self, Publish.self, ShowVersion.self,
         ]

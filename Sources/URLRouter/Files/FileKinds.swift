@@ -28,17 +28,19 @@ final class FileKinds {
     /// Returns the kind of the file that a URL names; nil for a URL that names no file of this machine.
     ///
     /// The router has the rights of the user. It looks at a file only for a caller that has these rights too. For any other
-    /// caller, and for a file that is not there, the name alone decides.
+    /// caller, and for a file that is not there, the name alone decides. A copy in the inbox of the handler that the sender asks
+    /// for is the handler's.
     ///
     /// - Throws: `limitsExceeded` for too many looks of one application, and `timedOut`.
     func kind(
         of url: GenericURL,
         _ options: OpenOptions,
         for account: String,
-        _ callerClass: CallerClass
+        _ callerClass: CallerClass,
+        inboxes: Inboxes? = nil
     ) async throws(OpenURLError) -> FileKind? {
-        let text = url.description.prefix { $0 != "#" }
-        guard let path = localFilePath(ofURL: String(text)) else { return nil }
+        guard let path = url.localFilePath else { return nil }
+        let isInInbox = options.handler.map { inboxes?.holds(path, of: $0) ?? false } ?? false
         let known: MimeType?
         if let type = options.contentType {
             guard let type = MimeType(type) else { throw OpenURLError(.noHandler, "\(type) is not a type of files") }
@@ -46,7 +48,7 @@ final class FileKinds {
         } else {
             known = nil
         }
-        let mayLook = !callerClass.isConfined && callerClass != .unknown
+        let mayLook = isInInbox || !callerClass.isConfined && callerClass != .unknown
         let guess = try await look(account, url) { types in
             if let known { return types.database.guess(known, isByName: true) }
             guard mayLook else { return types.type(ofName: path) }
@@ -92,4 +94,9 @@ final class FileKinds {
         self.types = types
         return guess
     }
+}
+
+extension GenericURL {
+    /// The path of the file of this machine that the URL names; nil for any other URL. A fragment is a place in the file.
+    var localFilePath: [UInt8]? { Desktop.localFilePath(ofURL: String(description.prefix { $0 != "#" })) }
 }

@@ -66,6 +66,10 @@ public struct RouterObject: Sendable {
                     guard input.values.0.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
                     return await open(input.values.0, input.values.1, call)
                 },
+                .method(RouterInterface.openFiles) { [router] call, input in
+                    let (files, options) = input.values
+                    return try await router.openFiles(files, options, caller: call.sender, bytes: call.argumentBytes)
+                },
                 .method(RouterInterface.canOpenURL) { [router] call, url in
                     try await router.canOpen(url, caller: call.sender)
                 },
