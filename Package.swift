@@ -156,7 +156,11 @@ let package = Package(
             dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", argumentParser]
         ),
         .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
-        .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py", "GuessTypes.py"]),
+        .testTarget(
+            name: "DesktopTests",
+            dependencies: ["Desktop", "UserFiles"],
+            exclude: ["Differential.py", "GuessTypes.py"]
+        ),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LayerTests"),
         .testTarget(
