@@ -125,7 +125,7 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURLBus", "PrivateBus", "Reactor", "hello", "openurl", "openurld", "requester",
+                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld", "requester",
                 "testhandler", "todolist",
             ],
             resources: [.copy("Handlers")]

@@ -41,16 +41,83 @@ public struct OpenURLClient: Sendable {
 
     /// Opens a URL, and returns when the handler has accepted it.
     ///
-    /// The router keeps the URL from the moment of its arrival at the router. The URL therefore reaches the handler
-    /// even if this task is cancelled, or if the program ends while the handler is starting.
+    /// The router keeps the URL from the moment of its arrival at the router. The URL therefore reaches the handler even if the
+    /// program ends while the handler is starting.
     ///
-    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause, or another ``OpenURLClientError`` if there is no
-    ///   answer of the router.
+    /// If the task is cancelled, the request is cancelled. A URL that no handler has yet does not arrive any more, and a handler
+    /// that has the URL is asked to stop. A URL that the router has stored stays in the queue. The method does not wait for the
+    /// outcome.
+    ///
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause, or another ``OpenURLClientError`` if there is no answer of the
+    ///   router; `CancellationError` if the task is cancelled.
+    public func open(_ url: GenericURL, options: OpenOptions = OpenOptions()) async throws -> OpenResult {
+        var options = options
+        if options.handleToken == nil, !options.isQueued { options.handleToken = HandleToken.next() }
+        return try await perform(url, options)
+    }
+
+    /// Opens a URL as ``open(_:options:)`` does, and tells how far the handler's work is.
+    ///
+    /// - Parameter progress: a closure that gets the handler's reports in order, at most ten a second, and the last one before the
+    ///   method returns. A closure that takes longer misses reports, but not the last one.
     public func open(
         _ url: GenericURL,
-        options: OpenOptions = OpenOptions()
-    ) async throws(OpenURLClientError) -> OpenResult {
-        try await call(RouterInterface.openURL, Arguments(url.description, options))
+        options: OpenOptions = OpenOptions(),
+        progress: @escaping @Sendable (ProgressReport) async -> Void
+    ) async throws -> OpenResult {
+        var options = options
+        if options.handleToken == nil { options.handleToken = HandleToken.next() }
+        let signals: SignalSequence<Arguments<Double, String>>
+        do throws(CallError) {
+            let rule = MatchRule(sender: RouterService.name, path: path(of: options.handleToken))
+            signals = try await connection.signals(RequestInterface.progress, matching: rule)
+        } catch .cancelled {
+            throw CancellationError()
+        } catch {
+            throw OpenURLClientError(error)
+        }
+        return try await withThrowingTaskGroup { [options] group in
+            group.addTask {
+                for await signal in signals {
+                    let (fraction, message) = signal.body.values
+                    if let report = ProgressReport(fraction, message) { await progress(report) }
+                }
+            }
+            let result = try await perform(url, options)
+            // All reports have arrived. The task takes those that wait, and ends then.
+            group.cancelAll()
+            try await group.waitForAll()
+            return result
+        }
+    }
+
+    private func perform(_ url: GenericURL, _ options: OpenOptions) async throws -> OpenResult {
+        if let warning = await check.warning() { throw OpenURLClientError.unavailable(warning) }
+        do throws(CallError) {
+            let input = Arguments(url.description, options)
+            return try await connection.call(RouterInterface.openURL, on: RouterService.object, input, timeout: nil)
+        } catch .cancelled {
+            await withdraw(options.handleToken)
+            throw CancellationError()
+        } catch {
+            throw OpenURLClientError(error)
+        }
+    }
+
+    /// Cancels a request. The connection keeps the order, so the router has the request before.
+    private func withdraw(_ token: HandleToken?) async {
+        guard let path = path(of: token) else { return }
+        do throws(CallError) {
+            let handle = RemoteObject(RouterService.name, path, startsService: false)
+            try await connection.send(RequestInterface.cancel, on: handle, Empty())
+        } catch {
+            // The connection has ended. A caller that has gone has not cancelled its request.
+        }
+    }
+
+    private func path(of token: HandleToken?) -> ObjectPath? {
+        guard let token, let name = connection.uniqueName else { return nil }
+        return RequestInterface.path(of: name, token)
     }
 
     /// Returns whether this program may reach a handler for the URL. No handler is launched.

@@ -172,6 +172,17 @@ public enum LifecycleInterface {
         "BackgroundTimeRemaining",
         outputs: ["remaining"]
     )
+    /// Tells the caller of a request how much of its work is done. The arguments are ``OpenContext/requestID``, a fraction from 0
+    /// to 1, and a text for a person.
+    ///
+    /// The caller of the method must be the handler that has the request; otherwise the error is
+    /// ``OpenURLError/Code/notAllowed``. A fraction outside is taken for the nearest one, and a text is cut off after 256 bytes. A
+    /// caller without a handle (``RequestInterface``) learns nothing.
+    public static let reportProgress = Method<Arguments<String, Double, String>, Empty>(
+        name,
+        "ReportProgress",
+        inputs: ["request_id", "fraction", "message"]
+    )
     /// Notifies a running handler of a change. No handler is started for a notification.
     ///
     /// For a suspended handler the router keeps the latest value of each kind. The handler gets the values when the
@@ -220,6 +231,12 @@ public enum HandlerInterface {
         inputs: ["url", "context"],
         outputs: ["handled", "answer", "trace"]
     )
+    /// Asks the handler to stop its work on a URL, because the caller has cancelled the request or because the caller's time limit
+    /// is over. The argument is ``OpenContext/requestID``.
+    ///
+    /// The method returns at once. The call of ``open`` for the URL then returns soon, with the error
+    /// ``OpenURLError/Code/cancelled`` or with any other outcome. A handler that does not have the request ignores the call.
+    public static let cancel = Method<String, Empty>(name, "Cancel", inputs: ["request_id"])
     /// Takes the handler to the background: calls `willResignActive` and `didEnterBackground`, and saves the state.
     /// Returns after that.
     public static let enterBackground = Method<Empty, Empty>(name, "EnterBackground")

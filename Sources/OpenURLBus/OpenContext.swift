@@ -50,10 +50,10 @@ public struct OpenContext: Sendable, Hashable {
     /// time.
     public var accepted: UInt64?
 
-    /// The number of a URL that was queued.
+    /// The name of the request: from the caller, from the queue, or from the router.
     ///
-    /// After a crash of the handler or of the router, the same URL arrives again with the same number. A handler that
-    /// must not act twice on a URL therefore remembers the number.
+    /// After a crash of the handler or of the router, a queued URL arrives again with the same name. A handler that must not act
+    /// twice on a URL therefore remembers the name. No other request has it, unless the caller gives a name twice.
     public var requestID: String?
     /// Whether the handler stays in the background, or is launched into the background.
     public var inBackground = false
@@ -109,7 +109,7 @@ extension OpenContext: Record {
             "request-id",
             { $0.requestID },
             { $0.requestID = $1 },
-            "The number of a queued URL, the same each time that the URL is delivered."
+            "The name of the request; that of a queued URL is the same each time that the URL is delivered."
         ),
         Field(
             "background",

@@ -28,6 +28,13 @@ public struct OpenOptions: Sendable, Hashable {
     /// The URLs that are tried in turn while the URL before has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
+    /// The last element of the path of the request's handle, see ``RequestInterface``; nil for a request without a handle.
+    public var handleToken: HandleToken?
+    /// The name of the request, which the handler gets in the context. Without a name the router makes one.
+    ///
+    /// A caller that opens a URL again because it does not know the outcome uses the same name, so that the handler can tell.
+    public var requestID: RequestID?
+
     /// Whether the caller itself asks the person at its terminal. The router then answers ``OpenURLError/Code/notAllowed`` where it
     /// would ask, and the caller gets the question from ``PolicyInterface/question``.
     public var asksAtTerminal = false
@@ -126,6 +133,18 @@ extension OpenOptions: Record {
             { $0.fallback = $1 },
             omitting: [],
             "The URLs to try in turn while the URL before has no handler; at most \(maximumFallbacks)."
+        ),
+        Field(
+            "handle-token",
+            { $0.handleToken },
+            { $0.handleToken = $1 },
+            "The last element of the path of the request's handle: 1 to 64 letters, digits and underscores of ASCII."
+        ),
+        Field(
+            "request-id",
+            { $0.requestID },
+            { $0.requestID = $1 },
+            "The name of the request; without the key the router makes a name."
         ),
         Field(
             "asks-at-terminal",

@@ -37,6 +37,9 @@ public struct OpenResult: Sendable, Hashable {
     /// The number of a URL that was queued; see ``QueueInterface``.
     public var id: String?
 
+    /// The name of the request, which the handler gets in ``OpenContext/requestID``.
+    public var requestID: String?
+
     /// Creates a result.
     public init(handler: String, path: Path, reply: [String: Value], trace: [TracePhase]) {
         self.handler = handler
@@ -72,6 +75,12 @@ extension OpenResult: Record {
             "False if somebody has started the handler's program by hand; without the key a router has started the process."
         ),
         Field("id", { $0.id }, { $0.id = $1 }, "The number of a URL that was queued."),
+        Field(
+            "request-id",
+            { $0.requestID },
+            { $0.requestID = $1 },
+            "The name of the request, which the handler gets in its context."
+        ),
         Field("reply", { $0.reply }, { $0.reply = $1 }, "The values that the handler answered with."),
         Field("trace", { $0.trace }, { $0.trace = $1 }, "The steps of the open, in order.")
     )

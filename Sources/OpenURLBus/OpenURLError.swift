@@ -26,6 +26,8 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case loopDetected = "LoopDetected"
         /// The router cannot store the URL for a later delivery.
         case notQueued = "NotQueued"
+        /// The caller withdrew the request, or the person did so in the handler.
+        case cancelled = "Cancelled"
         /// The handler's answer has another type than the contract says. The handler may have acted on the URL.
         case invalidReply = "InvalidReply"
         /// The text is not a URL.

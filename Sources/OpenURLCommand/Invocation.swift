@@ -13,6 +13,8 @@ public struct Invocation {
     var errors: StandardError
     /// The bus that the router is on.
     var bus: BusAddress
+    /// Takes Ctrl-C over; nil where Ctrl-C keeps its usual meaning.
+    var makeInterrupt: () -> Interrupt? = { nil }
 
     /// The run that this process was started for.
     public static var ofProcess: Invocation {
@@ -25,7 +27,8 @@ public struct Invocation {
             input: STDIN_FILENO,
             output: StandardOutput(),
             errors: StandardError(),
-            bus: .session
+            bus: .session,
+            makeInterrupt: Interrupt.init
         )
     }
 

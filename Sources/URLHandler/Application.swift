@@ -63,25 +63,31 @@ public final class Application {
     /// Opens a URL; launches the handler or brings it to the foreground first if its state requires that ("Handling URL
     /// Requests").
     ///
-    /// - Throws: `OpenURLError` with the code `launchVetoed` or `declined`.
-    func open(_ url: GenericURL, _ context: OpenContext) async throws(OpenURLError) -> OpenAnswer {
-        let (outcome, trace) = await handle(url, context)
+    /// - Throws: `OpenURLError` with the code `launchVetoed`, `declined` or `cancelled`.
+    func open(
+        _ url: GenericURL,
+        _ context: OpenContext,
+        _ arrived: ArrivedURL? = nil
+    ) async throws(OpenURLError) -> OpenAnswer {
+        let (outcome, trace) = await handle(url, context, arrived)
         return OpenAnswer(isHandled: true, reply: try outcome.get(), trace: trace)
     }
 
     /// Runs the sequence for a URL.
     ///
+    /// - Parameter arrived: the means to cancel the URL, and to report about it.
     /// - Returns: the handler's reply or the reason for the refusal, and the trace of the delegate's methods that ran.
     package func handle(
         _ url: GenericURL,
-        _ context: OpenContext
+        _ context: OpenContext,
+        _ arrived: ArrivedURL? = nil
     ) async -> (outcome: Result<[String: Value], OpenURLError>, trace: [TracePhase]) {
         var result = SequenceResult(start: context.accepted ?? TracePhase.now)
         (source, activationToken, desktopStartupID) = (
             context.source, context.activationToken, context.desktopStartupID
         )
         defer { (source, activationToken, desktopStartupID) = (nil, nil, nil) }
-        await perform(context.inBackground ? .openInBackground : .open, url, context, &result)
+        await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, &result)
         return (outcome(of: result), result.trace)
     }
 
@@ -90,6 +96,7 @@ public final class Application {
         if let veto = result.veto {
             return .failure(OpenURLError(.launchVetoed, "\(veto.rawValue) of \(identifier) refused the URL"))
         }
+        if result.isCancelled { return .failure(cancellation) }
         switch result.response {
         case .handled(let reply): return .success(reply)
         case .declined(let reason):
@@ -105,7 +112,7 @@ public final class Application {
         var context = OpenContext()
         context.notifications = notifications
         var result = SequenceResult()
-        await perform(event, nil, context, &result)
+        await perform(event, nil, context, nil, &result)
         return result.trace
     }
 
@@ -113,6 +120,7 @@ public final class Application {
         _ event: LifecycleEvent,
         _ url: GenericURL?,
         _ context: OpenContext,
+        _ arrived: ArrivedURL?,
         _ result: inout SequenceResult
     ) async {
         // The coder passes the state from the first of the two saving or restoring steps to the second. The second step
@@ -151,27 +159,79 @@ public final class Application {
                 await call(step, &result) { await delegate.applicationDidReceiveMemoryWarning(self) }
             case .didReceiveNotification: await deliver(context.notifications, &result)
             case .open:
-                if let url, result.veto == nil { await open(url, context, &result) }
+                if arrived?.isCancelled == true {
+                    result.isCancelled = true
+                } else if let url, result.veto == nil {
+                    await open(url, context, arrived, &result)
+                }
             }
         }
     }
 
-    private func open(_ url: GenericURL, _ context: OpenContext, _ result: inout SequenceResult) async {
+    private func open(
+        _ url: GenericURL,
+        _ context: OpenContext,
+        _ arrived: ArrivedURL?,
+        _ result: inout SequenceResult
+    ) async {
         var response = OpenResponse.declined()
+        var isCancelled = false
         await call(.open, &result) {
             do {
-                response = try await delegate.application(
-                    self,
-                    open: url,
-                    sourceApplication: context.sourceApplication,
-                    annotation: context.annotation
-                )
+                response = try await cancellable(arrived) { [delegate] in
+                    try await delegate.application(
+                        self,
+                        open: url,
+                        sourceApplication: context.sourceApplication,
+                        annotation: context.annotation
+                    )
+                }
             } catch {
                 response = .declined(reason: String(describing: error))
+                isCancelled = arrived?.isCancelled == true || error is CancellationError
             }
             if case .handled = response { return true } else { return false }
         }
         result.response = response
+        result.isCancelled = isCancelled
+    }
+
+    /// Runs the delegate's method in a task of its own. A cancelled URL cancels this task alone: the other methods of the sequence
+    /// move the handler through its life, whatever becomes of the URL.
+    private func cancellable(
+        _ arrived: ArrivedURL?,
+        _ body: @escaping @MainActor () async throws -> OpenResponse
+    ) async throws -> OpenResponse {
+        // The task begins at once. A method that does not wait needs no change of tasks.
+        let task = ArrivedURL.$current.withValue(arrived) { Task.immediate { @MainActor in try await body() } }
+        arrived?.begin(task)
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
+        await arrived?.end()
+        return try result.get()
+    }
+
+    /// The error of a URL that was cancelled.
+    nonisolated var cancellation: OpenURLError {
+        OpenURLError(.cancelled, "\(identifier) has stopped its work on the URL")
+    }
+
+    /// Tells the sender how much of the work on a URL is done.
+    ///
+    /// The report belongs to the URL that the current task handles: the task of
+    /// ``ApplicationDelegate/application(_:open:sourceApplication:annotation:)``, and every task that it starts except detached
+    /// ones. The method does nothing in another task, after the answer, and for a sender that does not listen. It may be called
+    /// as often as there is something to report: ten reports a second reach the sender, and always the last one.
+    ///
+    /// - Parameters:
+    ///   - fraction: the part of the work that is done, from 0 to 1. A value that is not a number is ignored.
+    ///   - message: the current work, for a person; at most 256 bytes.
+    public nonisolated func reportProgress(_ fraction: Double, _ message: String = "") {
+        guard let report = ProgressReport(fraction, message) else { return }
+        ArrivedURL.current?.report(report)
     }
 
     private func deliver(_ notifications: [String: Value], _ result: inout SequenceResult) async {

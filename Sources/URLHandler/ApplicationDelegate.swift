@@ -36,6 +36,10 @@ public protocol ApplicationDelegate: AnyObject {
     ///
     /// A thrown error declines the URL. The sender receives the error's description as the reason.
     ///
+    /// The method runs in a task of its own. The task is cancelled if the sender withdraws the URL, or if the sender's time limit is
+    /// over. The answer still counts. A thrown `CancellationError` tells the sender that the URL was cancelled.
+    /// ``Application/reportProgress(_:_:)`` tells the sender how far the work is.
+    ///
     /// - Parameters:
     ///   - url: the URL that arrived. Its parts are percent-encoded until the delegate asks for the decoded form.
     ///   - sourceApplication: the sender's bundle identifier, or nil if the sender is not a handler. The router

@@ -47,6 +47,8 @@ struct SequenceResult {
     /// The first launch method that refused the URL.
     private(set) var veto: LifecycleStep?
     var response = OpenResponse.declined()
+    /// Whether the URL was cancelled and the delegate has not handled it.
+    var isCancelled = false
 
     init(start: UInt64 = TracePhase.now) {
         self.start = start

@@ -1,6 +1,7 @@
 public import DBus
 public import OpenURLBus
 public import RFC1808
+internal import Synchronization
 public import URLHandler
 
 /// Runs a delegate through the lifecycle sequences in a unit test, without a bus, a router or another process.
@@ -65,6 +66,9 @@ public import URLHandler
     ///   - annotation: additional data from the sender.
     ///   - inBackground: whether the handler stays in the background, or is launched into it.
     ///   - notifications: the changes during the handler's suspension, by kind.
+    ///
+    /// A test that cancels the task that calls this method cancels the URL, as a sender does.
+    ///
     /// - Throws: the reason why `url` is not a URL. The handler's own answer is the ``EventResult/outcome`` of the
     ///   result.
     @discardableResult
@@ -80,8 +84,15 @@ public import URLHandler
         context.annotation = annotation
         context.inBackground = inBackground
         context.notifications = notifications
-        let (outcome, trace) = await application.handle(try GenericURL(url), context)
-        return EventResult(outcome: outcome, state: application.state, trace: trace)
+        let reports = RecordedReports()
+        let arrived = ArrivedURL("test", reports: reports)
+        let (outcome, trace) = await application.handle(try GenericURL(url), context, arrived)
+        return EventResult(
+            outcome: outcome,
+            state: application.state,
+            trace: trace,
+            progress: reports.all
+        )
     }
 
     /// Takes the handler to the background and saves its state. A handler that does not run is launched into the
@@ -128,9 +139,24 @@ public struct EventResult: Sendable {
     public let state: HandlerState
     /// The delegate's methods in the order of their calls, with their answers.
     public let trace: [TracePhase]
+    /// All that the delegate has reported about its work on the URL. The sender of a real URL gets at most ten reports a second.
+    public private(set) var progress: [ProgressReport] = []
 
     /// The names of the delegate's methods in the order of their calls, such as `willFinishLaunching`.
     public var steps: [String] { trace.map(\.name) }
+}
+
+/// The reports about one URL.
+private final class RecordedReports: ProgressSink {
+    private let reports = Mutex<[ProgressReport]>([])
+
+    var all: [ProgressReport] { reports.withLock(\.self) }
+
+    func add(_ report: ProgressReport) {
+        reports.withLock { $0.append(report) }
+    }
+
+    func end() {}
 }
 
 /// A handler's state in memory.

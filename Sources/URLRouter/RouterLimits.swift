@@ -17,6 +17,10 @@ public struct RouterLimits: Sendable, Hashable {
     public var fileTime = Duration.seconds(2)
     /// The number of requests that one handler has in hand, or that wait for it.
     public var waitingPerHandler = 4096
+    /// The number of requests of one application at one handler above which the requests of others go past.
+    public var manyRequests = 100
+    /// The number of requests that one handler has in hand from applications with more than ``manyRequests``, together.
+    public var manyInHand = 32
     /// The time for which the router waits for the person's reply to a question.
     public var questionTime = Duration.seconds(60)
     /// The number of questions about the URLs of one application that may wait for a reply.
@@ -34,6 +38,8 @@ public struct RouterLimits: Sendable, Hashable {
     /// The time limit of a whole open, if neither the caller nor the manifest gives one. The limit is below the 25 s after
     /// which D-Bus callers give up.
     public var openTimeout = Duration.seconds(20)
+    /// The time that a handler gets for its answer to a URL that its caller has cancelled.
+    public var cancelTime = Duration.seconds(2)
     /// The time limit of a launch ("What to Do at Launch Time": five seconds).
     public var launchTimeout = Duration.seconds(5)
     /// The time limit of each method on the way to the foreground or to the background, of the preparation for a stop, and of

@@ -11,10 +11,11 @@ struct RouterTasks {
     /// Starts a task on the router's actor and runs it up to its first suspension. Call it in the router's isolation.
     ///
     /// A timer may outlive its router, in which case nothing is started. No request is lost: a request keeps its router.
-    func start(_ body: @escaping () async -> Void) {
+    @discardableResult
+    func start(_ body: @escaping () async -> Void) -> Task<Void, Never>? {
         // The body was made in the router's isolation and stays there. The compiler cannot see that, because a closure's type
         // does not name its isolation; `assumeIsolated` checks it at run time.
         nonisolated(unsafe) let body = body
-        router?.assumeIsolated { $0.start(body) }
+        return router?.assumeIsolated { $0.start(body) }
     }
 }

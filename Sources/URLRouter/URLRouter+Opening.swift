@@ -10,15 +10,27 @@ extension URLRouter {
     /// Without a handler for the URL, the URLs of `options.fallback` are tried in order. If none of them has a handler
     /// either, the error is about the URL that the sender wanted.
     ///
-    /// - Parameter bytes: the size of the call's arguments, which is counted to the caller's application; nil for the URL alone.
+    /// - Parameters:
+    ///   - bytes: the size of the call's arguments, which is counted to the caller's application; nil for the URL alone.
+    ///   - stop: the caller's way to cancel; nil if the caller has none.
     func open(
         _ url: String,
         _ options: OpenOptions,
         caller: BusName?,
-        bytes: Int? = nil
+        bytes: Int? = nil,
+        stop: Stop? = nil
     ) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
-            return try await openFirst(url, options, caller: caller, bytes: bytes ?? url.utf8.count)
+            let call = RequestCall(
+                caller: caller,
+                bytes: bytes ?? url.utf8.count,
+                requestID: options.requestID?.rawValue ?? requestNames.next(),
+                stop: stop
+            )
+            var result = try await openFirst(url, options, call)
+            // The number of a queued URL is its name, unless the caller gives one.
+            result.requestID = options.requestID == nil ? result.id ?? call.requestID : call.requestID
+            return result
         } catch {
             switch await callers.caller(caller).callerClass {
             case .sandboxed, .remote: throw error.forConfinedCallers
@@ -31,14 +43,14 @@ extension URLRouter {
     private func openFirst(
         _ url: String,
         _ options: OpenOptions,
-        caller: BusName?,
-        bytes: Int
+        _ call: RequestCall
     ) async throws(OpenURLError) -> OpenResult {
         var noHandler: OpenURLError?
         for candidate in [url] + options.fallback {
             do throws(OpenURLError) {
-                if options.isQueued { return try await enqueue(candidate, options, caller: caller, bytes: bytes) }
-                var result = try await openNow(candidate, options, caller: caller, bytes: bytes)
+                try call.stop?.check()
+                if options.isQueued { return try await enqueue(candidate, options, call) }
+                var result = try await openNow(candidate, options, call)
                 if noHandler != nil { result.path = .fallback }
                 return result
             } catch {
@@ -52,39 +64,40 @@ extension URLRouter {
     private func openNow(
         _ text: String,
         _ options: OpenOptions,
-        caller: BusName?,
-        bytes: Int
+        _ call: RequestCall
     ) async throws(OpenURLError) -> OpenResult {
-        try await permitted(text, options, caller, bytes) { (destination, counted, check) async throws(OpenURLError) in
+        try await permitted(text, options, call) { (destination, counted, check) async throws(OpenURLError) in
             switch destination.claimant {
             case .handler(let handler):
                 let session = sessions.obtain(for: handler)
-                let request = session.makeRequest(.open(destination), options, account: counted.account)
-                return try await session.open(request) { () async throws(OpenURLError) in
-                    let sender = try await callers.caller(caller, of: counted)
-                    try session.count(request, to: sender.account)
-                    let context = try callers.context(of: sender, for: destination.claimant)
-                    try check(sender)
-                    request.complete(context)
-                    request.cause = sender.cause
-                    request.caller = sender.pid
+                let request = session.makeRequest(.open(destination), options, call, account: counted.account)
+                return try await call.during({ session.cancel(request) }) { () async throws(OpenURLError) in
+                    try await session.open(request) { () async throws(OpenURLError) in
+                        let sender = try await callers.caller(call.caller, of: counted)
+                        try session.count(request, to: sender.account)
+                        let context = try callers.context(of: sender, for: destination.claimant)
+                        try check(sender)
+                        request.complete(context)
+                        request.cause = sender.cause
+                        request.caller = sender.pid
+                    }
                 }
             case .application(let application):
-                let sender = try await callers.caller(caller, of: counted)
+                let sender = try await callers.caller(call.caller, of: counted)
                 let context = try callers.context(of: sender, for: destination.claimant)
                 try check(sender)
-                let timeout = options.timeout ?? limits.openTimeout
-                let result = try await applications.open(
-                    ApplicationRequest(
-                        destination.url,
-                        application,
-                        options,
-                        hops: context.hops,
-                        caller: sender.pid,
-                        account: sender.account,
-                        timeout: timeout
-                    )
+                let request = ApplicationRequest(
+                    destination.url,
+                    application,
+                    options,
+                    hops: context.hops,
+                    caller: sender.pid,
+                    account: sender.account,
+                    timeout: options.timeout ?? limits.openTimeout
                 )
+                let result = try await call.during({ request.cancel(call.stop) }) { () async throws(OpenURLError) in
+                    try await applications.open(request)
+                }
                 // The application's window is in front now.
                 if !options.inBackground { sessions.host.clearForeground() }
                 return result
@@ -99,16 +112,15 @@ extension URLRouter {
     private func permitted<Result>(
         _ text: String,
         _ options: OpenOptions,
-        _ caller: BusName?,
-        _ bytes: Int,
+        _ call: RequestCall,
         _ body: (
             _ destination: Destination,
             _ counted: CountedRequest,
             _ check: (Caller) throws(OpenURLError) -> Void
         ) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
-        try await callers.counting(caller, bytes: bytes) { counted async throws(OpenURLError) in
-            var destination = try await destination(text, options, caller, of: counted)
+        try await callers.counting(call.caller, bytes: call.bytes) { counted async throws(OpenURLError) in
+            var destination = try await destination(text, options, call.caller, of: counted)
             /// The handler that the person has allowed.
             var allowed: String?
             while true {
@@ -121,10 +133,13 @@ extension URLRouter {
                     }
                 } catch {
                     guard let dialog else { throw error }
-                    try await questions.ask(dialog)
+                    let place = Questions.Place()
+                    try await call.during({ [questions] in questions.giveUp(place) }) { () async throws(OpenURLError) in
+                        try await questions.ask(dialog, place)
+                    }
                     allowed = destination.claimant.id
                     // The registry may have changed meanwhile.
-                    destination = try await self.destination(text, options, caller, of: counted)
+                    destination = try await self.destination(text, options, call.caller, of: counted)
                 }
             }
         }
@@ -160,20 +175,21 @@ extension URLRouter {
     private func enqueue(
         _ text: String,
         _ options: OpenOptions,
-        caller: BusName?,
-        bytes: Int
+        _ call: RequestCall
     ) async throws(OpenURLError) -> OpenResult {
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
-        return try await permitted(text, options, caller, bytes) {
-            (destination, counted, check) async throws(OpenURLError) in
+        return try await permitted(text, options, call) { (destination, counted, check) async throws(OpenURLError) in
             let handler = destination.claimant.id
+            var stored = options
+            stored.handleToken = nil
             let id = try await deliveries.accept { () async throws(OpenURLError) in
-                let sender = try await callers.caller(caller, of: counted)
+                let sender = try await callers.caller(call.caller, of: counted)
                 let context = try callers.context(of: sender, for: destination.claimant)
                 try check(sender)
-                return Delivery(url: destination.url.description, handler: handler, options: options, context: context)
+                try call.stop?.check()
+                return Delivery(url: destination.url.description, handler: handler, options: stored, context: context)
             }
             var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
             result.id = "\(id)"
@@ -203,12 +219,13 @@ extension URLRouter {
         switch destination.claimant {
         case .handler(let handler):
             var context = delivery.context
-            context.requestID = "\(id)"
             // The process and the connection may belong to another program by now.
             context.source.pid = nil
             context.source.uniqueName = nil
             let session = sessions.obtain(for: handler)
             let request = session.makeRequest(.open(destination), options, account: delivery.caller)
+            request.id = delivery.options.requestID?.rawValue ?? "\(id)"
+            request.endsAtDeadline = delivery.options.timeout != nil
             do throws(OpenURLError) {
                 _ = try await session.open(request) { () async throws(OpenURLError) in
                     try callers.check(context, for: handler)

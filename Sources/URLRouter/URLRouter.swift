@@ -49,6 +49,8 @@ public actor URLRouter {
     let files: FileKinds
     /// The copies of files into inboxes.
     let inboxes: Inboxes
+    let handles = RequestHandles()
+    var requestNames = RequestNames()
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
@@ -152,8 +154,9 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            ownerChanged: { [unowned self] id, owner in
-                assumeIsolated { $0.sessions[id]?.ownerChanged(to: owner) }
+            // A watch of a name may still tell about a change when the router has been released.
+            ownerChanged: { [weak self] id, owner in
+                self?.assumeIsolated { $0.sessions[id]?.ownerChanged(to: owner) }
             }
         )
         return HandlerSessions(host)
@@ -177,7 +180,7 @@ public actor URLRouter {
     }
 
     /// Starts a task in the router's isolation and runs it up to its first suspension. ``RouterTasks`` calls this.
-    func start(_ body: @escaping () async -> Void) {
+    func start(_ body: @escaping () async -> Void) -> Task<Void, Never> {
         Task.immediate(executorPreference: loop) {
             _ = self
             await body()

@@ -148,7 +148,8 @@ def line_left(session):
     end(session, process)
     again = flooder(session, "opens", "url=slow:x", "connections=3", "calls=4096", "leave", "once")
     times, peak = measure(session, "slow:polite", 3)
-    return judge(session, times, peak, again, url="slow:after")
+    # The URLs that are left wait for the handler, so they keep their memory.
+    return judge(session, times, peak, again, url="slow:after", rest=2 * REST)
 
 
 @attack("exhaustion", "holds the only descriptors left while a handler has to start", limit=60, alone=True)

@@ -65,6 +65,52 @@ import Testing
         }
     }
 
+    private static let whereabouts = Method<Empty, String>("com.example.Where1", "Where")
+
+    @Test func subtreeAnswersForEveryPathBelowIts() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let exported = ExportedInterface(
+                "com.example.Where1",
+                [.method(Self.whereabouts) { call, _ in call.path.rawValue }]
+            )
+            await pair.service.exportSubtree([exported], below: "/tree")
+            for path: ObjectPath in ["/tree/a", "/tree/a/b"] {
+                let object = RemoteObject(Echo.name, path)
+                #expect(try await pair.client.call(Self.whereabouts, on: object, Empty()) == path.rawValue)
+            }
+            for path: ObjectPath in ["/tree", "/trees", "/other/tree/a"] {
+                await #expect(throws: CallError.self) {
+                    try await pair.client.call(Self.whereabouts, on: RemoteObject(Echo.name, path), Empty())
+                }
+            }
+            let introspect = Method<Empty, String>("org.freedesktop.DBus.Introspectable", "Introspect")
+            let root = try await pair.client.call(introspect, on: RemoteObject(Echo.name, "/tree"), Empty())
+            #expect(!root.contains("<node name"))
+            let below = try await pair.client.call(introspect, on: RemoteObject(Echo.name, "/tree/a"), Empty())
+            #expect(below.contains("com.example.Where1"))
+            let top = try await pair.client.call(introspect, on: RemoteObject(Echo.name, "/"), Empty())
+            #expect(top.contains("<node name=\"tree\"/>"))
+        }
+    }
+
+    @Test func cancelledTaskOfACallStillAnswers() async throws {
+        let interface: InterfaceName = "com.example.Stop1"
+        let stop = Method<Empty, String>(interface, "Stop")
+        try await withPair { (pair: Pair) async throws in
+            let exported = ExportedInterface(
+                interface,
+                [
+                    .method(stop) { call, _ in
+                        call.cancelTask()
+                        return Task.isCancelled ? "cancelled" : "running"
+                    }
+                ]
+            )
+            await pair.service.export([exported], at: "/stop")
+            #expect(try await pair.client.call(stop, on: RemoteObject(Echo.name, "/stop"), Empty()) == "cancelled")
+        }
+    }
+
     @Test func argumentsWithoutNamesAreNumbered() async throws {
         let exported = ExportedInterface(Self.interface, [.method(Self.hold) { _, _ in Empty() }])
         let xml = Introspection.xml([exported], children: [])

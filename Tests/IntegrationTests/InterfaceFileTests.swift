@@ -18,7 +18,9 @@ import Testing
         _ = try await router.open("described:x")
         let name = try #require(BusName(Self.id))
         var found: [String: String] = [:]
-        for object in [RouterService.object, RemoteObject(name, HandlerInterface.object(of: name))] {
+        // Every path below the root is a handle, as far as a caller can tell.
+        let handle = RemoteObject(RouterService.name, try #require(ObjectPath("\(RequestInterface.root)/x/y")))
+        for object in [RouterService.object, handle, RemoteObject(name, HandlerInterface.object(of: name))] {
             let xml = try await router.connection.call(Self.introspect, on: object, Empty())
             for part in xml.components(separatedBy: "  <interface name=\"").dropFirst() {
                 let id = part.prefix { $0 != "\"" }

@@ -15,6 +15,7 @@ import Testing
         (.limitsExceeded, "org.openurl.Error.LimitsExceeded"),
         (.loopDetected, "org.openurl.Error.LoopDetected"),
         (.notQueued, "org.openurl.Error.NotQueued"),
+        (.cancelled, "org.openurl.Error.Cancelled"),
         (.invalidReply, "org.openurl.Error.InvalidReply"),
         (.malformedURL, "org.openurl.Error.MalformedURL"),
     ]

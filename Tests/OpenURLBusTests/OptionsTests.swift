@@ -19,12 +19,14 @@ import Testing
         options.activationToken = "token"
         options.desktopStartupID = "startup"
         options.fallback = ["a:b", "c:d"]
+        options.handleToken = HandleToken(rawValue: "t1")
+        options.requestID = RequestID(rawValue: "login-7")
         #expect(try recoded(options) == options)
         #expect(
             try recoded(options, as: [String: Value].self) == [
                 "annotation": .structure(["a", .uint32(7)]), "handler": "com.example.app", "timeout": .uint32(1500),
                 "background": true, "delivery": "queued", "activation-token": "token", "desktop-startup-id": "startup",
-                "fallback": .array(["a:b", "c:d"], of: "s"),
+                "fallback": .array(["a:b", "c:d"], of: "s"), "handle-token": "t1", "request-id": "login-7",
             ]
         )
     }

@@ -23,6 +23,10 @@ import URLHandler
 /// - `crash=HOST`: crash on a URL with that host.
 /// - `throw=TEXT`: throw an error.
 /// - `forward=URL`: open another URL and answer with its outcome.
+/// - `patient=URL`: wait on that URL until it is cancelled, and say so in the log.
+/// - `slow=PHASE`: block in a phase for half a second.
+/// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
+/// - `report=COUNT`: report the progress so many times on each URL.
 /// - `stall=open`: wait without end and leave the main actor free.
 /// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
 /// - `chain`: when the background task expires, begin another one before its end.
@@ -77,6 +81,7 @@ final class TestDelegate: ApplicationDelegate {
             raise(SIGKILL)
         }
         while behaviour["hang"] == phase { pause() }
+        if behaviour["slow"] == phase { usleep(500_000) }
     }
 
     /// Returns whether the file of faults names this fault, and removes the file then. The log tells which process is sick.
@@ -110,11 +115,23 @@ final class TestDelegate: ApplicationDelegate {
     ) async throws -> OpenResponse {
         record("open \(url)")
         if takesFault("open") { while true { pause() } }
+        if let count = behaviour["report"].flatMap(Int.init) {
+            for number in 0...count { application.reportProgress(Double(number) / Double(count), "part \(number)") }
+        }
         if behaviour["hang"] == "open" { while true { pause() } }
         if behaviour["hang-url"] == "\(url)" { while true { pause() } }
         if behaviour["stall"] == "open" || behaviour["stall-url"] == "\(url)" {
             await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
         }
+        if behaviour["patient"] == "\(url)" {
+            do {
+                try await Task.sleep(for: .seconds(600))
+            } catch {
+                record("cancelled \(url)")
+                throw error
+            }
+        }
+        if behaviour["deaf"] != nil { await Task.detached { _ = usleep(1_000_000) }.value }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
@@ -141,11 +158,13 @@ final class TestDelegate: ApplicationDelegate {
     private func forward(_ url: GenericURL) async throws -> OpenResponse {
         let client = try await OpenURLClient()
         let response: OpenResponse
-        do throws(OpenURLClientError) {
+        do {
             let result = try await client.open(url)
             response = .handled(reply: result.reply)
         } catch {
-            if case .notOpened(let error) = error { record("\(url) ended with \(error.code.rawValue)") }
+            if case .notOpened(let cause) = error as? OpenURLClientError {
+                record("\(url) ended with \(cause.code.rawValue)")
+            }
             response = .declined(reason: "\(url): \(error)")
         }
         await client.close()

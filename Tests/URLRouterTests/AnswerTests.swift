@@ -33,6 +33,9 @@ import Testing
         )
         // The router has not started the process.
         expected.isVerified = false
+        // The router makes the name.
+        #expect(result.requestID != nil)
+        expected.requestID = result.requestID
         #expect(result == expected)
     }
 
@@ -103,7 +106,7 @@ import Testing
 
     @Test(arguments: OpenURLError.Code.allCases)
     func handlerMayAnswerOnlyWithItsOwnErrors(code: OpenURLError.Code) async throws {
-        let own: Set<OpenURLError.Code> = [.declined, .launchVetoed, .limitsExceeded, .malformedURL]
+        let own: Set<OpenURLError.Code> = [.declined, .launchVetoed, .limitsExceeded, .malformedURL, .cancelled]
         let expected: OpenURLError.Code = own.contains(code) ? code : .declined
         let result = try await answer(.failure(.named(code.errorName, "why")))
         #expect(result == .failure(OpenURLError(expected, "why")))

@@ -58,6 +58,43 @@ import Testing
         #expect(bus.patience(for: Self.name) == RouterLimits().launchTimeout)
     }
 
+    // MARK: Cancelling
+
+    private func cancellable(on router: URLRouter) -> Task<OpenResult, any Error> {
+        var options = OpenOptions()
+        options.handleToken = HandleToken(rawValue: "t")
+        let calls = CancelledCalls()
+        let task = Task { [options] in
+            try await router.openURL("app:x", options, caller: ownConnection, abandon: { calls.cancel() })
+        }
+        calls.set(task)
+        return task
+    }
+
+    private func cancel(on router: URLRouter) async throws {
+        try await router.cancelRequest(at: "/org/openurl/Router1/request/1_77/t", caller: ownConnection)
+    }
+
+    @Test func cancelledURLDoesNotReachAnApplicationThatIsLookedFor() async throws {
+        let (router, bus) = try router([Self.name: ":1.1"])
+        bus.hold(Self.name)
+        let request = cancellable(on: router)
+        await bus.wait(for: .askedForOwner(Self.name))
+        try await cancel(on: router)
+        bus.release(Self.name)
+        await #expect(throws: OpenURLError.withdrawn) { try await request.value }
+        #expect(bus.opened.isEmpty)
+    }
+
+    @Test func callerOfACancelledURLLearnsThatAnApplicationHasIt() async throws {
+        let (router, bus) = try router([Self.name: ":1.1"])
+        let request = cancellable(on: router)
+        await bus.wait(for: .opened("app:x", at: ":1.1"))
+        try await cancel(on: router)
+        let message = "the request was cancelled; org.example.App.desktop has the URL and may still open it"
+        await #expect(throws: OpenURLError(.cancelled, message)) { try await request.value }
+    }
+
     @Test func onlyHandlersAreActivated() async throws {
         let owners: [BusName: BusName] = [Self.name: ":1.1", "com.example.handler": ":1.2"]
         let (router, bus) = try router(owners, handlers: [try .test("com.example.handler")])

@@ -25,6 +25,8 @@ final class FakeHandlers: HandlerBus {
         case askedToSuspend(BusName)
         case askedToEnd(BusName)
         case askedForProgress(BusName)
+        case cancelled(String, at: BusName)
+        case reported(ProgressReport, to: BusName)
         case checked(BusName)
         case warnedOfMemory(BusName)
         case expired(BusName)
@@ -54,6 +56,8 @@ final class FakeHandlers: HandlerBus {
         var states: [BusName: HandlerState] = [:]
         /// The error of every request to prepare for a stop.
         var suspendError: CallError?
+        /// The error of every request to cancel.
+        var cancelError: CallError?
         /// The running method of each handler and its time. A handler without an entry does not answer.
         var progress: [BusName: (String, UInt64)] = [:]
         var watches: [BusName: NameOwnerHandler] = [:]
@@ -160,6 +164,11 @@ final class FakeHandlers: HandlerBus {
     /// Makes every request to prepare for a stop fail.
     func failSuspensions(with error: CallError) {
         content.withLock { $0.suspendError = error }
+    }
+
+    /// Makes every request to cancel fail.
+    func failCancels(with error: CallError) {
+        content.withLock { $0.cancelError = error }
     }
 
     /// Makes every request to read the service files again fail.
@@ -274,12 +283,16 @@ final class FakeHandlers: HandlerBus {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer {
-        let result: Result<OpenAnswer, CallError> = await withCheckedContinuation { answer in
-            content.withLock {
-                $0.answers[url] = answer
-                $0.contexts[url] = context
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (answer: Answer) in
+                content.withLock {
+                    $0.answers[url] = answer
+                    $0.contexts[url] = context
+                }
+                record(.opened(url, at: owner))
             }
-            record(.opened(url, at: owner))
+        } onCancel: {
+            self.answer(url, .failure(.cancelled))
         }
         return try result.get()
     }
@@ -288,6 +301,11 @@ final class FakeHandlers: HandlerBus {
         record(.askedForProgress(id))
         guard let progress = content.withLock({ $0.progress[id] }) else { throw .timedOut }
         return progress
+    }
+
+    func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        record(.cancelled(request, at: owner))
+        if let error = content.withLock({ $0.cancelError }) { throw error }
     }
 
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
@@ -344,6 +362,10 @@ final class FakeHandlers: HandlerBus {
         record(.announcedQueued("\(id)", state))
     }
 
+    func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName) {
+        record(.reported(report, to: owner))
+    }
+
     func setSubscribers(_ names: [BusName]) {}
 
     func announce(changed schemes: [String]) {}
@@ -384,12 +406,16 @@ final class FakeHandlers: HandlerBus {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) {
-        let result: Result<OpenAnswer, CallError> = await withCheckedContinuation { answer in
-            content.withLock {
-                $0.answers[url] = answer
-                $0.platformData[url] = platformData
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (answer: Answer) in
+                content.withLock {
+                    $0.answers[url] = answer
+                    $0.platformData[url] = platformData
+                }
+                record(.opened(url, at: owner))
             }
-            record(.opened(url, at: owner))
+        } onCancel: {
+            self.answer(url, .failure(.cancelled))
         }
         _ = try result.get()
     }

@@ -26,14 +26,18 @@ final class FakePerson: PersonAsking {
     var asked: [PolicyDialog] { content.withLock { $0.asked } }
 
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply? {
-        await withCheckedContinuation { (continuation: CheckedContinuation<PersonReply?, Never>) in
-            let standing = content.withLock { content -> PersonReply?? in
-                content.asked.append(dialog)
-                if content.standing == nil { content.reply = continuation }
-                return content.standing
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<PersonReply?, Never>) in
+                let standing = content.withLock { content -> PersonReply?? in
+                    content.asked.append(dialog)
+                    if content.standing == nil { content.reply = continuation }
+                    return content.standing
+                }
+                waiterInTime()?.resume()
+                if let standing { continuation.resume(returning: standing) }
             }
-            waiterInTime()?.resume()
-            if let standing { continuation.resume(returning: standing) }
+        } onCancel: {
+            reply(.late)
         }
     }
 

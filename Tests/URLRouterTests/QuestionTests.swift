@@ -340,6 +340,42 @@ import Testing
         #expect(error.message.hasPrefix("there was no answer to the question whether to open it within "))
     }
 
+    @Test func cancelledRequestClosesItsQuestion() async throws {
+        let router = try await router("ask target from *\n")
+        var options = OpenOptions()
+        options.handleToken = HandleToken(rawValue: "t")
+        let request = Task { [options] in try await router.openURL("target://a", options, caller: Self.user) }
+        await person.wait(forQuestions: 1)
+        // Another request waits for its own question.
+        let other = open("target://b", router, from: Self.other)
+        await router.wait { $0.questions.count == 2 }
+        try await router.cancelRequest(at: "/org/openurl/Router1/request/1_60/t", caller: Self.user)
+        #expect(try await failure(request).code == .cancelled)
+        await person.wait(forQuestions: 2)
+        person.reply(.once)
+        try await opened("target://b", other)
+        // The first question has no answer, so the URL is asked about again.
+        let again = open("target://a", router)
+        await person.wait(forQuestions: 3)
+        person.reply(.once)
+        try await opened("target://a", again)
+    }
+
+    @Test func requestWithTheSameQuestionKeepsTheDialogOpen() async throws {
+        let router = try await router("ask target from *\n")
+        var options = OpenOptions()
+        options.handleToken = HandleToken(rawValue: "t")
+        let request = Task { [options] in try await router.openURL("target://a", options, caller: Self.user) }
+        await person.wait(forQuestions: 1)
+        let same = open("target://a", router)
+        await router.wait { $0.questions.waitingRequests == 2 }
+        try await router.cancelRequest(at: "/org/openurl/Router1/request/1_60/t", caller: Self.user)
+        #expect(try await failure(request).code == .cancelled)
+        person.reply(.once)
+        try await opened("target://a", same)
+        #expect(person.asked.count == 1)
+    }
+
     @Test func questionsOfOneProgramAreBounded() async throws {
         let router = try await router("", { $0.asks = true })
         let requests = (0..<2).map { open("target://h\($0)", router) }

@@ -17,6 +17,8 @@ import Testing
         #expect(limits.requests == 8192)
         #expect(limits.requestBytes == 64 << 20)
         #expect(limits.waitingPerHandler == 4096)
+        #expect(limits.manyRequests == 100)
+        #expect(limits.manyInHand == 32)
         #expect(limits.hops == 8)
         #expect(limits.openTimeout == .seconds(20))
         #expect(limits.launchTimeout == .seconds(5))
@@ -126,6 +128,35 @@ import Testing
         for url in ["app:1", "app:2", "app:4", "other:1"] { bus.answer(url) }
         _ = try await (first.value, second.value, third.value)
         #expect(try await other.value.handler == "com.example.other")
+    }
+
+    @Test func programWithManyRequestsLetsOthersPass() async throws {
+        let program = try RunningProcess()
+        defer { program.end() }
+        await program.waitUntilItRuns()
+        let bus = try connections(program)
+        var limits = RouterLimits()
+        limits.manyRequests = 3
+        limits.manyInHand = 2
+        let router = URLRouter([try .test("com.example.app")], on: bus, limits: limits)
+        var opens: [Task<OpenResult, any Error>] = []
+        // The first three are not many yet.
+        for number in 1...3 { opens.append(Task { try await router.open("app:\(number)", from: ":1.91") }) }
+        for number in 1...3 { await bus.wait(for: .opened("app:\(number)", at: owner)) }
+        for number in 4...7 {
+            opens.append(Task(executorPreference: bus.loop) { try await router.open("app:\(number)", from: ":1.91") })
+        }
+        for number in 4...5 { await bus.wait(for: .opened("app:\(number)", at: owner)) }
+        opens.append(Task { try await router.open("app:other", from: ":1.93") })
+        await bus.wait(for: .opened("app:other", at: owner))
+        #expect(bus.opened == [])
+        for number in 1...5 { bus.answer("app:\(number)") }
+        bus.answer("app:other")
+        for number in 6...7 {
+            await bus.wait(for: .opened("app:\(number)", at: owner))
+            bus.answer("app:\(number)")
+        }
+        for open in opens { #expect(try await open.value.path == .active) }
     }
 
     @Test func waitingRequestEndsAtItsDeadlineAndLaterOnesContinue() async throws {

@@ -185,7 +185,7 @@ import Testing
             "classes and their limits.", "",
             "| right | meaning |", "|---|---|",
             "| yes | The caller may use the method without a restriction. |",
-            "| own | The caller may use the method for itself: its handler, its URLs in the queue, its background tasks. |",
+            "| own | The caller may use the method for itself: its handler, its requests, its URLs in the queue, its background tasks. |",
             "| declared | The caller may ask about the schemes in `LSApplicationQueriesSchemes` of the manifest with its identifier. |",
             "| reachable | The caller reaches the handlers whose `OUReach`, `OUAllowedSources` and policy admit it. |",
             "| no | The caller may not use the method. The answer is the same for every argument. |",

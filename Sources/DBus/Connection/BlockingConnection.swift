@@ -9,7 +9,8 @@ public final class BlockingConnection {
     /// libdbus's connection; nil once another object has taken it over.
     private var raw: OpaquePointer?
     private let isOnBus: Bool
-    private var uniqueName: BusName?
+    /// The name that the bus has given this connection; nil without a bus.
+    public private(set) var uniqueName: BusName?
     private var serials = Serials()
     /// The destinations of the unfinished calls, by the serials of the calls.
     private var calls: [UInt32: BusName?] = [:]
@@ -19,6 +20,8 @@ public final class BlockingConnection {
     /// The errors of the calls whose answers could not be recognised, by the serials of the calls.
     private var failures: [UInt32: CallError] = [:]
     private var answers: [UInt32: Message] = [:]
+    /// Takes the signals of ``receive(_:from:_:)``.
+    private var signalHandler: ((OpaquePointer) -> Void)?
 
     /// Connects to a bus and blocks the thread meanwhile.
     ///
@@ -123,7 +126,7 @@ public final class BlockingConnection {
     }
 
     /// Sends a call and does not wait for its answer. Take the answer with
-    /// ``answer(to:timeout:noticeAfter:notice:)``; until then the connection keeps it.
+    /// ``answer(to:timeout:noticeAfter:notice:watching:)``; until then the connection keeps it.
     public func begin<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         on object: RemoteObject,
@@ -132,7 +135,7 @@ public final class BlockingConnection {
         let destination = object.destination
         if let destination { try follow(destination) }
         do throws(CallError) {
-            let serial = try send(method, on: object, input)
+            let serial = try sendCall(method, on: object, input)
             calls[serial] = .some(destination)
             return BegunCall(serial: serial, destination: destination)
         } catch {
@@ -141,14 +144,52 @@ public final class BlockingConnection {
         }
     }
 
+    /// Sends a call without asking for an answer.
+    public func send<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        on object: RemoteObject,
+        _ input: Input
+    ) throws(CallError) {
+        let message = try message(method, on: object, input)
+        dbus_message_set_no_reply(message.pointer, 1)
+        _ = try send(message)
+    }
+
+    /// Calls `handler` for each signal of a kind that an object sends to this connection, while a call waits for its answer.
+    ///
+    /// The destination of the object is a name that this connection is calling; a signal of another connection is left out, and
+    /// so is a signal whose values have other types. A later handler takes the place of an earlier one.
+    public func receive<Body: MessageBody>(
+        _ signal: Signal<Body>,
+        from object: RemoteObject,
+        _ handler: @escaping (Body) -> Void
+    ) {
+        let limit = ConnectionLimits().bodyBytes
+        signalHandler = { [unowned self] message in
+            guard dbus_message_is_signal(message, signal.interface.rawValue, signal.name.rawValue) != 0,
+                dbus_message_has_path(message, object.path.rawValue) != 0,
+                calledNames.isAnswer(message, to: object.destination)
+            else { return }
+            do throws(MessageDecodingError) {
+                handler(try Message.body(message, limit: limit))
+            } catch {
+                // The message is a signal that only has the same name.
+            }
+        }
+    }
+
     /// Blocks the thread until the answer to a call arrives, and takes the answer. An answer can be taken once.
     ///
-    /// The parameters are those of ``call(_:on:_:timeout:noticeAfter:notice:)``.
+    /// The parameters are those of ``call(_:on:_:timeout:noticeAfter:notice:)``, and:
+    ///
+    /// - Parameter watch: A descriptor, and a closure that is called each time the descriptor is readable. The closure reads from
+    ///   the descriptor, and may send with this connection.
     public func answer<Output: MessageBody>(
         to call: BegunCall<Output>,
         timeout: Duration? = .seconds(25),
         noticeAfter noticeDelay: Duration = .zero,
-        notice: (() -> Void)? = nil
+        notice: (() -> Void)? = nil,
+        watching watch: (descriptor: CInt, isReadable: () -> Void)? = nil
     ) throws(CallError) -> Output {
         let start = ContinuousClock.now
         let serial = call.serial
@@ -159,9 +200,12 @@ public final class BlockingConnection {
             failures[serial] = nil
         }
         if let notice {
-            if try !wait(for: serial, until: start + min(noticeDelay, timeout ?? .longest, .longest)) { notice() }
+            if try !wait(for: serial, until: start + min(noticeDelay, timeout ?? .longest, .longest), watch) {
+                notice()
+            }
         }
-        guard try wait(for: serial, until: timeout.map { start + min($0, .longest) }), let answer = answers[serial]
+        guard try wait(for: serial, until: timeout.map { start + min($0, .longest) }, watch),
+            let answer = answers[serial]
         else {
             throw .timedOut
         }
@@ -171,18 +215,26 @@ public final class BlockingConnection {
     /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.
     private func follow(_ name: BusName) throws(CallError) {
         guard isOnBus, name.changesOwner, calledNames.beginCall(of: name) else { return }
-        questions[try send(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))] = name
-        questions[try send(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue)] = name
+        questions[try sendCall(BusDriver.addMatch, on: BusDriver.object, BusDriver.ownerRule(name))] = name
+        questions[try sendCall(BusDriver.getNameOwner, on: BusDriver.object, name.rawValue)] = name
     }
 
     /// Sends a call.
     ///
     /// - Returns: The serial of the call.
-    private func send<Input: MessageBody, Output: MessageBody>(
+    private func sendCall<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         on object: RemoteObject,
         _ input: Input
     ) throws(CallError) -> UInt32 {
+        try send(try message(method, on: object, input))
+    }
+
+    private func message<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        on object: RemoteObject,
+        _ input: Input
+    ) throws(CallError) -> Message {
         let message: Message
         do throws(MessageEncodingError) {
             message = try .methodCall(
@@ -201,7 +253,7 @@ public final class BlockingConnection {
         {
             throw .notSent(.descriptorNotPassed)
         }
-        return try send(message)
+        return message
     }
 
     private func send(_ message: Message) throws(CallError) -> UInt32 {
@@ -214,7 +266,11 @@ public final class BlockingConnection {
     /// Waits for the answer to a call.
     ///
     /// - Returns: Whether the answer arrived before the deadline.
-    private func wait(for serial: UInt32, until deadline: ContinuousClock.Instant?) throws(CallError) -> Bool {
+    private func wait(
+        for serial: UInt32,
+        until deadline: ContinuousClock.Instant?,
+        _ watch: (descriptor: CInt, isReadable: () -> Void)?
+    ) throws(CallError) -> Bool {
         while answers[serial] == nil {
             if let failure = failures[serial] { throw failure }
             var milliseconds: CInt = -1
@@ -225,11 +281,29 @@ public final class BlockingConnection {
                     clamping: left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
                 )
             }
+            if let watch {
+                waitForInput(milliseconds, watch)
+                milliseconds = 0
+            }
             if dbus_connection_read_write_dispatch(raw, milliseconds) == 0, answers[serial] == nil {
                 throw .disconnected
             }
         }
         return true
+    }
+
+    /// Waits until libdbus has something to do, or until the descriptor is readable.
+    private func waitForInput(_ milliseconds: CInt, _ watch: (descriptor: CInt, isReadable: () -> Void)) {
+        guard let raw, dbus_connection_get_dispatch_status(raw) != DBUS_DISPATCH_DATA_REMAINS else { return }
+        var socket: CInt = -1
+        guard dbus_connection_get_unix_fd(raw, &socket) != 0 else { return }
+        let events = dbus_connection_has_messages_to_send(raw) != 0 ? POLLIN | POLLOUT : POLLIN
+        var descriptors = [
+            pollfd(fd: socket, events: Int16(events), revents: 0),
+            pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        guard poll(&descriptors, 2, milliseconds) > 0, descriptors[1].revents != 0 else { return }
+        watch.isReadable()
     }
 
     /// Handles a message that has arrived.
@@ -242,6 +316,7 @@ public final class BlockingConnection {
             refuse(message)
             return true
         case DBUS_MESSAGE_TYPE_SIGNAL:
+            signalHandler?(message)
             if let change = BusDriver.ownerChange(message) { calledNames.setOwner(of: change.name, change.new) }
             return false
         default: return false

@@ -16,6 +16,15 @@ extension Connection {
         objects.remove(path)
     }
 
+    /// Exports one object for all paths below a path. The methods learn the path from ``IncomingCall/path``.
+    ///
+    /// The introspection of the path lists no names below it, so a caller cannot learn from it which of the paths mean
+    /// something. A later subtree at the same path replaces the earlier one.
+    public func exportSubtree(_ interfaces: [ExportedInterface], below path: ObjectPath) {
+        guard state == .open else { return }
+        objects.addSubtree(interfaces, below: path)
+    }
+
     /// Counts the calls of a sender, also its earlier ones, to an account from now on.
     ///
     /// Before that, each sender has an account of its own. One account gets at most half of what is left of each of the
@@ -81,11 +90,17 @@ extension Connection {
         } catch {
             return refuse(address, error)
         }
-        let call = IncomingCall(connection: self, sender: sender, path: path, argumentBytes: load.bytes)
         let excess = incomingCalls.add(load, of: sender, descriptors) { number in
+            let call = IncomingCall(
+                connection: self,
+                sender: sender,
+                path: path,
+                argumentBytes: load.bytes,
+                number: number
+            )
             // Tasks of one actor start in the order in which they are created. The task prefers the loop, so that its
             // suspended parts continue in the order in which they were resumed.
-            Task(executorPreference: self.loop) { await self.run(number, body, call, address) }
+            return Task(executorPreference: self.loop) { await self.run(number, body, call, address) }
         }
         if let excess { refuse(address, excess) }
     }

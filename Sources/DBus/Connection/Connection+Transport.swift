@@ -64,7 +64,8 @@ extension Connection {
         // libdbus reads a few messages at a time. While calls wait for their turn, more messages are read: the call of
         // another program may be behind the calls of a program that floods, and an answer that a call awaits, too.
         for _ in 0..<Self.readsPerTurn {
-            guard takeMessages(raw), incomingCalls.waiting > 1, flags == DBUS_WATCH_READABLE.rawValue, watches.isEnabled(watch.pointer)
+            guard takeMessages(raw), incomingCalls.waiting > 1, flags == DBUS_WATCH_READABLE.rawValue,
+                watches.isEnabled(watch.pointer)
             else { break }
             dbus_watch_handle(watch.pointer, flags)
         }

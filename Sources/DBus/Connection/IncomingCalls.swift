@@ -144,6 +144,11 @@ struct IncomingCalls {
         if sender.calls.isEmpty { senders[name] = nil }
     }
 
+    /// Cancels a call that has started.
+    func cancel(_ number: UInt64) {
+        calls[number]?.task?.cancel()
+    }
+
     /// Cancels the calls that have started, and drops the others.
     mutating func cancelAll() {
         for number in turns.removeAll() { end(number) }

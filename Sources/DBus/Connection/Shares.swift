@@ -31,6 +31,11 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
     /// The amount that an account holds.
     public subscript(account: Account) -> Int { accounts[account, default: 0] }
 
+    /// Returns whether an account and its amount satisfy a predicate.
+    public func contains(where predicate: (_ account: Account, _ amount: Int) -> Bool) -> Bool {
+        accounts.contains { predicate($0.key, $0.value) }
+    }
+
     /// Returns the reason for which an account cannot have more; nil if it can. Nothing can always be had.
     public func refusal(of account: Account, _ amount: Int) -> Refusal? {
         guard amount > 0 else { return nil }

@@ -9,6 +9,15 @@ public struct IncomingCall: Sendable {
     public let path: ObjectPath
     /// The bytes of values in the arguments.
     public let argumentBytes: Int
+    /// The number of the call among the unanswered calls of the connection.
+    let number: UInt64
+
+    /// Cancels the task that runs the method. Does nothing after the answer. Call this method on the event loop.
+    ///
+    /// The calls that the method waits for then fail with ``CallError/cancelled``, and the method still answers.
+    public func cancelTask() {
+        connection.assumeIsolated { $0.incomingCalls.cancel(number) }
+    }
 }
 
 /// An interface together with the code of its members. Dispatch and introspection both use this description.

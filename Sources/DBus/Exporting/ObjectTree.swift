@@ -10,6 +10,8 @@ struct ObjectTree {
     }
 
     private var objects: [ObjectPath: Object] = [:]
+    /// The objects that stand for all paths below theirs.
+    private var subtrees: [ObjectPath: Object] = [:]
 
     mutating func add(_ interfaces: [ExportedInterface], at path: ObjectPath) {
         var own = objects[path]?.own ?? []
@@ -24,20 +26,28 @@ struct ObjectTree {
         objects[path] = nil
     }
 
+    mutating func addSubtree(_ interfaces: [ExportedInterface], below path: ObjectPath) {
+        subtrees[path] = Object(own: interfaces, properties: StandardInterfaces.properties(of: interfaces))
+    }
+
+    private func object(_ path: ObjectPath) -> Object? {
+        objects[path] ?? subtrees.first { path.rawValue.hasPrefix($0.key.rawValue + "/") }?.value
+    }
+
     /// Returns the method that a call names. A call may leave out the interface.
     func method(
         _ path: ObjectPath,
         _ interface: InterfaceName?,
         _ member: MemberName
     ) -> Result<ExportedMethod, RemoteError> {
-        let object = objects[path]
+        let object = object(path)
         if let interface, let found = object?.interface(interface) {
             if let method = found.methods[member] { return .success(method) }
             return .failure(RemoteError(.unknownMethod, "\(interface) has no method \(member)"))
         }
         // A path above an object exists too, so that introspection can walk down to the object.
         let children = children(of: path)
-        guard object != nil || !children.isEmpty else {
+        guard object != nil || !children.isEmpty || subtrees[path] != nil else {
             return .failure(RemoteError(.unknownObject, "there is no object \(path)"))
         }
         let introspectable = introspectable(object, children)
@@ -70,7 +80,7 @@ struct ObjectTree {
 
     private func children(of path: ObjectPath) -> [String] {
         let prefix = path.rawValue == "/" ? "/" : path.rawValue + "/"
-        let names = objects.keys.compactMap { other -> String? in
+        let names = (Array(objects.keys) + subtrees.keys).compactMap { other -> String? in
             guard other != path, other.rawValue.hasPrefix(prefix) else { return nil }
             return other.rawValue.dropFirst(prefix.count).split(separator: "/").first.map(String.init)
         }

@@ -19,7 +19,8 @@ struct CommandLineInterface: ParsableCommand {
               2  the launch was vetoed           8  a limit was exceeded
               3  nothing handles the scheme      9  handlers open each other in a circle
               4  the handler cannot be started  10  the URL cannot be stored (--queue)
-              5  the handler crashed            13  the handler's answer has the wrong type
+              5  the handler crashed            11  the request was cancelled
+                                                13  the handler's answer has the wrong type
                                                 64  the command line is wrong
                                                 65  the URL is malformed
                                                 66  there is no such file

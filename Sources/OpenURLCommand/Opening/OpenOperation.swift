@@ -41,13 +41,16 @@ struct OpenOperation {
         var isWithApplication = false
         // The bus answers while the router opens the URL.
         let owner = isQuiet ? nil : router.askForOwner()
+        // A URL that is stored is in the queue, and 'queue drop' removes it.
+        let interrupt = options.isQueued ? nil : invocation.makeInterrupt()
         let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
+            if interrupt?.isRequested == true { throw .interrupted }
             let text = try url.urlText(passedBy: options.desktopEntry)
             if report == .nothing, startup == nil {
-                _ = try open(text, OpenCall.unread, with: router, invocation)
+                _ = try open(text, OpenCall.unread, with: router, interrupt, invocation)
                 return
             }
-            let result = try open(text, OpenCall.method, with: router, invocation)
+            let result = try open(text, OpenCall.method, with: router, interrupt, invocation)
             if result.isWithApplication { isWithApplication = true }
             switch report {
             case .nothing: break
@@ -55,6 +58,7 @@ struct OpenOperation {
             case .json: invocation.output.print(result.json(of: text).text)
             }
         }
+        interrupt?.end()
         if !isWithApplication { startup?.end() }
         if let owner { router.warnOfStranger(owner, invocation) }
         return status
@@ -79,24 +83,32 @@ struct OpenOperation {
         _ url: String,
         _ method: Method<OpenCall, Output>,
         with router: RouterClient,
+        _ interrupt: Interrupt?,
         _ invocation: Invocation
     ) throws(CommandFailure) -> Output {
         var options = options
+        if !options.isQueued { options.handleToken = RouterClient.token }
         for url in fallback { options.fallback.append(try url.urlText(passedBy: options.desktopEntry)) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
         options.desktopStartupID = invocation.environment(Self.startupVariable)
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
         options.asksAtTerminal = isWatched && isatty(invocation.input) != 0
         do throws(CommandFailure) {
-            return try call(method, url, options, isWatched: isWatched, with: router, invocation)
+            return try call(method, url, options, isWatched: isWatched, with: router, interrupt, invocation)
         } catch {
-            let question = TerminalQuestion(url: url, options: options, router: router, invocation: invocation)
+            let question = TerminalQuestion(
+                url: url,
+                options: options,
+                router: router,
+                interrupt: interrupt,
+                invocation: invocation
+            )
             guard options.asksAtTerminal, error.name == OpenURLError.Code.notAllowed.errorName,
                 let permission = try question.ask()
             else { throw error }
             options.permission = permission
         }
-        return try call(method, url, options, isWatched: isWatched, with: router, invocation)
+        return try call(method, url, options, isWatched: isWatched, with: router, interrupt, invocation)
     }
 
     private func call<Output: MessageBody>(
@@ -105,14 +117,27 @@ struct OpenOperation {
         _ options: OpenOptions,
         isWatched: Bool,
         with router: RouterClient,
+        _ interrupt: Interrupt?,
         _ invocation: Invocation
     ) throws(CommandFailure) -> Output {
-        let notice = { LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router) }
-        return try router.call(
+        let bar = isWatched && invocation.environment("TERM") != "dumb" ? ProgressBar(on: invocation.errors) : nil
+        defer { bar?.remove() }
+        let notice = {
+            // A handler that reports has started.
+            if bar?.isShown == true { return }
+            LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router)
+        }
+        let cancels = {
+            bar?.remove()
+            if isWatched { invocation.errors.print("cancelling …; Ctrl-C again stops waiting for the outcome") }
+        }
+        return try router.open(
             method,
             OpenCall(url: url, options: options),
             timeout: timeLimit,
-            notice: isWatched ? notice : nil
+            notice: isWatched ? notice : nil,
+            progress: bar.map { bar in { bar.show($0) } },
+            interrupt: interrupt.map { ($0, cancels) }
         )
     }
 }

@@ -7,6 +7,8 @@ struct TerminalQuestion {
     let url: String
     let options: OpenOptions
     let router: RouterClient
+    /// Ctrl-C; nil where it ends the program.
+    let interrupt: Interrupt?
     let invocation: Invocation
 
     /// The replies, by the letter that the person types.
@@ -36,7 +38,10 @@ struct TerminalQuestion {
         invocation.errors.print("  \(question.url)")
         let choices = question.isMemorable ? "[y]es, [a]lways, [n]o, ne[v]er" : "[y]es, [n]o"
         invocation.errors.prompt("open it? \(choices): ")
-        let reply = line().first.flatMap { Reply(rawValue: Character($0.lowercased())) } ?? .no
+        let line = line()
+        // The router has nothing of this URL that could be cancelled.
+        if let interrupt, interrupt.isWaiting, interrupt.take() { throw .interrupted }
+        let reply = line.first.flatMap { Reply(rawValue: Character($0.lowercased())) } ?? .no
         if question.isMemorable, reply == .always || reply == .never {
             _ = try router.call(PolicyInterface.remember, Arguments(question.permission, reply == .always))
         }
@@ -54,7 +59,7 @@ struct TerminalQuestion {
         var byte: UInt8 = 0
         while bytes.count < 256 {
             let count = read(invocation.input, &byte, 1)
-            if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EINTR, interrupt?.isWaiting != true { continue }
             guard count == 1, byte != UInt8(ascii: "\n") else { break }
             bytes.append(byte)
         }

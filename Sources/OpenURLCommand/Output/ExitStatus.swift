@@ -28,6 +28,7 @@ extension OpenURLError.Code {
         case .limitsExceeded: 8
         case .loopDetected: 9
         case .notQueued: 10
+        case .cancelled: 11
         case .invalidReply: 13
         // The corresponding C constant is EX_DATAERR.
         case .malformedURL: 65

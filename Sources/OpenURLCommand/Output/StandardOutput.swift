@@ -69,6 +69,11 @@ struct StandardError {
         _ = OpenURLCommand.write(Array("openurl: \(message.printable)".utf8)[...], to: descriptor)
     }
 
+    /// Writes a text in place of the current line of the terminal. The text has no controls.
+    func draw(_ text: String) {
+        _ = OpenURLCommand.write(Array("\r\(text)\u{1B}[K".utf8)[...], to: descriptor)
+    }
+
     /// Writes the message of a failure. Each further line is indented, so that no line of the message looks like another
     /// message of the program.
     ///

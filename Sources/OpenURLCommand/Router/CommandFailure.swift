@@ -22,6 +22,11 @@ struct CommandFailure: Error, Hashable {
         self.init(error.code.errorName, error.message, exitStatus: error.code.exitStatus)
     }
 
+    /// The failure of a URL that is not opened because the person has pressed Ctrl-C.
+    static let interrupted = CommandFailure(
+        OpenURLError(.cancelled, "the request was cancelled before the router had the URL")
+    )
+
     init(_ error: GenericURL.ParseError) {
         self.init(OpenURLError(.malformedURL, error.description))
     }

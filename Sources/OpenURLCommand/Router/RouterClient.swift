@@ -91,13 +91,67 @@ struct RouterClient {
                 on: RouterService.object,
                 input,
                 timeout: timeout,
-                noticeAfter: .milliseconds(300),
+                noticeAfter: Self.noticeDelay,
                 notice: notice
             )
         } catch {
             throw CommandFailure(error, refusal: refusal)
         }
     }
+
+    /// Calls a method that opens a URL. The caller has a handle with ``token`` meanwhile.
+    ///
+    /// - Parameters:
+    ///   - timeout: the time limit of the call.
+    ///   - notice: called once if there is no answer after 300 ms.
+    ///   - progress: called for each report of the handler; nil if the reports are not shown.
+    ///   - interrupt: Ctrl-C, with the closure that is called when the request is cancelled because of it.
+    func open<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        _ input: Input,
+        timeout: Duration,
+        notice: (() -> Void)?,
+        progress: ((ProgressReport) -> Void)?,
+        interrupt: (signal: Interrupt, cancels: () -> Void)?
+    ) throws(CommandFailure) -> Output {
+        let bus = try bus()
+        let path = bus.uniqueName.flatMap { name in Self.token.flatMap { RequestInterface.path(of: name, $0) } }
+        let handle = path.map { RemoteObject(RouterService.name, $0, startsService: false) }
+        if let handle, let progress {
+            bus.receive(RequestInterface.progress, from: handle) { body in
+                if let report = ProgressReport(body.values.0, body.values.1) { progress(report) }
+            }
+        }
+        do throws(CallError) {
+            let call = try bus.begin(method, on: RouterService.object, input)
+            guard let interrupt, let handle else {
+                return try bus.answer(to: call, timeout: timeout, noticeAfter: Self.noticeDelay, notice: notice)
+            }
+            let cancel = {
+                guard interrupt.signal.take() else { return }
+                interrupt.cancels()
+                do throws(CallError) {
+                    try bus.send(RequestInterface.cancel, on: handle, Empty())
+                } catch {
+                    // The connection has ended, which also ends the wait for the answer.
+                }
+            }
+            return try bus.answer(
+                to: call,
+                timeout: timeout,
+                noticeAfter: Self.noticeDelay,
+                notice: notice,
+                watching: (descriptor: interrupt.signal.descriptor, isReadable: cancel)
+            )
+        } catch {
+            throw CommandFailure(error, refusal: ExitStatus.unavailable)
+        }
+    }
+
+    /// The token of every handle: the command makes one request after the other.
+    static let token = HandleToken(rawValue: "openurl")
+
+    private static let noticeDelay = Duration.milliseconds(300)
 
     /// Returns the version of the running router, or nil if no router runs. The call does not start a router.
     func runningVersion() throws(CommandFailure) -> String? {

@@ -13,6 +13,7 @@ struct HandlerObject: Sendable {
     /// The programs that may send URLs.
     let reach: HandlerReach
     let suspension: Suspension
+    let urls = ArrivedURLs()
     let loop: EventLoop
 
     var interfaces: [ExportedInterface] {
@@ -21,7 +22,12 @@ struct HandlerObject: Sendable {
                 HandlerInterface.name,
                 [
                     .method(HandlerInterface.open) { call, input in
-                        try await open(input.values.0, input.values.1, call.sender)
+                        try await open(input.values.0, input.values.1, call)
+                    },
+                    routed(HandlerInterface.cancel) { name in
+                        // The call bypasses the queue, in which the URL may wait.
+                        urls.cancel(name)
+                        return Empty()
                     },
                     routed(HandlerInterface.enterBackground) { _ in try await handle(.enterBackground) },
                     // No other process would wake the handler again.
@@ -64,7 +70,7 @@ struct HandlerObject: Sendable {
                             do {
                                 // The desktop may pass on a URL that it has decoded for display.
                                 let text = GenericURL.escapingForbiddenBytes(in: url.utf8)
-                                _ = try await open(text, context, call.sender)
+                                _ = try await open(text, context, call)
                             } catch {
                                 failure = failure ?? error
                             }
@@ -77,9 +83,9 @@ struct HandlerObject: Sendable {
         ]
     }
 
-    private func open(_ text: String, _ told: OpenContext, _ caller: BusName?) async throws -> OpenAnswer {
-        try checkReach(of: caller)
-        let context = routers.verified(told, from: caller)
+    private func open(_ text: String, _ told: OpenContext, _ call: IncomingCall) async throws -> OpenAnswer {
+        try checkReach(of: call.sender)
+        let context = routers.verified(told, from: call.sender)
         let url: GenericURL
         do throws(GenericURL.ParseError) {
             url = try GenericURL(text)
@@ -89,7 +95,22 @@ struct HandlerObject: Sendable {
         // The main actor usually finishes before this thread could go to sleep and wake up again, so the loop polls
         // first.
         loop.expectInput()
-        return try await queue.run { try await application.open(url, context) }
+        guard let arrived = arrived(context, call) else {
+            return try await queue.run { try await application.open(url, context) }
+        }
+        urls.add(arrived)
+        defer { urls.remove(arrived) }
+        return try await queue.run {
+            // A URL that was cancelled in the queue does not bring the handler to the foreground.
+            if arrived.isCancelled { throw application.cancellation }
+            return try await application.open(url, context, arrived)
+        }
+    }
+
+    /// A URL that the router may cancel; nil for a URL of another program.
+    private func arrived(_ context: OpenContext, _ call: IncomingCall) -> ArrivedURL? {
+        guard let request = context.requestID, let router = call.sender, routers.contains(router) else { return nil }
+        return ArrivedURL(request, reports: RouterReports(call.connection, router: router, request: request))
     }
 
     private func handle(_ event: LifecycleEvent, _ notifications: [String: Value] = [:]) async throws -> Empty {

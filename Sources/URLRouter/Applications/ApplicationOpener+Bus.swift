@@ -34,6 +34,7 @@ extension ApplicationOpener {
         do throws(CallError) {
             return try await bus.owner(of: name)
         } catch {
+            if request.isCancelled { throw request.cancellation }
             throw OpenURLError(.launchFailed, "the bus does not say whether \(request.id) is running: \(error)")
         }
     }
@@ -41,11 +42,12 @@ extension ApplicationOpener {
     /// Starts the service, within the router's own launch time limit. The bus waits far longer, and a caller that is told
     /// within seconds can still act.
     private func startService(_ name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) {
-        try checkTime(of: request)
+        try checkMayGoOn(request)
         let limit = min(limits.launchTimeout, request.left)
         do throws(CallError) {
             try await bus.startService(name, timeout: limit)
         } catch {
+            if request.isCancelled { throw request.cancellation }
             switch error {
             case .timedOut:
                 throw OpenURLError(
@@ -65,7 +67,7 @@ extension ApplicationOpener {
 
     private func deliver(_ request: ApplicationRequest, _ name: BusName, _ owner: BusName) async throws(OpenURLError) {
         let platformData = FreedesktopApplication.platformData(request.options)
-        try checkTime(of: request)
+        try checkMayGoOn(request)
         do throws(CallError) {
             request.wasHandedOver = true
             try await bus.openApplication(
@@ -80,7 +82,8 @@ extension ApplicationOpener {
         }
     }
 
-    private func checkTime(of request: ApplicationRequest) throws(OpenURLError) {
+    private func checkMayGoOn(_ request: ApplicationRequest) throws(OpenURLError) {
+        if request.isCancelled { throw request.cancellation }
         guard request.left > .zero else {
             throw OpenURLError(
                 .timedOut,
@@ -119,6 +122,7 @@ extension ApplicationOpener {
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
         case .cancelled:
+            if request.isCancelled { return request.cancellation }
             return OpenURLError(.timedOut, "the open of \(id) was cancelled")
         case .disconnected:
             return OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")

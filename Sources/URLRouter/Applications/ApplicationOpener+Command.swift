@@ -29,6 +29,7 @@ extension ApplicationOpener {
             if startingCommands[request.id]?.isEmpty == true { startingCommands[request.id] = nil }
         }
         await launcher.session.startUpdate()?.value
+        if request.isCancelled { throw request.cancellation }
         let process = try await start(request, command)
         commandHops.add(process.pid, hops: request.hops)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])

@@ -46,6 +46,22 @@ final class ApplicationRequest {
         deadline = .now + timeout
     }
 
+    /// Whether the caller has cancelled the request.
+    private(set) var isCancelled = false
+
+    /// Ends the request at its next step. A command that runs already keeps the URL.
+    func cancel(_ stop: Stop?) {
+        isCancelled = true
+        stop?.abandon()
+    }
+
+    /// The outcome of a cancelled request.
+    var cancellation: OpenURLError {
+        wasHandedOver
+            ? OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
+            : .withdrawn
+    }
+
     /// The rest of the time limit.
     var left: Duration { ContinuousClock.now.duration(to: deadline) }
 

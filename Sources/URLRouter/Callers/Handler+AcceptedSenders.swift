@@ -46,6 +46,7 @@ extension OpenURLError {
         case .handlerCrashed: OpenURLError(code, "the handler ended before it answered; it may have acted on the URL")
         case .timedOut: OpenURLError(code, "the handler did not answer in time")
         case .invalidReply: OpenURLError(code, "the handler's answer cannot be read; it may have acted on the URL")
+        case .cancelled: OpenURLError(code, "the request was cancelled")
         case .declined, .launchVetoed, .notAllowed, .limitsExceeded, .loopDetected, .notQueued, .malformedURL: self
         }
     }

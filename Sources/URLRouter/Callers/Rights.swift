@@ -5,7 +5,7 @@ package import OpenURLBus
 package enum Right: String, Sendable, Hashable {
     /// Without a restriction.
     case yes
-    /// For the caller itself: its handler, its URLs in the queue, its background tasks.
+    /// For the caller itself: its handler, its requests, its URLs in the queue, its background tasks.
     case own
     /// For the schemes that the manifest of the caller's handler declares (`LSApplicationQueriesSchemes`).
     case declared
@@ -45,6 +45,7 @@ package struct Rights: Sendable, Hashable {
     private static let changing = Rights(user: .yes, handler: .own, confined: .no, unknown: .no)
     private static let governing = Rights(user: .yes, handler: .no, confined: .no, unknown: .no)
     private static let working = Rights(user: .own, handler: .own, confined: .own, unknown: .no)
+    private static let connected = Rights(user: .own, handler: .own, confined: .own, unknown: .own)
     private static let greeting = Rights(user: .yes, handler: .yes, confined: .yes, unknown: .yes)
 
     /// The rights, by interface and method.
@@ -86,6 +87,13 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.beginBackgroundTask.name: working,
             LifecycleInterface.endBackgroundTask.name: working,
             LifecycleInterface.backgroundTimeRemaining.name: working,
+            // The connection has the request in hand or has not. A look-up would let the answer overtake the report.
+            LifecycleInterface.reportProgress.name: connected,
+        ],
+        // The bus vouches for the connection that a handle belongs to, whichever program has it. A caller that waits for its own
+        // look-up can cancel.
+        RequestInterface.name: [
+            RequestInterface.cancel.name: connected
         ],
         QueueInterface.name: [
             QueueInterface.list.name: looking,

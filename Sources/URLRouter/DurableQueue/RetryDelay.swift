@@ -12,7 +12,7 @@ enum RetryDelay {
     ///   - code: the cause. A delivery that a handler or a rule has refused is not tried again.
     static func after(_ attempt: Int, _ code: OpenURLError.Code) -> Duration? {
         switch code {
-        case .declined, .launchVetoed, .notAllowed, .loopDetected, .malformedURL, .notQueued, .invalidReply:
+        case .declined, .launchVetoed, .notAllowed, .loopDetected, .malformedURL, .notQueued, .invalidReply, .cancelled:
             return nil
         case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .limitsExceeded: break
         }

@@ -73,7 +73,7 @@ extension URLRouter {
         } catch {
             switch error.code {
             // The handler had the URL, and may still read the file.
-            case .declined, .handlerCrashed, .timedOut, .invalidReply: break
+            case .declined, .handlerCrashed, .timedOut, .invalidReply, .cancelled: break
             default: await inboxes.remove(path)
             }
             throw error

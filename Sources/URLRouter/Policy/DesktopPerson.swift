@@ -22,7 +22,7 @@ struct DesktopPerson: PersonAsking {
         }
         for way in ways {
             let left = end - .now
-            guard left > .zero else { return .late }
+            guard left > .zero, !Task.isCancelled else { return .late }
             if let reply = await way.ask(dialog, within: left) {
                 log.info("a question was answered", metadata: ["url": "\(dialog.shownURL)", "reply": "\(reply)"])
                 return reply

@@ -75,10 +75,11 @@ struct NotifiedPerson: PersonAsking {
             },
         ]
         let timer = connection.loop.schedule(at: .now + time) { continuation.yield(.late) }
-        let reply = await replies.first { _ in true } ?? .no
+        // The stream ends without an element if the task is cancelled.
+        let reply = await replies.first { _ in true } ?? (Task.isCancelled ? .late : .no)
         connection.loop.cancelTimer(timer)
         for task in waiting { task.cancel() }
-        if reply == .late { try await connection.call(Self.close, on: Self.object, id, timeout: Self.callTimeout) }
+        if reply == .late { try await connection.send(Self.close, on: Self.object, id) }
         return reply
     }
 }

@@ -8,7 +8,7 @@ enum PersonReply: String, Sendable, Hashable, CaseIterable {
     case no
     /// The URL is not opened, and neither are later ones like it.
     case never
-    /// There was no reply within the time.
+    /// There was no reply within the time, or the question was withdrawn.
     case late
 
     var isYes: Bool { self == .once || self == .always }
@@ -32,7 +32,7 @@ enum PersonReply: String, Sendable, Hashable, CaseIterable {
 
 /// A way to ask the person who uses the computer.
 protocol PersonAsking: Sendable {
-    /// Asks a question, and returns the reply within the time.
+    /// Asks a question, and returns the reply within the time. If the task is cancelled, the dialog is closed.
     ///
     /// - Returns: nil if nobody can be asked in this way.
     func ask(_ dialog: PolicyDialog, within time: Duration) async -> PersonReply?

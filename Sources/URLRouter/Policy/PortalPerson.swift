@@ -53,7 +53,7 @@ struct PortalPerson: PersonAsking {
             let isForLater = Self.isRemembered(results)
             if response == 0 { return isForLater ? .always : .once }
             return isForLater && response == 1 ? .never : .no
-        } catch .timedOut {
+        } catch let error where error == .timedOut || error == .cancelled {
             // A dialog without a listener must not stay on the screen.
             try await connection.send(Self.close, on: RemoteObject(portal.destination, handle), Empty())
             return .late

@@ -58,7 +58,16 @@ struct ProgramPerson: PersonAsking {
             process.kill()
             ending.end(nil)
         }
-        let exit = await withCheckedContinuation { ending.wait($0) }
+        // The closure runs on the loop, to which both objects belong.
+        nonisolated(unsafe) let stop = {
+            process.kill()
+            ending.end(nil)
+        }
+        let exit = await withTaskCancellationHandler {
+            await withCheckedContinuation { ending.wait($0) }
+        } onCancel: {
+            launcher.loop.execute { stop() }
+        }
         launcher.loop.cancelTimer(timer)
         return exit.map { ($0, Self.lines(of: ends[0])) }
     }
@@ -95,7 +104,7 @@ struct ProgramPerson: PersonAsking {
     }
 }
 
-/// The end of a program, for one waiting task.
+/// The end of a program, for one waiting task. The object belongs to the loop.
 private final class Ending {
     private var exit: ProcessExit??
     private var continuation: CheckedContinuation<ProcessExit?, Never>?

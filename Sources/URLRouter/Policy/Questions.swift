@@ -9,17 +9,27 @@ internal import Reactor
 final class Questions {
     private final class Waiting {
         let dialog: PolicyDialog
-        var continuations: [CheckedContinuation<Outcome, Never>] = []
+        /// The requests that wait for the reply, in order.
+        var places: [Place] = []
+        /// Whether the dialog is being closed, because no request waits for the reply any longer.
+        var isWithdrawn = false
 
         init(_ dialog: PolicyDialog) {
             self.dialog = dialog
         }
     }
 
-    private enum Outcome {
+    fileprivate enum Outcome {
         case reply(PersonReply)
         case nobody
         case ended
+        case withdrawn
+    }
+
+    /// A request that asks.
+    final class Place {
+        fileprivate var continuation: CheckedContinuation<Outcome, Never>?
+        fileprivate var isWithdrawn = false
     }
 
     private let person: any PersonAsking
@@ -27,6 +37,8 @@ final class Questions {
     private let limits: RouterLimits
     private let tasks: RouterTasks
     private var current: Waiting?
+    /// The task that asks the current question.
+    private var asking: Task<Void, Never>?
     private var waiting: Deque<Waiting> = []
     private var hasEnded = false
 
@@ -40,14 +52,21 @@ final class Questions {
     /// The number of questions that have no reply yet.
     var count: Int { waiting.count + (current == nil ? 0 : 1) }
 
+    /// The number of requests that wait for a reply.
+    var waitingRequests: Int { waiting.reduce(current?.places.count ?? 0) { $0 + $1.places.count } }
+
     /// Asks a question, and returns when the answer is yes.
     ///
-    /// - Throws: `notAllowed` if the answer is no, or if there is none; `limitsExceeded` if too many questions wait.
-    func ask(_ dialog: PolicyDialog) async throws(OpenURLError) {
-        let same = try place(for: dialog)
+    /// - Parameter place: the request that asks, for ``giveUp(_:)``.
+    /// - Throws: `notAllowed` if the answer is no, or if there is none; `limitsExceeded` if too many questions wait; `cancelled`
+    ///   after ``giveUp(_:)``.
+    func ask(_ dialog: PolicyDialog, _ place: Place) async throws(OpenURLError) {
+        let same = try question(dialog)
         let outcome: Outcome = await withCheckedContinuation { continuation in
             if hasEnded { return continuation.resume(returning: .ended) }
-            same.continuations.append(continuation)
+            if place.isWithdrawn { return continuation.resume(returning: .withdrawn) }
+            place.continuation = continuation
+            same.places.append(place)
             // The question may have got its reply on the way to here, and is asked again then.
             if same !== current, !waiting.contains(where: { $0 === same }) { waiting.append(same) }
             askNext()
@@ -62,16 +81,18 @@ final class Questions {
             throw OpenURLError(.notAllowed, "the answer to the question whether to open it was no")
         case .nobody:
             throw dialog.refusal("there is no desktop or terminal to ask whether to open it")
+        case .withdrawn:
+            throw .withdrawn
         case .ended:
             throw OpenURLError(.notAllowed, "the router is ending, and nobody can be asked; try again")
         }
     }
 
     /// The question with the same answer that waits already, or a new one.
-    private func place(for dialog: PolicyDialog) throws(OpenURLError) -> Waiting {
+    private func question(_ dialog: PolicyDialog) throws(OpenURLError) -> Waiting {
         let all = (current.map { [$0] } ?? []) + waiting
         // The URLs that wait for one answer are counted to their callers, as all requests are.
-        if let same = all.first(where: { $0.dialog.isSame(as: dialog) }) { return same }
+        if let same = all.first(where: { !$0.isWithdrawn && $0.dialog.isSame(as: dialog) }) { return same }
         let count = all.count { $0.dialog.account == dialog.account }
         guard count < limits.questionsPerAccount, all.count < limits.questions else {
             throw OpenURLError(
@@ -85,7 +106,7 @@ final class Questions {
     private func askNext() {
         guard current == nil, let next = waiting.popFirst() else { return }
         current = next
-        tasks.start {
+        asking = tasks.start {
             // An answer may have come meanwhile that holds for this question, too.
             let remembered = next.dialog.isMemorable ? self.permissions.answers[next.dialog.key] : nil
             if let remembered {
@@ -102,9 +123,21 @@ final class Questions {
     }
 
     private func end(_ question: Waiting, _ outcome: Outcome) {
-        let continuations = question.continuations
-        question.continuations = []
-        for continuation in continuations { continuation.resume(returning: outcome) }
+        let places = question.places
+        question.places = []
+        for place in places { place.end(outcome) }
+    }
+
+    /// Ends the wait of a request for the reply. A question that no request waits for is not asked, and its dialog is closed.
+    func giveUp(_ place: Place) {
+        place.isWithdrawn = true
+        for question in [current].compactMap(\.self) + waiting { question.places.removeAll { $0 === place } }
+        waiting.removeAll { $0.places.isEmpty }
+        if let current, current.places.isEmpty {
+            current.isWithdrawn = true
+            asking?.cancel()
+        }
+        place.end(.withdrawn)
     }
 
     /// Refuses every question, because the router ends.
@@ -113,5 +146,12 @@ final class Questions {
         if let current { end(current, .ended) }
         for question in waiting { end(question, .ended) }
         waiting = []
+    }
+}
+
+extension Questions.Place {
+    fileprivate func end(_ outcome: Questions.Outcome) {
+        continuation?.resume(returning: outcome)
+        continuation = nil
     }
 }

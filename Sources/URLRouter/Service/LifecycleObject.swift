@@ -46,6 +46,14 @@ enum LifecycleObject {
                 .method(LifecycleInterface.backgroundTimeRemaining) { call, _ in
                     try await router.backgroundTimeRemaining(caller: call.sender)
                 },
+                .method(LifecycleInterface.reportProgress) { call, input in
+                    let (request, fraction, message) = input.values
+                    guard let report = ProgressReport(fraction, message) else {
+                        throw RemoteError(.invalidArguments, "the fraction has to be a number")
+                    }
+                    try await router.reportProgress(report, on: request, caller: call.sender)
+                    return Empty()
+                },
                 .method(LifecycleInterface.notify) { call, input in
                     let (id, kind, value) = input.values
                     try await router.notify(try await subject(id, call, router), kind, value)

@@ -27,15 +27,19 @@ public struct RouterObject: Sendable {
             router.log.warning("the bus does not tell the end of connections: \(error)")
         }
         await connection.export(interfaces, at: RouterService.path)
+        await connection.exportSubtree(checked([RequestObject.interface(router)]), below: RequestInterface.root)
     }
 
     /// The interfaces, with the check of the caller's rights before each method.
     var interfaces: [ExportedInterface] {
-        let interfaces = [
+        checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
             PolicyObject.interface(router), desktop,
-        ]
-        return interfaces.map { [router] in
+        ])
+    }
+
+    private func checked(_ interfaces: [ExportedInterface]) -> [ExportedInterface] {
+        interfaces.map { [router] in
             let name = $0.name
             return $0.checked { call, method in try await router.check(call.sender, of: method, name) }
         }
@@ -52,11 +56,12 @@ public struct RouterObject: Sendable {
             RouterInterface.name,
             [
                 .method(RouterInterface.openURL) { [router] call, input in
-                    try await router.open(
+                    try await router.openURL(
                         input.values.0,
                         input.values.1,
                         caller: call.sender,
-                        bytes: call.argumentBytes
+                        bytes: call.argumentBytes,
+                        abandon: call.cancelTask
                     )
                 },
                 .method(RouterInterface.open) { [router] call, url in
@@ -64,7 +69,7 @@ public struct RouterObject: Sendable {
                 },
                 .method(RouterInterface.openURLs) { call, input in
                     guard input.values.0.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
-                    return await open(input.values.0, input.values.1, call)
+                    return try await open(input.values.0, input.values.1, call)
                 },
                 .method(RouterInterface.openFiles) { [router] call, input in
                     let (files, options) = input.values
@@ -91,20 +96,14 @@ public struct RouterObject: Sendable {
         )
     }
 
-    /// Opens URLs in order. A failure does not stop the rest.
-    private func open(_ urls: [String], _ options: OpenOptions, _ call: IncomingCall) async -> [OpenOutcome] {
-        var outcomes: [OpenOutcome] = []
-        for url in urls {
-            // Each URL may be long and have long fallbacks, so others have their turn in between.
-            await Task.yield()
-            do throws(OpenURLError) {
-                let result = try await router.open(url, options, caller: call.sender, bytes: call.argumentBytes)
-                outcomes.append(.opened(result))
-            } catch {
-                outcomes.append(.failed(error.dbusError))
-            }
-        }
-        return outcomes
+    private func open(_ urls: [String], _ options: OpenOptions, _ call: IncomingCall) async throws -> [OpenOutcome] {
+        try await router.openURLs(
+            urls,
+            options,
+            caller: call.sender,
+            bytes: call.argumentBytes,
+            abandon: call.cancelTask
+        )
     }
 
     /// The interface that the desktop calls if a desktop entry names the router.
@@ -123,7 +122,7 @@ public struct RouterObject: Sendable {
                     // Every URL is tried; the first failure is the answer.
                     var options = FreedesktopApplication.options(platformData)
                     options.desktopEntry = "\(RouterService.name).desktop"
-                    for outcome in await open(urls, options, call) {
+                    for outcome in try await open(urls, options, call) {
                         if case .failed(let error) = outcome { throw error }
                     }
                     return Empty()

@@ -28,6 +28,8 @@ protocol HandlerBus: Sendable {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer
+    /// Asks the handler to stop its work on the request of this name.
+    func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
     /// The delegate method that the handler is in now, and the method's time so far in microseconds; empty if it is in none.
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64)
     /// Returns when the handler's main actor answers.
@@ -57,6 +59,8 @@ protocol HandlerBus: Sendable {
     func setSubscribers(_ names: [BusName])
     /// Emits the signal that these schemes go to other handlers than before.
     func announce(changed schemes: [String])
+    /// Emits the signal of a handle, to its owner alone.
+    func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName)
     /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
@@ -136,6 +140,11 @@ struct ConnectedHandlers: HandlerBus {
         return try await connection.call(HandlerInterface.open, on: object, Arguments(url, context), timeout: timeout)
     }
 
+    func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+        let object = RemoteObject(owner, HandlerInterface.object(of: id))
+        _ = try await connection.call(HandlerInterface.cancel, on: object, request, timeout: timeout)
+    }
+
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64) {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
         return try await connection.call(HandlerInterface.progress, on: object, Empty(), timeout: timeout).values
@@ -205,6 +214,17 @@ struct ConnectedHandlers: HandlerBus {
 
     func announce(_ state: QueuedURL.State, ofQueued id: Int64) {
         emit(QueueInterface.stateChanged, Arguments("\(id)", state.rawValue))
+    }
+
+    func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName) {
+        connection.assumeIsolated { connection in
+            do throws(CallError) {
+                let body = Arguments(report.fraction, report.message)
+                try connection.emit(RequestInterface.progress, from: handle, to: owner, body)
+            } catch {
+                // The connection has ended, so no program listens.
+            }
+        }
     }
 
     private func emit<Body: MessageBody>(_ signal: Signal<Body>, _ body: Body) {

@@ -45,6 +45,8 @@ extension HandlerSession {
     func end(_ request: OpenRequest) {
         request.cause = nil
         requests.uncount(request)
+        request.reports?.end()
+        if let timer = request.cancelTimer { host.loop.cancelTimer(timer) }
         if !requests.waiting.isEmpty { deliverWaiting() }
     }
 
@@ -69,6 +71,7 @@ extension HandlerSession {
                 request.wasHandedOver = false
                 request.isUnbegun = false
                 if self.owner == owner { handle(.refusesMore) }
+                if request.isCancelled { throw .withdrawn }
                 requests.insert(request)
             }
         }
@@ -122,13 +125,16 @@ extension HandlerSession {
         let reason =
             process.isBusy
             ? "is still busy with an earlier URL; it did not get this one"
-            : "was not ready within \(request.timeout.inWords); it did not get the URL"
+            : !requests.inHand.isEmpty
+                ? "was busy with earlier URLs for \(request.timeout.inWords); it did not get this one"
+                : "was not ready within \(request.timeout.inWords); it did not get the URL"
         return OpenURLError(.timedOut, "\(id) \(reason)")
     }
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
         guard var context = request.context else { return .failure(.cancelled) }
         await waitForState()
+        guard !request.isCancelled else { return .failure(.cancelled) }
         // The handler may have released its name since the request was granted. It then relies on getting nothing more.
         guard self.owner == owner else {
             return .failure(.remote(RemoteError(HandlerInterface.ending, "\(id) is ending")))
@@ -191,6 +197,7 @@ extension HandlerSession {
     /// The handler has the URL and has not answered in time.
     private func overdue(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
         let isBehindAnother = process.isBusy || requests.inHand.keys.contains { $0 < request.number }
+        if request.endsAtDeadline { host.tasks.start { await self.askToCancel(request, owner) } }
         becomesBusy(owner)
         if process.isHeld {
             let reason = "the process of \(id) is stopped, or a debugger holds it"
@@ -242,7 +249,7 @@ extension HandlerSession {
         case .notSent(let error):
             return OpenURLError(.limitsExceeded, "the URL cannot be handed to \(id): \(error)")
         case .cancelled:
-            return tooLate(request)
+            return request.isCancelled ? cancelled(request, owner) : tooLate(request)
         case .disconnected:
             return OpenURLError(.handlerCrashed, "the session bus ended before \(id) answered")
         }
@@ -262,7 +269,7 @@ extension OpenURLError {
     fileprivate init?(byHandler error: RemoteError) {
         guard let error = OpenURLError(error) else { return nil }
         switch error.code {
-        case .declined, .launchVetoed, .limitsExceeded, .malformedURL: self = error
+        case .declined, .launchVetoed, .limitsExceeded, .malformedURL, .cancelled: self = error
         case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .notAllowed, .loopDetected, .notQueued,
             .invalidReply:
             return nil

@@ -62,7 +62,7 @@ final class HandlerSession {
         self.handler = handler
         self.id = id
         self.host = host
-        requests = RequestQueue(limit: host.limits.waitingPerHandler)
+        requests = RequestQueue(host.limits)
         machine = HandlerStateMachine(
             id: id.rawValue,
             launchTimeout: host.limits.launchTimeout,
@@ -105,15 +105,22 @@ final class HandlerSession {
 
     /// A new request, which is not in the queue yet.
     ///
-    /// - Parameter account: the application that the request will be counted to.
+    /// - Parameters:
+    ///   - call: the call that the request comes from; nil for a request of the router itself.
+    ///   - account: the application that the request will be counted to.
     func makeRequest(
         _ purpose: OpenRequest.Purpose,
         _ options: OpenOptions = OpenOptions(),
+        _ call: RequestCall? = nil,
         account: String = ""
     ) -> OpenRequest {
         lastNumber += 1
         let timeout = options.timeout ?? handler.manifest.openTimeout ?? host.limits.openTimeout
-        return OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options, account: account)
+        let request = OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options, account: account)
+        request.id = call?.requestID
+        request.stop = call?.stop
+        request.endsAtDeadline = call != nil && options.timeout != nil
+        return request
     }
 
     // MARK: Events

@@ -38,11 +38,26 @@ final class OpenRequest {
     /// Whether the request is counted in the handler's queue.
     var isCounted = false
     var turn = Turn.waiting
+    /// Whether the request was granted as one of many of its application, and has no answer.
+    var isOneOfMany = false
     /// Whether a process has got the URL, so that the process may have acted on it.
     var wasHandedOver = false
     /// Whether the process that had the request ended before it began the request.
     var isUnbegun = false
     var timer: TimerID?
+
+    /// The name of the request, which the handler is told; nil for a request without a URL.
+    var id: String?
+    /// The caller's way to cancel the request; nil if the caller has none.
+    var stop: Stop?
+    /// Whether the caller has set the deadline, after which it has no use for the handler's work.
+    var endsAtDeadline = false
+    /// Whether the caller has cancelled the request.
+    var isCancelled: Bool { stop?.isRequested == true }
+    /// The handler's reports to the caller; nil before the first.
+    var reports: PassedReports?
+    /// Ends the wait for a handler that does not answer a cancelled request.
+    var cancelTimer: TimerID?
 
     enum Purpose {
         case open(Destination)
@@ -77,6 +92,7 @@ final class OpenRequest {
         context.activationToken = options.activationToken
         context.desktopStartupID = options.desktopStartupID
         context.accepted = accepted
+        context.requestID = id
         self.context = context
     }
 

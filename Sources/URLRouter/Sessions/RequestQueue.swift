@@ -4,7 +4,8 @@ internal import OpenURLBus
 
 /// The requests for one handler: the waiting requests, and the requests that the process has in hand.
 ///
-/// The order is that of arrival. A queue belongs to the router's actor.
+/// The order is that of arrival. Only an application with more than ``many`` requests lets the requests of others pass, and has
+/// at most ``manyInHand`` in hand, together with others like it. A queue belongs to the router's actor.
 struct RequestQueue {
     private(set) var waiting: Deque<OpenRequest> = []
     /// The requests that the process has in hand, by their numbers.
@@ -13,10 +14,15 @@ struct RequestQueue {
     private var resuming = 0
     /// The requests that wait or are in hand, by the applications that they come from.
     private var shares: Shares<String>
+    private let many: Int
+    private let manyInHand: Int
+    /// The requests that were granted as one of many, and have no answer.
+    private var grantedOfMany = 0
 
-    /// - Parameter limit: the number of requests that wait or are in hand.
-    init(limit: Int) {
-        shares = Shares(limit: limit)
+    init(_ limits: RouterLimits) {
+        shares = Shares(limit: limits.waitingPerHandler)
+        many = limits.manyRequests
+        manyInHand = limits.manyInHand
     }
 
     // MARK: Counts
@@ -51,6 +57,7 @@ struct RequestQueue {
 
     /// Inserts a request at its place: at the end, unless the request has been in the queue before.
     mutating func insert(_ request: OpenRequest) {
+        endTurn(request)
         request.turn = .waiting
         let index = waiting.firstIndex { $0.number > request.number } ?? waiting.endIndex
         waiting.insert(request, at: index)
@@ -58,18 +65,40 @@ struct RequestQueue {
 
     /// Removes a waiting request.
     mutating func remove(_ request: OpenRequest) {
+        endTurn(request)
         waiting.removeAll { $0 === request }
     }
 
     /// Grants waiting requests to the owner of the handler's name, in order, as far as they may go now.
     mutating func grant(to owner: BusName) {
-        while let request = waiting.first, request.context != nil, !closesCircle(request) {
+        while let index = next, case let request = waiting[index], request.context != nil, !closesCircle(request) {
             // A suspended task continues by way of the loop's jobs, but a request that has just arrived continues at once.
             // The request that has just arrived waits, because it would overtake the suspended ones.
             if case .suspended = request.turn { resuming += 1 } else if resuming > 0 { return }
-            waiting.removeFirst()
+            waiting.remove(at: index)
+            if isOneOfMany(request.account) {
+                grantedOfMany += 1
+                request.isOneOfMany = true
+            }
             request.resolve(.success(owner))
         }
+    }
+
+    /// The place of the first request that may go.
+    private var next: Int? {
+        guard let first = waiting.first else { return nil }
+        if grantedOfMany < manyInHand || !isOneOfMany(first.account) { return 0 }
+        // The requests of one application may be thousands, so they are not looked through for nothing.
+        guard shares.contains(where: { $1 <= many }) else { return nil }
+        return waiting.firstIndex { !isOneOfMany($0.account) }
+    }
+
+    private func isOneOfMany(_ account: String) -> Bool { shares[account] > many }
+
+    private mutating func endTurn(_ request: OpenRequest) {
+        guard request.isOneOfMany else { return }
+        grantedOfMany -= 1
+        request.isOneOfMany = false
     }
 
     /// Notes that the task of a granted request continues.
@@ -94,6 +123,7 @@ struct RequestQueue {
 
     mutating func release(_ request: OpenRequest) {
         inHand[request.number] = nil
+        endTurn(request)
     }
 
     /// Whether a request follows from a request that the handler has in hand. A handler opens one URL after the other, so
@@ -106,6 +136,9 @@ struct RequestQueue {
         }
         return false
     }
+
+    /// The request in hand of a name.
+    func inHand(named name: String) -> OpenRequest? { inHand.values.first { $0.id == name } }
 
     /// The request in hand that the process got first.
     var firstInHand: OpenRequest? { inHand.values.min { $0.number < $1.number } }

@@ -1,0 +1,77 @@
+internal import Glibc
+internal import Synchronization
+
+/// Ctrl-C, as long as URLs are being opened: the first cancels the request, and the second gives up.
+///
+/// The signal handler writes into a pipe, which the wait for the router's answer looks at. No thread is needed.
+final class Interrupt {
+    /// Readable after Ctrl-C.
+    let descriptor: CInt
+    private let writingEnd: CInt
+    /// Whether the person wants to cancel.
+    private(set) var isRequested = false
+
+    /// Takes Ctrl-C over; nil if the program was started with the signal ignored, as a shell starts a program in the background, or
+    /// if there is no descriptor left.
+    init?() {
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        (descriptor, writingEnd) = (ends[0], ends[1])
+        pipeEnd.store(writingEnd, ordering: .relaxed)
+        var before = sigaction()
+        var action = sigaction()
+        action.__sigaction_handler.sa_handler = noteSignal
+        sigaction(SIGINT, &action, &before)
+        let handler = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self)
+        guard handler != Self.ignored else {
+            sigaction(SIGINT, &before, nil)
+            return nil
+        }
+    }
+
+    /// The value of `SIG_IGN`.
+    private static let ignored = 1
+
+    deinit {
+        end()
+        close(descriptor)
+        close(writingEnd)
+    }
+
+    /// Notes that ``descriptor`` is readable. The second Ctrl-C ends the program as the signal does.
+    ///
+    /// - Returns: whether this is the first Ctrl-C.
+    func take() -> Bool {
+        var byte: UInt8 = 0
+        guard read(descriptor, &byte, 1) == 1 else { return false }
+        guard isRequested else {
+            isRequested = true
+            return true
+        }
+        end()
+        raise(SIGINT)
+        return false
+    }
+
+    /// Whether Ctrl-C has come that ``take()`` has not noted.
+    var isWaiting: Bool {
+        var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&end, 1, 0) > 0
+    }
+
+    /// Gives Ctrl-C its usual meaning back.
+    func end() {
+        signal(SIGINT, SIG_DFL)
+    }
+}
+
+/// The end of the pipe into which the signal handler writes.
+private let pipeEnd = Atomic<CInt>(-1)
+
+private let noteSignal: @convention(c) (CInt) -> Void = { _ in
+    // The interrupted code may be about to read the `errno` of its own call.
+    let interrupted = errno
+    var byte: UInt8 = 0
+    _ = write(pipeEnd.load(ordering: .relaxed), &byte, 1)
+    errno = interrupted
+}

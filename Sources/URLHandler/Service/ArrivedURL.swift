@@ -1,0 +1,62 @@
+package import OpenURLBus
+internal import Synchronization
+
+/// A URL that the handler has and that the router may cancel.
+package final class ArrivedURL: Sendable {
+    /// The URL that the current task handles.
+    @TaskLocal static var current: ArrivedURL?
+
+    private struct State {
+        var isCancelled = false
+        var task: Task<OpenResponse, any Error>?
+    }
+
+    /// The name of the request.
+    let name: String
+    private let reports: any ProgressSink
+    private let state = Mutex(State())
+
+    package init(_ name: String, reports: any ProgressSink) {
+        self.name = name
+        self.reports = reports
+    }
+
+    /// Whether the router has cancelled the URL.
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    /// Cancels the URL: its task if the delegate is opening the URL, otherwise the delegate does not get the URL.
+    func cancel() {
+        let task = state.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }
+        task?.cancel()
+    }
+
+    /// Notes the task in which the delegate opens the URL.
+    func begin(_ task: Task<OpenResponse, any Error>) {
+        let isCancelled = state.withLock { state in
+            state.task = task
+            return state.isCancelled
+        }
+        if isCancelled { task.cancel() }
+    }
+
+    /// Notes that the delegate has answered; returns when the router has all reports.
+    func end() async {
+        state.withLock { $0.task = nil }
+        await reports.end()
+    }
+
+    func report(_ report: ProgressReport) {
+        reports.add(report)
+    }
+}
+
+/// The way of reports to the router.
+package protocol ProgressSink: Sendable {
+    /// Takes a report of the delegate.
+    func add(_ report: ProgressReport)
+    /// Sends the last report; returns when the delegate's answer may follow.
+    func end() async
+}

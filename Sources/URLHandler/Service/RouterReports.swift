@@ -1,0 +1,67 @@
+internal import DBus
+internal import OpenURLBus
+internal import Reactor
+internal import Synchronization
+
+/// The reports about one URL, on their way to the router that the URL came from.
+final class RouterReports: ProgressSink {
+    private let connection: Connection
+    private let router: RemoteObject
+    private let request: String
+    private let state = Mutex(State())
+
+    private struct State {
+        var pace = ReportPace()
+        /// The call that was begun last.
+        var call: Task<Void, Never>?
+    }
+
+    /// The time limit of the router's answer to a report.
+    private static let timeout = Duration.seconds(1)
+
+    init(_ connection: Connection, router: BusName, request: String) {
+        self.connection = connection
+        self.router = RemoteObject(router, RouterService.path, startsService: false)
+        self.request = request
+    }
+
+    func add(_ report: ProgressReport) {
+        let loop = connection.loop
+        let decision = state.withLock { $0.pace.add(report, at: .now) }
+        switch decision {
+        case .pass: send(report)
+        case .hold(let time): loop.execute { _ = loop.schedule(at: time) { self.sendHeld() } }
+        case .replace: break
+        }
+    }
+
+    func end() async {
+        sendHeld()
+        // The router forgets the request with the answer, which must not overtake a report.
+        await state.withLock { $0.call }?.value
+    }
+
+    private func sendHeld() {
+        if let report = state.withLock({ $0.pace.take(at: .now) }) { send(report) }
+    }
+
+    private func send(_ report: ProgressReport) {
+        state.withLock { state in
+            let earlier = state.call
+            state.call = Task(executorPreference: connection.loop) { [connection, router, request] in
+                await earlier?.value
+                let input = Arguments(request, report.fraction, report.message)
+                do throws(CallError) {
+                    try await connection.call(
+                        LifecycleInterface.reportProgress,
+                        on: router,
+                        input,
+                        timeout: Self.timeout
+                    )
+                } catch {
+                    // The router knows no reports, or has gone. The caller learns nothing more, and the URL goes on.
+                }
+            }
+        }
+    }
+}

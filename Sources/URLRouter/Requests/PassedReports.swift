@@ -1,0 +1,42 @@
+internal import DBus
+internal import OpenURLBus
+internal import Reactor
+
+/// The reports of a handler about one request, on their way to the caller.
+///
+/// The object belongs to the router's actor.
+final class PassedReports {
+    private let handle: RequestHandle
+    private let bus: any HandlerBus
+    private let timer: RestartableTimer
+    private var pace = ReportPace()
+
+    init(to handle: RequestHandle, on bus: any HandlerBus, _ loop: EventLoop) {
+        self.handle = handle
+        self.bus = bus
+        timer = RestartableTimer(on: loop)
+    }
+
+    /// Passes a report on, now or when its time has come.
+    func add(_ report: ProgressReport) {
+        switch pace.add(report, at: .now) {
+        case .pass: send(report)
+        case .hold(let time): timer.start(at: time) { self.sendHeld() }
+        case .replace: break
+        }
+    }
+
+    /// Passes the last report on. Call this before the answer.
+    func end() {
+        timer.cancel()
+        sendHeld()
+    }
+
+    private func sendHeld() {
+        if let report = pace.take(at: .now) { send(report) }
+    }
+
+    private func send(_ report: ProgressReport) {
+        bus.report(report, from: handle.path, to: handle.owner)
+    }
+}

@@ -1,0 +1,28 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The call that a request comes from.
+struct RequestCall {
+    /// The connection that called; nil without a bus.
+    let caller: BusName?
+    /// The size of the call's arguments, which is counted to the caller's application.
+    let bytes: Int
+    /// The name of the request, from the caller or from the router.
+    let requestID: String
+    /// The caller's way to cancel; nil if the caller has none.
+    let stop: Stop?
+}
+
+extension RequestCall {
+    /// Performs a stage of the request.
+    ///
+    /// - Parameter withdraw: called at most once, if the caller cancels while `body` runs.
+    /// - Throws: `cancelled` if the caller has cancelled already, and the errors of `body`.
+    func during<Result>(
+        _ withdraw: @escaping () -> Void,
+        _ body: () async throws(OpenURLError) -> Result
+    ) async throws(OpenURLError) -> Result {
+        guard let stop else { return try await body() }
+        return try await stop.during(withdraw, body)
+    }
+}

@@ -1,0 +1,52 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The handles that callers have now, by path.
+///
+/// A handle is part of a request, and is counted with the request. The code that makes a handle removes it at the end. The
+/// object belongs to the router's actor.
+final class RequestHandles {
+    private var handles: [ObjectPath: RequestHandle] = [:]
+
+    /// The number of handles.
+    var count: Int { handles.count }
+
+    /// Makes a handle for a caller.
+    ///
+    /// - Throws: `InvalidArgs` if the caller has another handle with the token, or if the call has not come over a bus.
+    func make(_ token: HandleToken, for caller: BusName?) throws(RemoteError) -> RequestHandle {
+        guard let caller, let path = RequestInterface.path(of: caller, token) else {
+            throw RemoteError(.invalidArguments, "only a connection to a bus can have a handle")
+        }
+        guard handles[path] == nil else {
+            throw RemoteError(
+                .invalidArguments,
+                "the handle '\(token.rawValue)' is in use; a request without an answer has it"
+            )
+        }
+        let handle = RequestHandle(path, of: caller)
+        handles[path] = handle
+        return handle
+    }
+
+    /// Removes a handle. Its token is free again.
+    func remove(_ handle: RequestHandle) {
+        handles[handle.path] = nil
+    }
+
+    /// Returns the handle that a call names.
+    ///
+    /// - Throws: `notAllowed` for a path of another caller, whether there is a handle or not; `UnknownObject` for a path of the
+    ///   caller itself without a handle.
+    func handle(at path: ObjectPath, for caller: BusName?) throws -> RequestHandle {
+        guard let caller, let directory = RequestInterface.directory(of: caller), path.rawValue.hasPrefix(directory),
+            handles[path].map({ $0.owner == caller }) != false
+        else {
+            throw OpenURLError(.notAllowed, "only the program that made a request may use its handle")
+        }
+        guard let handle = handles[path] else {
+            throw RemoteError(.unknownObject, "there is no request \(path); it may have its answer already")
+        }
+        return handle
+    }
+}

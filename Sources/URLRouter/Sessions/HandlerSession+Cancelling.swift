@@ -1,0 +1,62 @@
+internal import DBus
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+
+/// The caller's use of a request's handle: cancelling, and the handler's reports.
+extension HandlerSession {
+    /// Withdraws a request that its caller has cancelled.
+    ///
+    /// A request that waits leaves the queue, and the handler never sees it. A handler that has the request is asked to stop, and
+    /// gets ``RouterLimits/cancelTime`` for its answer.
+    func cancel(_ request: OpenRequest) {
+        switch request.turn {
+        case .waiting, .suspended:
+            requests.remove(request)
+            request.resolve(.failure(.withdrawn))
+            deliverWaiting()
+        case .granted(let owner) where request.wasHandedOver:
+            guard let stop = request.stop else { return }
+            host.log.info("cancelled", metadata: ["handler": "\(id)", "request": "\(request.id ?? "")"])
+            request.cancelTimer = host.loop.schedule(at: .now + host.limits.cancelTime) { stop.abandon() }
+            host.tasks.start {
+                // A handler without the method goes on, so there is nothing to wait for.
+                if await !self.askToCancel(request, owner) { stop.abandon() }
+            }
+        case .granted, .refused:
+            // The request is not sent, or has its outcome.
+            break
+        }
+    }
+
+    /// Asks a handler to stop its work on a URL.
+    ///
+    /// - Returns: false if the handler does not take such requests.
+    @discardableResult
+    func askToCancel(_ request: OpenRequest, _ owner: BusName) async -> Bool {
+        guard let name = request.id else { return false }
+        do throws(CallError) {
+            try await host.bus.cancel(name, id, at: owner, timeout: host.limits.cancelTime)
+            return true
+        } catch {
+            host.log.debug("\(id) does not cancel: \(error)", metadata: ["request": "\(name)"])
+            if case .remote = error { return false }
+            return true
+        }
+    }
+
+    /// Passes a handler's report about a request on, if the caller has a handle.
+    func report(_ report: ProgressReport, on request: OpenRequest) {
+        guard let handle = request.stop?.handle else { return }
+        let reports = request.reports ?? PassedReports(to: handle, on: host.bus, host.loop)
+        request.reports = reports
+        reports.add(report)
+    }
+
+    /// The outcome of a cancelled request without the handler's answer.
+    func cancelled(_ request: OpenRequest, _ owner: BusName) -> OpenURLError {
+        guard request.wasHandedOver else { return .withdrawn }
+        becomesBusy(owner)
+        return OpenURLError(.cancelled, "the request was cancelled; \(id) has the URL and may still open it")
+    }
+}

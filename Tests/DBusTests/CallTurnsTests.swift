@@ -1,0 +1,137 @@
+import Glibc
+import PrivateBus
+import Reactor
+import Testing
+
+@testable import DBus
+
+/// The order in which calls of other programs start.
+@Suite struct CallTurnsTests {
+    private func order(_ turns: CallTurns) -> [UInt64] {
+        var turns = turns
+        var order: [UInt64] = []
+        while let number = turns.next() { order.append(number) }
+        #expect(turns.count == 0)
+        return order
+    }
+
+    @Test func accountsTakeTurns() {
+        var turns = CallTurns()
+        for number in 1...4 as ClosedRange<UInt64> { turns.add(number, of: .named("many")) }
+        turns.add(5, of: .named("few"))
+        turns.add(6, of: .sender(":1.7"))
+        #expect(turns.count == 6)
+        #expect(order(turns) == [1, 5, 6, 2, 3, 4])
+    }
+
+    @Test func callsKeepTheirOrderWhenTheirAccountBecomesKnown() {
+        var turns = CallTurns()
+        turns.add(1, of: .sender(":1.7"))
+        turns.add(2, of: .named("program"))
+        turns.add(3, of: .sender(":1.7"))
+        turns.add(4, of: .named("other"))
+        turns.move(from: .sender(":1.7"), to: .named("program"))
+        turns.move(from: .sender(":1.8"), to: .named("program"))
+        turns.add(5, of: .named("program"))
+        #expect(order(turns) == [1, 4, 2, 3, 5])
+        #expect(turns.removeAll().sorted() == [1, 2, 3, 4, 5])
+        #expect(turns.count == 0)
+    }
+
+    @Test func emptyAccountGetsNoSecondPlace() {
+        var turns = CallTurns()
+        turns.add(1, of: .named("a"))
+        #expect(turns.next() == 1)
+        turns.add(2, of: .named("b"))
+        turns.add(3, of: .named("a"))
+        turns.add(4, of: .named("a"))
+        #expect(order(turns) == [2, 3, 4])
+    }
+
+    private static let mark = Method<String, Empty>("com.example.Mark1", "Mark", inputs: ["text"])
+
+    /// Exports a method that notes its argument.
+    private static func exportMark(on service: Connection) async -> Lock<[String]> {
+        let marks = Lock<[String]>([])
+        let interface = ExportedInterface(
+            "com.example.Mark1",
+            [
+                .method(mark) { _, text in
+                    marks.withLock { $0.append(text) }
+                    return Empty()
+                }
+            ]
+        )
+        await service.export([interface], at: "/mark")
+        return marks
+    }
+
+    private static func mark(_ client: Connection, _ text: String) async throws -> Empty {
+        try await client.call(mark, on: RemoteObject(Echo.name, "/mark"), text, timeout: nil)
+    }
+
+    /// The call of a program that comes after hundreds of calls of another one does not wait for them.
+    @Test func programThatCallsLaterDoesNotWaitForAllEarlierCalls() async throws {
+        try await withPair { (pair: Pair) async throws in
+            let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
+            let marks = await Self.exportMark(on: pair.service)
+            _ = try await other.call(Echo.string, on: Echo.object, "")
+            // While the service's loop is blocked, the calls arrive in its socket.
+            let gate = try Pipe()
+            pair.service.loop.execute {
+                var byte: UInt8 = 0
+                _ = Glibc.read(gate.readEnd.rawValue, &byte, 1)
+            }
+            let calls = await Caller(pair.client).inOrder(0..<300) { (number: UInt32) async throws in
+                _ = try await Self.mark(pair.client, "\(number)")
+            }
+            while await pair.client.callsInFlight < 300 { await Task.yield() }
+            // The bus has the calls of the first program when it has answered the program's next call.
+            _ = try await pair.client.names()
+            let late = Task { try await Self.mark(other, "late") }
+            while await other.callsInFlight < 1 { await Task.yield() }
+            _ = try await other.names()
+            #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
+            _ = try await late.value
+            for call in calls { try await call.value }
+            let order = marks.withLock { $0 }
+            #expect(order.filter { $0 != "late" } == (0..<300).map(String.init))
+            #expect(try #require(order.firstIndex(of: "late")) < 250)
+            await other.close()
+        }
+    }
+
+    @Test func refusedCallsWaitForTheirAnswersToo() async throws {
+        var limits = ConnectionLimits()
+        limits.calls = 2
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            let gate = try Pipe()
+            pair.service.loop.execute {
+                var byte: UInt8 = 0
+                _ = Glibc.read(gate.readEnd.rawValue, &byte, 1)
+            }
+            let calls = await Caller(pair.client).inOrder(0..<20) { (number: UInt32) async throws in
+                _ = try await pair.client.call(Echo.string, on: Echo.object, "\(number)", timeout: .seconds(2))
+            }
+            while await pair.client.callsInFlight < 20 { await Task.yield() }
+            _ = try await pair.client.names()
+            #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
+            var ends: [String: Int] = [:]
+            for call in calls {
+                switch await call.result {
+                case .success: ends["answered", default: 0] += 1
+                case .failure(let error as CallError):
+                    if case .remote(let error) = error { ends[error.name.rawValue, default: 0] += 1 }
+                    if error == .timedOut { ends["none", default: 0] += 1 }
+                case .failure(let error): Issue.record(error)
+                }
+            }
+            // One call is half of what is left, eight wait for an error, and the others get no answer.
+            #expect(ends["answered", default: 0] >= 1)
+            #expect(ends[ErrorName.limitsExceeded.rawValue, default: 0] >= 8)
+            #expect(ends.values.reduce(0, +) == 20)
+            await pair.service.waitUntilAnswered()
+            #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a")
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+
+/// Ctrl-C and the progress bar of the command, in a pseudo terminal.
+@Suite(.timeLimit(.minutes(5))) struct InterruptTests {
+    /// Runs the command on a terminal. For each pair of a text and keys, waits for the text and types the keys. Prints the output,
+    /// and the exit status or the signal in the last line.
+    private static let script = """
+        import os, pty, signal, sys
+        steps = [step.split("=", 1) for step in sys.argv[1].split(";") if step]
+        child, terminal = pty.fork()
+        if child == 0:
+            # The test itself may have been started in the background, where Ctrl-C is ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+            os.environ["TERM"] = "xterm"
+            os.execv(sys.argv[2], sys.argv[2:])
+        seen = b""
+        while True:
+            try:
+                data = os.read(terminal, 4096)
+            except OSError:
+                break
+            if not data:
+                break
+            seen += data
+            sys.stdout.buffer.write(data)
+            while steps and steps[0][0].encode() in seen:
+                seen = seen.split(steps[0][0].encode(), 1)[1]
+                os.write(terminal, steps.pop(0)[1].replace("^C", "\\x03").encode())
+        status = os.waitpid(child, 0)[1]
+        end = "exit %d" % os.WEXITSTATUS(status) if os.WIFEXITED(status) else "signal %d" % os.WTERMSIG(status)
+        sys.stdout.write("\\n" + end)
+        """
+
+    private func onTerminal(_ router: RouterProcess, _ steps: String, _ arguments: String...) async throws -> String {
+        let command = [RouterProcess.command.path] + arguments
+        return try await router.run(["timeout", "60", "python3", "-c", Self.script, steps] + command).output
+    }
+
+    @Test func firstInterruptCancelsAndWaitsForTheOutcome() async throws {
+        let router = try await RouterProcess(["com.example.app": ["report=4", "patient=app:first"]])
+        defer { router.stop() }
+        // The bar shows that the handler has the URL.
+        let output = try await onTerminal(router, "part 4=^C", "app:first", "app:never")
+        #expect(output.hasSuffix("\nexit 11"), "\(output)")
+        #expect(output.contains("cancelling"))
+        #expect(output.contains("openurl: app:first: com.example.app has stopped its work on the URL"), "\(output)")
+        #expect(output.contains("openurl: app:never: the request was cancelled"), "\(output)")
+        let log = try router.log(of: "com.example.app")
+        #expect(log.contains("cancelled app:first"))
+        #expect(!log.contains("open app:never"))
+    }
+
+    @Test func secondInterruptGivesUp() async throws {
+        let router = try await RouterProcess(["com.example.app": ["report=4", "stall-url=app:first"]])
+        defer { router.stop() }
+        let output = try await onTerminal(router, "part 4=^C;cancelling=^C", "app:first")
+        #expect(output.hasSuffix("\nsignal 2"), "\(output)")
+    }
+
+    @Test func interruptAtTheQuestionOpensNothing() async throws {
+        let router = try await RouterProcess(["com.example.app": []])
+        defer { router.stop() }
+        #expect(try await router.openurl("policy", "ask", "app").status == 0)
+        let output = try await onTerminal(router, "open it?=^C", "app:first")
+        #expect(output.hasSuffix("\nexit 11"), "\(output)")
+        #expect(try router.log(of: "com.example.app").isEmpty)
+    }
+
+    @Test func barDisappearsBeforeTheOutcome() async throws {
+        let router = try await RouterProcess(["com.example.app": ["report=4"]])
+        defer { router.stop() }
+        let output = try await onTerminal(router, "", "app:first")
+        let bar = try #require(output.range(of: "\r[####################] 100 %  part 4\u{1B}[K"))
+        #expect(output[bar.upperBound...].contains("\r\u{1B}[K"), "\(output.debugDescription)")
+        #expect(output.hasSuffix("\nexit 0"))
+    }
+
+    @Test func pipeGetsNoBar() async throws {
+        let router = try await RouterProcess(["com.example.app": ["report=4"]])
+        defer { router.stop() }
+        #expect(try await router.openurl("app:first") == CommandRun(status: 0, output: "", errors: ""))
+    }
+
+    /// A shell starts a program in the background with the signal ignored.
+    @Test func ignoredInterruptStaysIgnored() async throws {
+        let router = try await RouterProcess(["com.example.app": ["report=4", "patient=app:first"]])
+        defer { router.stop() }
+        let line = """
+            trap '' INT; '\(RouterProcess.command.path)' --timeout 1s app:first & child=$!
+            while ! grep -q 'open app:first' "$HOME/com.example.app.log" 2>/dev/null; do :; done
+            kill -INT $child; wait $child; echo $?
+            """
+        #expect(try await router.run("sh", "-c", line).output == "6\n")
+    }
+}
