@@ -135,7 +135,7 @@ let package = Package(
             name: "URLRouterTests",
             dependencies: [
                 "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite",
-                "URLRouter",
+                "URLRouter", "UserFiles",
                 logging,
                 system,
             ]
@@ -156,7 +156,11 @@ let package = Package(
             dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", argumentParser]
         ),
         .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
-        .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
+        .testTarget(
+            name: "DesktopTests",
+            dependencies: ["Desktop", "UserFiles"],
+            exclude: ["Differential.py", "GuessTypes.py"]
+        ),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LayerTests"),
         .testTarget(
