@@ -96,6 +96,12 @@ let package = Package(
             path: "examples/hello",
             exclude: ["com.example.hello.plist"]
         ),
+        .executableTarget(
+            name: "viewer",
+            dependencies: ["DBus", "RFC1808", "URLHandler"],
+            path: "examples/viewer",
+            exclude: ["com.example.viewer.plist"]
+        ),
         .target(
             name: "TodoList",
             dependencies: ["DBus", "RFC1808", "URLHandler"],
@@ -125,8 +131,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld", "requester",
-                "testhandler", "todolist",
+                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld",
+                "requester", "testhandler", "todolist", "viewer",
             ],
             resources: [.copy("Handlers")]
         ),
