@@ -46,7 +46,7 @@ def qdbusxml2cpp(session):
     tools = "PATH=$PATH:$(pkg-config --variable=host_bins Qt5Core)"
     yield "proxies of the router's interfaces", "status 0", shell(session, f"""
         {tools}
-        qdbusxml2cpp -p router router.xml
+        qdbusxml2cpp -i {HERE}/structures.h -p router router.xml
         moc router.h -o router-moc.cpp
         for part in router router-moc; do g++ -fPIC -c $part.cpp $(pkg-config --cflags Qt5DBus); done""")
     # A handler that is written with Qt has an adaptor, and a program that calls a handler has a proxy.
