@@ -50,7 +50,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
-        .target(name: "OpenURLBus", dependencies: ["DBus"]),
+        .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(
@@ -125,17 +125,17 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld", "requester",
-                "testhandler", "todolist",
+                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld",
+                "requester", "testhandler", "todolist",
             ],
             resources: [.copy("Handlers")]
         ),
-        .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus"]),
+        .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus", "RFC1808"]),
         .testTarget(
             name: "URLRouterTests",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite",
-                "URLRouter",
+                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "RFC1808", "Reactor", "SchemeRegistry",
+                "SQLite", "URLRouter",
                 logging,
                 system,
             ]
