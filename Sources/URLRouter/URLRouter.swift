@@ -46,6 +46,7 @@ public actor URLRouter {
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
     let handles = RequestHandles()
+    private(set) lazy var callbacks = Callbacks(bus, handles, limits, loop, RouterTasks(of: self))
     var requestNames = RequestNames()
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(
