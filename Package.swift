@@ -51,6 +51,7 @@ let package = Package(
             ]
         ),
         .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
+        .target(name: "Loopback", dependencies: ["CLinux", "RFC1808"]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(
@@ -158,6 +159,7 @@ let package = Package(
         .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
         .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
+        .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
         .testTarget(name: "LayerTests"),
         .testTarget(
             name: "PolicyTests",
