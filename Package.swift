@@ -79,7 +79,10 @@ let package = Package(
         .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
 
         // Programs: what each does is a library, so that tests can run it in their own process.
-        .target(name: "OpenURLCommand", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Release", argumentParser]),
+        .target(
+            name: "OpenURLCommand",
+            dependencies: ["DBus", "Loopback", "OpenURLBus", "RFC1808", "Release", argumentParser]
+        ),
         .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
         .target(
             name: "RouterDaemon",
