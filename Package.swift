@@ -68,7 +68,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
-        .target(name: "OpenURL", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
+        .target(name: "OpenURL", dependencies: ["DBus", "Loopback", "OpenURLBus", "Reactor", "RFC1808"]),
         .target(
             name: "URLHandler",
             dependencies: [
