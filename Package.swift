@@ -116,6 +116,13 @@ let package = Package(
             path: "examples/requester"
         ),
 
+        .executableTarget(
+            name: "login",
+            dependencies: ["OpenURL", "OpenURLBus", "RFC1808"],
+            path: "examples/login",
+            exclude: ["README.md", "server", "sign-in"]
+        ),
+
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
         .target(name: "PrivateBus", dependencies: ["Reactor"], path: "Tests/PrivateBus"),
@@ -129,7 +136,7 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld",
+                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "login", "openurl", "openurld",
                 "requester", "testhandler", "todolist",
             ],
             resources: [.copy("Handlers")]
