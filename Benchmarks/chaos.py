@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Kills handlers, the router and the bus, and makes handlers sick, at random while URLs are opened.
+"""Kills senders, handlers, the router and the bus, and makes handlers sick, at random while URLs and files are sent.
 
-Accounts for every URL and for every process that the router has killed.
+Accounts for every URL, for every file, and for every process that the router has killed.
 
     chaos.py DIRECTORY SECONDS [SEED]
 
@@ -12,22 +12,25 @@ other process.
 The exit status is 0 only if all of these conditions hold:
 
 - Every call ended in time.
-- The handlers saw an opened URL once, a refused URL never, and a URL whose handler or router died at most once.
+- The handlers saw an opened URL once, a refused URL never, and a URL whose sender, handler or router died at most once.
+- A file that was queued arrived, or the queue reports it. Every file in an inbox is whole.
 - Every process that lost its bus ended.
 - No process left a zombie, and no handler ran twice.
 - Every handler opens a URL in the end.
 - The router killed no healthy handler. A handler is sick while a method hangs, or after a background task without an end.
 """
 
-import ctypes, os, random, re, shutil, signal, sys, tempfile, time
+import ctypes, json, os, random, re, shutil, signal, sys, tempfile, time
 from collections import Counter
 
 HANDLERS = [f"com.example.chaos{number}" for number in range(4)]
 PROGRAMS = {"handler": "testhandler", "router": "openurld"}
 CALLERS = 4
 # The allowed numbers of times that a handler sees a URL, by the exit status of `openurl`.
-TIMES = {0: {1}} | dict.fromkeys([5, 6, 69], {0, 1}) | dict.fromkeys([1, 2, 3, 4, 7, 8, 9], {0})
+TIMES = {0: {1}} | dict.fromkeys([5, 6, 69, -9], {0, 1}) | dict.fromkeys([1, 2, 3, 4, 7, 8, 9], {0})
 CALL_LIMIT = 30  # seconds; the call itself has a limit of 10
+TEXT_LINES = 20_000  # of a file
+DRAIN_LIMIT = 120  # seconds in which the queue gets empty
 END_LIMIT = 10  # seconds in which a process ends after its bus has ended
 PR_SET_CHILD_SUBREAPER = 36
 # The methods of the delegate that can hang, and "task" for a background task without an end.
@@ -46,6 +49,9 @@ MANIFEST = """<?xml version="1.0"?><plist version="1.0"><dict>
 <key>OUBackgroundTime</key><real>2</real>
 <key>CFBundleURLTypes</key><array><dict>
 <key>CFBundleURLSchemes</key><array><string>{scheme}</string></array>
+</dict></array>
+<key>CFBundleDocumentTypes</key><array><dict>
+<key>CFBundleTypeExtensions</key><array><string>{scheme}</string></array>
 </dict></array>
 </dict></plist>"""
 
@@ -88,6 +94,8 @@ class Chaos:
             self.environment[f"XDG_{part}_HOME"] = f"{root}/{part.lower()}"
         self.calls, self.results, self.longest = {}, {}, 0
         self.number, self.pause, self.is_stopping = 0, 0, False
+        self.files, self.queued, self.reported = set(), set(), {}
+        os.mkdir(f"{root}/files")
         self.buses, self.killed, self.problems = 0, Counter(), []
         self.write_files()
         self.start_bus()
@@ -124,14 +132,32 @@ class Chaos:
     # Calls
 
     def open_url(self, handler):
+        """Opens the URL of the next number."""
         self.number += 1
+        self.run_openurl(["--background"] if random.random() < 0.3 else [], "--timeout", "10s", f"{scheme(handler)}:{self.number}")
+        return self.number
+
+    def send_file(self, handler):
+        """Sends a file of the next number."""
+        self.number += 1
+        self.files.add(self.number)
+        path = f"{self.root}/files/{self.number}.{scheme(handler)}"
+        with open(path, "w") as file:
+            file.write(self.text(self.number))
+        queue = ["--queue"] if random.random() < 0.5 else []
+        if queue:
+            self.queued.add(self.number)
+        self.run_openurl(["send", "--to", handler, "--timeout", "10s", *queue], path)
+
+    @staticmethod
+    def text(number):
+        return f"{number}\n" * TEXT_LINES
+
+    def run_openurl(self, options, *arguments):
         program = f"{self.programs}/openurl"
-        arguments = [program, "--timeout", "10s", f"{scheme(handler)}:{self.number}"]
-        if random.random() < 0.3:
-            arguments.insert(1, "--background")
+        arguments = [program, *options, *arguments]
         pid = os.posix_spawn(program, arguments, self.environment, file_actions=[self.log], setsigmask=[])
         self.calls[pid] = (self.number, time.monotonic())
-        return self.number
 
     def collect(self):
         """Records every child that has ended. A process that has lost its parent is a child of this program."""
@@ -167,7 +193,7 @@ class Chaos:
                     self.problems.append(f"call {number} did not end")
                     os.kill(pid, signal.SIGKILL)
             while not self.is_stopping and len(self.calls) < CALLERS and now >= self.pause:
-                self.open_url(random.choice(HANDLERS))
+                random.choices([self.open_url, self.send_file], [3, 1])[0](random.choice(HANDLERS))
             if now >= end:
                 return False
             signal.sigtimedwait([signal.SIGCHLD], min(end - now, 0.05))
@@ -194,6 +220,11 @@ class Chaos:
         running = processes_of(PROGRAMS[kind])
         if running and self.kill(random.choice(running)):
             self.killed[kind] += 1
+
+    def kill_sender(self):
+        if self.calls:
+            os.kill(random.choice(list(self.calls)), signal.SIGKILL)
+            self.killed["sender"] += 1
 
     def end_one(self):
         """Asks a handler to end, as the session does at its end."""
@@ -245,12 +276,14 @@ class Chaos:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.run(random.uniform(0.05, 1.5))
-            kind = random.choices(["handler", "router", "bus", "end", "fault", "hand"], [10, 4, 1, 4, 12, 3])[0]
+            kind = random.choices(["handler", "router", "bus", "end", "fault", "hand", "sender"], [10, 4, 1, 4, 12, 3, 4])[0]
             if kind in ("router", "bus"):
                 self.check_zombies()
             match kind:
                 case "bus":
                     self.kill_bus()
+                case "sender":
+                    self.kill_sender()
                 case "end":
                     self.end_one()
                 case "fault":
@@ -280,6 +313,7 @@ class Chaos:
             if self.results.get(number) != 0:
                 self.problems.append(f"{handler} did not recover: status {self.results.get(number)}")
 
+        self.drain()
         if not self.run(END_LIMIT, lambda: len(processes_of(PROGRAMS["handler"])) <= len(HANDLERS)):
             self.problems.append(f"more processes than handlers: {processes_of(PROGRAMS['handler'])}")
         self.check_zombies()
@@ -287,17 +321,54 @@ class Chaos:
         if descendants():
             self.problems.append(f"left over: {descendants()}")
 
+    def drain(self):
+        """Waits until the queue holds only URLs that it reports as failed."""
+        end = time.monotonic() + DRAIN_LIMIT
+        while True:
+            read, write = os.pipe()
+            actions = [(os.POSIX_SPAWN_DUP2, write, 1), self.log]
+            arguments = [f"{self.programs}/openurl", "queue", "--json"]
+            pid = os.posix_spawn(arguments[0], arguments, self.environment, file_actions=actions, setsigmask=[])
+            os.close(write)
+            with os.fdopen(read) as output:
+                entries = [json.loads(line) for line in output]
+            os.waitpid(pid, 0)
+            if all(entry["state"] == "dead" for entry in entries):
+                break
+            if time.monotonic() > end:
+                self.problems.append(f"the queue does not get empty: {entries[:3]}")
+                break
+            self.run(0.5)
+        for entry in entries:
+            if match := re.search(r"/(\d+)\.\w+$", entry["url"]):
+                self.reported[int(match[1])] = entry["message"]
+
+    def check_inboxes(self):
+        """Checks that every file in an inbox is whole."""
+        for handler in HANDLERS:
+            inbox = f"{self.root}/data/{handler}/Inbox"
+            for name in os.listdir(inbox) if os.path.isdir(inbox) else []:
+                number, _, extension = name.partition(".")
+                with open(f"{inbox}/{name}", errors="replace") as file:
+                    if extension != scheme(handler) or file.read() != self.text(number):
+                        self.problems.append(f"{inbox}/{name} is not the file that was sent")
+
     def account(self):
+        self.check_inboxes()
         seen, self.sick = Counter(), {}
         for handler in HANDLERS:
             if os.path.exists(f"{self.root}/{handler}.log"):
                 with open(f"{self.root}/{handler}.log") as file:
                     text = file.read()
-                seen.update(int(number) for number in re.findall(r"^open \w+:(\d+)$", text, re.M))
+                seen.update(int(number) for number in re.findall(r"^open (?:\w+:|file:///.*/)(\d+)(?:\.\w+)?$", text, re.M))
                 self.sick |= re.findall(r"^sick (\d+) (\w+)$", text, re.M)
         for number in range(1, self.number + 1):
             status, times = self.results.get(number), seen[number]
-            if times not in TIMES.get(status, {}):
+            if number in self.queued:
+                # A URL in the queue may arrive twice after a crash.
+                if status == 0 and not times and number not in self.reported or status not in (*TIMES, 0):
+                    self.problems.append(f"the queued file {number} ended with {status}, and did not arrive")
+            elif times not in TIMES.get(status, {}):
                 self.problems.append(f"call {number} ended with {status} and was handled {times} times")
         with open(f"{self.root}/log", errors="replace") as file:
             self.killed_by_router = re.findall(r"\bpid=(\d+)\b.*\bkilled$", file.read(), re.M)
@@ -326,6 +397,7 @@ def main():
     print(f"sick: {faults}")
     print(f"killed by the router: {len(chaos.killed_by_router)}, of them healthy: "
           f"{sum(pid not in chaos.sick for pid in chaos.killed_by_router)}")
+    print(f"{len(chaos.files)} files, {len(chaos.queued)} of them queued, {len(chaos.reported)} reported by the queue")
     print(f"{chaos.number} calls, by exit status {statuses}; the longest took {chaos.longest:.1f} s")
     if chaos.problems:
         print("\n".join(chaos.problems[:20]) + f"\nthe handlers' and the router's logs are in {root}")

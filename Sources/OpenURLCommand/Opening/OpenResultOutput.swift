@@ -18,9 +18,9 @@ extension OpenResult {
             }
     }
 
-    /// Returns the URL and the result as an object, without the keys that have no value.
-    func json(of url: String) -> JSON {
+    /// Returns the URL, or a file, and the result as an object, without the keys that have no value.
+    func json(of url: String, as key: String = "url") -> JSON {
         let members = members.compactMap { member in member.content.map { (name: member.key, value: JSON($0)) } }
-        return .object([(name: "url", value: .string(url))] + members)
+        return .object([(name: key, value: .string(url))] + members)
     }
 }
