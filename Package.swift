@@ -50,7 +50,8 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
-        .target(name: "OpenURLBus", dependencies: ["DBus"]),
+        .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
+        .target(name: "Loopback", dependencies: ["CLinux", "RFC1808"]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(
@@ -67,7 +68,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
-        .target(name: "OpenURL", dependencies: ["DBus", "OpenURLBus", "Reactor", "RFC1808"]),
+        .target(name: "OpenURL", dependencies: ["DBus", "Loopback", "OpenURLBus", "Reactor", "RFC1808"]),
         .target(
             name: "URLHandler",
             dependencies: [
@@ -78,7 +79,10 @@ let package = Package(
         .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
 
         // Programs: what each does is a library, so that tests can run it in their own process.
-        .target(name: "OpenURLCommand", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Release", argumentParser]),
+        .target(
+            name: "OpenURLCommand",
+            dependencies: ["DBus", "Loopback", "OpenURLBus", "RFC1808", "Release", argumentParser]
+        ),
         .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
         .target(
             name: "RouterDaemon",
@@ -118,6 +122,13 @@ let package = Package(
             path: "examples/requester"
         ),
 
+        .executableTarget(
+            name: "login",
+            dependencies: ["OpenURL", "OpenURLBus", "RFC1808"],
+            path: "examples/login",
+            exclude: ["README.md", "server", "sign-in"]
+        ),
+
         // Tests.
         .testTarget(name: "RFC1808Tests", dependencies: ["RFC1808"], resources: [.copy("Cases")]),
         .target(name: "PrivateBus", dependencies: ["Reactor"], path: "Tests/PrivateBus"),
@@ -131,17 +142,17 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld",
+                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "login", "openurl", "openurld",
                 "requester", "testhandler", "todolist", "viewer",
             ],
             resources: [.copy("Handlers")]
         ),
-        .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus"]),
+        .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus", "RFC1808"]),
         .testTarget(
             name: "URLRouterTests",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite",
-                "URLRouter", "UserFiles",
+                "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "RFC1808", "Reactor", "SchemeRegistry",
+                "SQLite", "URLRouter", "UserFiles",
                 logging,
                 system,
             ]
@@ -168,6 +179,7 @@ let package = Package(
             exclude: ["Differential.py", "GuessTypes.py"]
         ),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
+        .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
         .testTarget(name: "LayerTests"),
         .testTarget(
             name: "PolicyTests",

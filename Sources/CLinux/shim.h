@@ -4,9 +4,12 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 // <pthread.h>, <spawn.h> and <unistd.h> declare these functions for _GNU_SOURCE only, which the Glibc module does not
@@ -45,3 +48,7 @@ enum { OPEN_UNNAMED = 020000000 | O_DIRECTORY };
 
 // Swift does not let concurrent code use the variable stdout.
 static inline void buffer_standard_output_by_line(void) { setvbuf(stdout, NULL, _IOLBF, 0); }
+
+// <sys/socket.h> declares accept4 for _GNU_SOURCE only. The kernel's own flags are those of open(2).
+extern int accept4(int socket, struct sockaddr *address, socklen_t *size, int flags);
+static inline int accept_nonblocking(int socket) { return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }

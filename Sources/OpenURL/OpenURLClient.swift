@@ -15,8 +15,8 @@ internal import Reactor
 /// Several tasks may use the client at the same time. URLs that one task opens arrive in the order in which the task
 /// opens them.
 public struct OpenURLClient: Sendable {
-    private let connection: Connection
-    private let check: RouterCheck
+    let connection: Connection
+    let check: RouterCheck
 
     /// Connects to the session bus.
     ///
@@ -115,7 +115,7 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    private func path(of token: HandleToken?) -> ObjectPath? {
+    func path(of token: HandleToken?) -> ObjectPath? {
         guard let token, let name = connection.uniqueName else { return nil }
         return RequestInterface.path(of: name, token)
     }

@@ -19,6 +19,8 @@ public struct OpenResult: Sendable, Hashable {
         case queued
         /// The URL had no handler, and one of the fallback URLs was opened.
         case fallback
+        /// A program waited for the URL with ``CallbackInterface/request``, and has it now.
+        case callback
     }
 
     /// The bundle identifier of the handler that took the URL. For a queued URL, the handler that would get the URL

@@ -29,6 +29,10 @@ public struct RouterLimits: Sendable, Hashable {
     public var questions = 32
     /// The number of connections that get the router's signals. One application gets at most half of what is left.
     public var subscribers = 256
+    /// The number of claims on callbacks. One application gets at most half of what is left.
+    public var callbacks = 256
+    /// The number of claims on callbacks of one application.
+    public var callbacksPerAccount = 16
     /// The number of handlers and commands that may open each other in a row.
     public var hops: UInt32 = 8
     /// The time in which the openings of a command follow from its own URL.

@@ -13,6 +13,7 @@ extension URLRouter {
     /// (`LSApplicationQueriesSchemes`). The answer for any other scheme is no, so that the caller does not learn what is installed.
     func canOpen(_ text: String, caller: BusName?) async throws(OpenURLError) -> Bool {
         let url = try GenericURL(ofCaller: text)
+        if callbacks.claims.concern(url) { return mayAsk(await callers.caller(caller), about: url) }
         let destination: Destination
         do throws(OpenURLError) {
             destination = try await self.destination(text, OpenOptions(), caller)
@@ -44,6 +45,20 @@ extension URLRouter {
                 .notAllowed,
                 "this program may ask only about the schemes of LSApplicationQueriesSchemes in the manifest of its identifier"
             )
+        }
+        if options.handler == nil, callbacks.claims.concern(url) {
+            explanation.handler = CallbackInterface.handler
+            let reason = "a program waits for this callback"
+            explanation.candidates = [
+                Explanation.Candidate(
+                    id: CallbackInterface.handler,
+                    kind: .known(.native),
+                    host: nil,
+                    wins: true,
+                    reason: reason
+                )
+            ]
+            return explanation
         }
         do throws(OpenURLError) {
             var file: FileKind?

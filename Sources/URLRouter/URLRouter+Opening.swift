@@ -49,6 +49,7 @@ extension URLRouter {
         for candidate in [url] + options.fallback {
             do throws(OpenURLError) {
                 try call.stop?.check()
+                if let result = try await answerCallback(candidate, options, call) { return result }
                 if options.isQueued { return try await enqueue(candidate, options, call) }
                 var result = try await openNow(candidate, options, call)
                 if noHandler != nil { result.path = .fallback }
@@ -260,10 +261,11 @@ extension URLRouter {
         await deliveries?.run()
     }
 
-    /// Refuses the questions that wait for the person, ends the deliveries, and returns when those in progress have ended and every accepted URL is stored. Release the name
+    /// Refuses the questions that wait for the person, ends the claims on callbacks and the deliveries, and returns when those in progress have ended and every accepted URL is stored. Release the name
     /// right after that: the next router reads the queue when it starts.
     public func stopDeliveries() async {
         questions.stop()
+        await callbacks.stop()
         await deliveries?.stop()
     }
 

@@ -50,6 +50,7 @@ public actor URLRouter {
     /// The copies of files into inboxes.
     let inboxes: Inboxes
     let handles = RequestHandles()
+    private(set) lazy var callbacks = Callbacks(bus, handles, limits, loop, RouterTasks(of: self))
     var requestNames = RequestNames()
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(

@@ -17,6 +17,7 @@ import Testing
         (.notQueued, "org.openurl.Error.NotQueued"),
         (.cancelled, "org.openurl.Error.Cancelled"),
         (.invalidReply, "org.openurl.Error.InvalidReply"),
+        (.alreadyClaimed, "org.openurl.Error.AlreadyClaimed"),
         (.malformedURL, "org.openurl.Error.MalformedURL"),
     ]
 

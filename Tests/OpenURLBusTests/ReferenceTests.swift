@@ -110,6 +110,16 @@ private enum Reference {
             PolicyAnswer.fields
         ),
         Section("Question", "The `question` that `Question` returns (`org.openurl.Policy1`).", PolicyQuestion.fields),
+        Section(
+            "Options of a callback",
+            "The `options` of `Request` (`org.openurl.Callbacks1`).",
+            CallbackOptions.fields
+        ),
+        Section(
+            "Details of a callback",
+            "The `details` of `Completed` (`org.openurl.Callback1`).",
+            CallbackDetails.fields
+        ),
         Section("Context", "The `context` of `Open` (`org.openurl.Handler1`).", OpenContext.fields),
         Section("Source", "The `source` in a context.", OpenContext.Source.fields),
     ]

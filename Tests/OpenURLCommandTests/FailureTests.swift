@@ -9,8 +9,7 @@ import Testing
     private static let statuses: [(code: OpenURLError.Code, status: Int32)] = [
         (.declined, 1), (.launchVetoed, 2), (.noHandler, 3), (.launchFailed, 4), (.handlerCrashed, 5), (.timedOut, 6),
         (.notAllowed, 7), (.limitsExceeded, 8), (.loopDetected, 9), (.notQueued, 10), (.cancelled, 11),
-        (.invalidReply, 13),
-        (.malformedURL, 65),
+        (.invalidReply, 13), (.alreadyClaimed, 12), (.malformedURL, 65),
     ]
 
     @Test func everyCauseHasItsExitStatus() {

@@ -27,6 +27,7 @@ final class FakeHandlers: HandlerBus {
         case askedForProgress(BusName)
         case cancelled(String, at: BusName)
         case reported(ProgressReport, to: BusName)
+        case completed(CallbackEnd, String, error: ErrorName?, to: BusName)
         case checked(BusName)
         case warnedOfMemory(BusName)
         case expired(BusName)
@@ -364,6 +365,16 @@ final class FakeHandlers: HandlerBus {
 
     func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName) {
         record(.reported(report, to: owner))
+    }
+
+    func complete(
+        _ code: CallbackEnd,
+        _ url: String,
+        _ details: CallbackDetails,
+        from handle: ObjectPath,
+        to owner: BusName
+    ) {
+        record(.completed(code, url, error: details.error?.name, to: owner))
     }
 
     func setSubscribers(_ names: [BusName]) {}

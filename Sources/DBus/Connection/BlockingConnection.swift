@@ -182,14 +182,14 @@ public final class BlockingConnection {
     ///
     /// The parameters are those of ``call(_:on:_:timeout:noticeAfter:notice:)``, and:
     ///
-    /// - Parameter watch: A descriptor, and a closure that is called each time the descriptor is readable. The closure reads from
-    ///   the descriptor, and may send with this connection.
+    /// - Parameter watches: Descriptors, and closures that are called each time the descriptor is readable. A closure reads from the
+    ///   descriptor, and may send with this connection.
     public func answer<Output: MessageBody>(
         to call: BegunCall<Output>,
         timeout: Duration? = .seconds(25),
         noticeAfter noticeDelay: Duration = .zero,
         notice: (() -> Void)? = nil,
-        watching watch: (descriptor: CInt, isReadable: () -> Void)? = nil
+        watching watches: [DescriptorToWatch] = []
     ) throws(CallError) -> Output {
         let start = ContinuousClock.now
         let serial = call.serial
@@ -200,16 +200,44 @@ public final class BlockingConnection {
             failures[serial] = nil
         }
         if let notice {
-            if try !wait(for: serial, until: start + min(noticeDelay, timeout ?? .longest, .longest), watch) {
+            if try !wait(for: serial, until: start + min(noticeDelay, timeout ?? .longest, .longest), watches) {
                 notice()
             }
         }
-        guard try wait(for: serial, until: timeout.map { start + min($0, .longest) }, watch),
+        guard try wait(for: serial, until: timeout.map { start + min($0, .longest) }, watches),
             let answer = answers[serial]
         else {
             throw .timedOut
         }
         return try answer.result().get()
+    }
+
+    /// Blocks the thread until a condition holds, and calls the handler of ``receive(_:from:_:)`` meanwhile.
+    ///
+    /// - Parameters:
+    ///   - name: The name that the signals come from.
+    ///   - timeout: The time limit.
+    ///   - watches: As for ``answer(to:timeout:noticeAfter:notice:watching:)``. The closure is asked again before each wait.
+    ///   - isDone: The condition, which the closures of the descriptors and the handler of the signal may make true.
+    /// - Returns: Whether the condition holds; false at the time limit.
+    /// - Throws: The error `NoReply` if the owner of the name has gone, and ``CallError/disconnected``.
+    public func wait(
+        forSignalsOf name: BusName,
+        timeout: Duration,
+        watching watches: () -> [DescriptorToWatch],
+        until isDone: () -> Bool
+    ) throws(CallError) -> Bool {
+        let deadline = ContinuousClock.now + min(timeout, .longest)
+        try follow(name)
+        defer { calledNames.endCall(of: name) }
+        let owner = calledNames.owner(of: name)
+        while !isDone() {
+            if let owner, calledNames.owner(of: name) != owner {
+                throw .remote(RemoteError(.noReply, "the program that has the name \(name) has ended"))
+            }
+            guard try dispatch(until: deadline, watches()) else { return isDone() }
+        }
+        return true
     }
 
     /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.
@@ -269,41 +297,55 @@ public final class BlockingConnection {
     private func wait(
         for serial: UInt32,
         until deadline: ContinuousClock.Instant?,
-        _ watch: (descriptor: CInt, isReadable: () -> Void)?
+        _ watches: [DescriptorToWatch]
     ) throws(CallError) -> Bool {
         while answers[serial] == nil {
             if let failure = failures[serial] { throw failure }
-            var milliseconds: CInt = -1
-            if let deadline {
-                let left = ContinuousClock.now.duration(to: deadline)
-                if left <= .zero { return false }
-                milliseconds = CInt(
-                    clamping: left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
-                )
-            }
-            if let watch {
-                waitForInput(milliseconds, watch)
-                milliseconds = 0
-            }
-            if dbus_connection_read_write_dispatch(raw, milliseconds) == 0, answers[serial] == nil {
-                throw .disconnected
+            do throws(CallError) {
+                guard try dispatch(until: deadline, watches) else { return false }
+            } catch {
+                if answers[serial] == nil { throw error }
             }
         }
         return true
     }
 
-    /// Waits until libdbus has something to do, or until the descriptor is readable.
-    private func waitForInput(_ milliseconds: CInt, _ watch: (descriptor: CInt, isReadable: () -> Void)) {
+    /// Waits for a message or for a readable descriptor, and handles what has come.
+    ///
+    /// - Returns: False at the deadline.
+    private func dispatch(
+        until deadline: ContinuousClock.Instant?,
+        _ watches: [DescriptorToWatch]
+    ) throws(CallError) -> Bool {
+        var milliseconds: CInt = -1
+        if let deadline {
+            let left = ContinuousClock.now.duration(to: deadline)
+            if left <= .zero { return false }
+            milliseconds = CInt(
+                clamping: left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
+            )
+        }
+        if !watches.isEmpty {
+            waitForInput(milliseconds, watches)
+            milliseconds = 0
+        }
+        if dbus_connection_read_write_dispatch(raw, milliseconds) == 0 { throw .disconnected }
+        return true
+    }
+
+    /// A descriptor, and the closure that is called each time the descriptor is readable.
+    public typealias DescriptorToWatch = (descriptor: CInt, isReadable: () -> Void)
+
+    /// Waits until libdbus has something to do, or until a descriptor is readable.
+    private func waitForInput(_ milliseconds: CInt, _ watches: [DescriptorToWatch]) {
         guard let raw, dbus_connection_get_dispatch_status(raw) != DBUS_DISPATCH_DATA_REMAINS else { return }
         var socket: CInt = -1
         guard dbus_connection_get_unix_fd(raw, &socket) != 0 else { return }
         let events = dbus_connection_has_messages_to_send(raw) != 0 ? POLLIN | POLLOUT : POLLIN
-        var descriptors = [
-            pollfd(fd: socket, events: Int16(events), revents: 0),
-            pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0),
-        ]
-        guard poll(&descriptors, 2, milliseconds) > 0, descriptors[1].revents != 0 else { return }
-        watch.isReadable()
+        var descriptors = watches.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        descriptors.append(pollfd(fd: socket, events: Int16(events), revents: 0))
+        guard poll(&descriptors, nfds_t(descriptors.count), milliseconds) > 0 else { return }
+        for (watch, state) in zip(watches, descriptors) where state.revents != 0 { watch.isReadable() }
     }
 
     /// Handles a message that has arrived.

@@ -32,6 +32,9 @@ struct CalledNames {
         return isNew
     }
 
+    /// The owner of a name, as far as it is known.
+    func owner(of name: BusName) -> BusName? { entries[name]?.owner }
+
     /// Forgets a name.
     mutating func remove(_ name: BusName) {
         entries[name] = nil

@@ -20,6 +20,7 @@ struct CommandLineInterface: ParsableCommand {
               3  nothing handles the scheme      9  handlers open each other in a circle
               4  the handler cannot be started  10  the URL cannot be stored (--queue)
               5  the handler crashed            11  the request was cancelled
+                                                12  another program waits for the same callback
                                                 13  the handler's answer has the wrong type
                                                 64  the command line is wrong
                                                 65  the URL is malformed
@@ -28,7 +29,8 @@ struct CommandLineInterface: ParsableCommand {
             """,
         version: ShowVersion.text,
         subcommands: [
-            Open.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self,
+            Open.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self,
+            Unregister.self,
             Default.self,
             Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
             Permissions.self, Publish.self, ShowVersion.self,

@@ -29,6 +29,7 @@ extension OpenURLError.Code {
         case .loopDetected: 9
         case .notQueued: 10
         case .cancelled: 11
+        case .alreadyClaimed: 12
         case .invalidReply: 13
         // The corresponding C constant is EX_DATAERR.
         case .malformedURL: 65

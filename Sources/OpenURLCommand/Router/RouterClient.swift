@@ -53,7 +53,7 @@ struct RouterClient {
         }
     }
 
-    private func bus() throws(CommandFailure) -> BlockingConnection {
+    func bus() throws(CommandFailure) -> BlockingConnection {
         switch connection {
         case .open(let bus): return bus
         case .failed(let failure): throw failure
@@ -141,7 +141,7 @@ struct RouterClient {
                 timeout: timeout,
                 noticeAfter: Self.noticeDelay,
                 notice: notice,
-                watching: (descriptor: interrupt.signal.descriptor, isReadable: cancel)
+                watching: [(descriptor: interrupt.signal.descriptor, isReadable: cancel)]
             )
         } catch {
             throw CommandFailure(error, refusal: ExitStatus.unavailable)

@@ -15,14 +15,16 @@ public import UserFiles
 /// the same name stays in force. Publishing blocks on files, but does not wait until the disk has stored them: files
 /// that a loss of power has damaged are written again at the next start.
 public struct DesktopPublication: Sendable {
-    private let applicationDirectory: String
+    let applicationDirectory: String
     private let serviceDirectory: String
     /// The system's directories of data, in which the desktop and the bus look too.
     private let dataDirectories: [String]
     /// The cache of MIME types; nil if another program makes it.
     private var cache: MimeInfoCache?
     /// The absolute path of the command.
-    private let command: String
+    let command: String
+    /// The schemes for which programs wait for callbacks.
+    var callbackSchemes: Set<String> = []
     /// The directory that takes the place of `/`, or an empty text. The paths in the files do not contain it.
     private let root: String
 
@@ -39,7 +41,7 @@ public struct DesktopPublication: Sendable {
     private static let editLimit = 8
 
     /// The MIME types that an entry claims now, and those that it claimed before; `nil` if those are not known.
-    private typealias Claims = [DesktopFileID: (now: [String], before: [String]?)]
+    typealias Claims = [DesktopFileID: (now: [String], before: [String]?)]
 
     /// Creates a publication in the user's directories; `nil` if there are no such directories, or if the path of the
     /// command is not absolute.
@@ -108,7 +110,7 @@ public struct DesktopPublication: Sendable {
         }
         let ids = Set(handlers.map(\.id.rawValue))
         let withEntry = Set(handlers.filter { $0.desktopFileID != nil }.map(\.id.rawValue))
-        for entry in own {
+        for entry in own where entry.handler != Self.callbackMark || callbackSchemes.isEmpty {
             if let id = entry.handler, !withEntry.contains(id) { withdrawEntry(entry, of: nil, &claims) }
         }
         do throws(FileWriteError) {
@@ -162,7 +164,9 @@ public struct DesktopPublication: Sendable {
             return isPublishedBySystem(handler, id) && isInPlace(entry)
         }
         // Each registration leads here, so the entries are only looked for if one is missing.
-        if entries.values.count(where: { $0.handler != nil }) < published.count - unpublished.count {
+        if entries.values.count(where: { $0.handler != nil && $0.handler != Self.callbackMark }) < published.count
+            - unpublished.count
+        {
             changed += published.filter { handler in
                 guard let id = handler.desktopFileID, entries[id] == nil else { return false }
                 return !DesktopEntryFile.exists(id, in: applicationDirectory)
@@ -315,7 +319,7 @@ public struct DesktopPublication: Sendable {
         return entry
     }
 
-    private mutating func updateCache(_ claims: Claims) {
+    mutating func updateCache(_ claims: Claims) {
         guard cache != nil, !claims.isEmpty || isCacheBehind else { return }
         let isKnown = !isCacheBehind && claims.values.allSatisfy { $0.before != nil }
         // A failed update leaves the flag set, so that the next publication writes the whole cache again.
@@ -337,7 +341,7 @@ public struct DesktopPublication: Sendable {
         unpublished.insert(id)
     }
 
-    private mutating func note(_ error: FileWriteError) {
+    mutating func note(_ error: FileWriteError) {
         let problem = diagnostic(error)
         if !otherProblems.contains(problem) { otherProblems.append(problem) }
     }

@@ -28,6 +28,7 @@ public actor RegistryStore {
     private var registry = Registry(handlers: [])
     private var number = 0
     private var problems: Set<String> = []
+    private var callbackNumber = 0
     private var following: Following?
     /// The other files that are watched along with the store's own.
     private var others: (paths: Set<String>, onChange: @Sendable () async -> Void)?
@@ -92,6 +93,19 @@ public actor RegistryStore {
         return snapshot
     }
 
+    /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. An earlier call that
+    /// comes late does nothing.
+    ///
+    /// - Parameters:
+    ///   - schemes: all schemes for which programs wait.
+    ///   - number: greater than the number of every earlier call.
+    package func publishCallbacks(_ schemes: Set<String>, _ number: Int) {
+        guard number > callbackNumber else { return }
+        callbackNumber = number
+        publication?.publish(callbacks: schemes)
+        warn(currentProblems)
+    }
+
     /// The desktop's files that an update reads.
     private enum ApplicationUpdate {
         case atAll
@@ -148,8 +162,7 @@ public actor RegistryStore {
         // Watching the paths can follow the answer: the store reads the paths again after it starts to watch them. A
         // registration changes a directory that is watched already, so the change brings the store here again.
         if looking != .atNone { loop.execute { self.assumeIsolated { $0.followPaths() } } }
-        let diagnostics = registry.diagnostics + registry.applications.diagnostics + (publication?.diagnostics ?? [])
-        warn(diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched))
+        warn(currentProblems)
         return (handlersChanged, applicationsChanged)
     }
 
@@ -330,6 +343,11 @@ public actor RegistryStore {
         } catch {
             log.warning("\(error)")
         }
+    }
+
+    private var currentProblems: [String] {
+        let diagnostics = registry.diagnostics + registry.applications.diagnostics + (publication?.diagnostics ?? [])
+        return diagnostics.map(\.description) + (following?.watch.failures ?? []).map(notWatched)
     }
 
     /// Logs the problems that are new since the last call.

@@ -95,6 +95,12 @@ package struct Rights: Sendable, Hashable {
         RequestInterface.name: [
             RequestInterface.cancel.name: connected
         ],
+        CallbackInterface.name: [
+            CallbackInterface.request.name: looking
+        ],
+        CallbackHandleInterface.name: [
+            CallbackHandleInterface.close.name: connected
+        ],
         QueueInterface.name: [
             QueueInterface.list.name: looking,
             QueueInterface.retry.name: looking,

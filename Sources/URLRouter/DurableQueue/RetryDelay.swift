@@ -12,7 +12,8 @@ enum RetryDelay {
     ///   - code: the cause. A delivery that a handler or a rule has refused is not tried again.
     static func after(_ attempt: Int, _ code: OpenURLError.Code) -> Duration? {
         switch code {
-        case .declined, .launchVetoed, .notAllowed, .loopDetected, .malformedURL, .notQueued, .invalidReply, .cancelled:
+        case .declined, .launchVetoed, .notAllowed, .loopDetected, .malformedURL, .notQueued, .invalidReply, .cancelled,
+            .alreadyClaimed:
             return nil
         case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .limitsExceeded: break
         }

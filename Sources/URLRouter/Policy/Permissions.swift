@@ -80,6 +80,25 @@ final class Permissions {
         )
     }
 
+    /// The rule that decides about a URL from a caller; nil if there is none.
+    func rule(for url: PolicyURL, from source: OpenContext.Source) -> PolicyLine? {
+        if snapshot.rules.isEmpty { return nil }
+        return rule(for: url, from: PolicyCaller(source), isIntermediary: source.isIntermediary)
+    }
+
+    /// Checks a URL before it goes to the program that waits for it. A program that waits for its callback cannot wait for a
+    /// person's answer, so a question is a refusal.
+    ///
+    /// - Throws: `notAllowed`.
+    func checkCallback(_ url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) {
+        guard let scheme = Scheme(of: url) else { return }
+        let policyURL = PolicyURL(url, scheme: scheme)
+        let rule = rule(for: policyURL, from: source)
+        guard rule?.decision != .allow, rule != nil || source.callerClass == .known(.remote) else { return }
+        let verdict = PolicyVerdict(decision: .deny, reason: rule.map { .rule($0) } ?? .remoteCaller)
+        throw verdict.refusal(policyURL.pattern(from: PolicyCaller(source).source), to: source)
+    }
+
     private func rule(for url: PolicyURL, from caller: PolicyCaller, isIntermediary: Bool) -> PolicyLine? {
         switch caller.callerClass {
         case .unknown: snapshot.rules.ruleForUnknownCaller(of: url)

@@ -27,14 +27,18 @@ public struct RouterObject: Sendable {
             router.log.warning("the bus does not tell the end of connections: \(error)")
         }
         await connection.export(interfaces, at: RouterService.path)
-        await connection.exportSubtree(checked([RequestObject.interface(router)]), below: RequestInterface.root)
+        await connection.exportSubtree(
+            checked([RequestObject.interface(router), CallbackObject.handleInterface(router)]),
+            below: RequestInterface.root
+        )
+        await router.publishCallbacks { [store] schemes, number in await store.publishCallbacks(schemes, number) }
     }
 
     /// The interfaces, with the check of the caller's rights before each method.
     var interfaces: [ExportedInterface] {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
-            PolicyObject.interface(router), desktop,
+            PolicyObject.interface(router), CallbackObject.interface(router), desktop,
         ])
     }
 

@@ -61,6 +61,14 @@ protocol HandlerBus: Sendable {
     func announce(changed schemes: [String])
     /// Emits the signal of a handle, to its owner alone.
     func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName)
+    /// Emits the signal of a claim that has ended, to its owner alone.
+    func complete(
+        _ code: CallbackEnd,
+        _ url: String,
+        _ details: CallbackDetails,
+        from handle: ObjectPath,
+        to owner: BusName
+    )
     /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
@@ -223,6 +231,23 @@ struct ConnectedHandlers: HandlerBus {
                 try connection.emit(RequestInterface.progress, from: handle, to: owner, body)
             } catch {
                 // The connection has ended, so no program listens.
+            }
+        }
+    }
+
+    func complete(
+        _ code: CallbackEnd,
+        _ url: String,
+        _ details: CallbackDetails,
+        from handle: ObjectPath,
+        to owner: BusName
+    ) {
+        connection.assumeIsolated { connection in
+            do throws(CallError) {
+                let body = Arguments(code.rawValue, url, details)
+                try connection.emit(CallbackHandleInterface.completed, from: handle, to: owner, body)
+            } catch {
+                // The connection has ended, so no program waits.
             }
         }
     }

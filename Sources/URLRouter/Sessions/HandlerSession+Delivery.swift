@@ -271,7 +271,7 @@ extension OpenURLError {
         switch error.code {
         case .declined, .launchVetoed, .limitsExceeded, .malformedURL, .cancelled: self = error
         case .noHandler, .launchFailed, .handlerCrashed, .timedOut, .notAllowed, .loopDetected, .notQueued,
-            .invalidReply:
+            .invalidReply, .alreadyClaimed:
             return nil
         }
     }

@@ -1,0 +1,9 @@
+/// The reason why a loopback server cannot serve.
+public struct LoopbackError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The reason, for a person.
+    public let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}

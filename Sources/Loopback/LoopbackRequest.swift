@@ -1,0 +1,57 @@
+/// The head of an HTTP request, judged as the only request that the server answers: a `GET` of one path, from this machine.
+struct LoopbackRequest {
+    /// The judgement of the bytes so far.
+    enum Verdict: Hashable {
+        /// The head is not complete.
+        case incomplete
+        /// The request is for the path; the text is the target as it stands in the request.
+        case callback(target: String)
+        /// The request is refused with a status.
+        case refused(LoopbackResponse)
+    }
+
+    /// The path that is served.
+    let path: String
+    /// The values that `Host` may have. A page that gets at the server through a name of its own has another one (DNS rebinding).
+    let hosts: Set<String>
+
+    /// The largest size of a head, in bytes.
+    static let limit = 32 << 10
+
+    /// Judges the bytes that have come.
+    func verdict(on bytes: [UInt8]) -> Verdict {
+        guard let end = bytes.endOfHead else { return bytes.count >= Self.limit ? .refused(.tooLarge) : .incomplete }
+        guard end <= Self.limit else { return .refused(.tooLarge) }
+        guard let head = String(validating: bytes[..<end], as: UTF8.self) else { return .refused(.badRequest) }
+        // A line of HTTP ends with CR LF, which is one character in Swift.
+        var lines = head.split(separator: "\r\n", omittingEmptySubsequences: true)[...]
+        let words = lines.popFirst()?.split(separator: " ", omittingEmptySubsequences: false) ?? []
+        guard words.count == 3, words[2] == "HTTP/1.1" || words[2] == "HTTP/1.0" else { return .refused(.badRequest) }
+        let names = lines.compactMap { line in
+            line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).first.map { $0.lowercased() }
+        }
+        let host = zip(names, lines).filter { $0.0 == "host" }.map { $0.1.dropFirst("host:".count).trimmed }
+        guard host.count == 1, hosts.contains(host[0].lowercased()) else { return .refused(.misdirected) }
+        guard words[0] == "GET" else { return .refused(.wrongMethod) }
+        let target = words[1]
+        guard target.prefix(while: { $0 != "?" && $0 != "#" }) == path else { return .refused(.notFound) }
+        return .callback(target: String(target))
+    }
+}
+
+extension [UInt8] {
+    /// The length of the head, with the empty line at its end; nil if the head is not complete.
+    fileprivate var endOfHead: Int? {
+        let mark = Array("\r\n\r\n".utf8)
+        return firstRange(of: mark)?.upperBound
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring {
+        var text = self
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,32 @@
+/// The static answers of the server.
+enum LoopbackResponse: String, Hashable, CaseIterable {
+    case done = "200 OK"
+    case badRequest = "400 Bad Request"
+    case wrongState = "403 Forbidden"
+    case notFound = "404 Not Found"
+    case wrongMethod = "405 Method Not Allowed"
+    case misdirected = "421 Misdirected Request"
+    case tooLarge = "431 Request Header Fields Too Large"
+
+    private var text: String {
+        switch self {
+        case .done: "You can close this tab and go back to the program."
+        case .wrongState: "This address does not belong to the sign-in that is waited for."
+        case .badRequest, .notFound, .wrongMethod, .misdirected, .tooLarge:
+            "This is not the address that is waited for."
+        }
+    }
+
+    /// The bytes of the answer.
+    ///
+    /// The page has no script, and no other site may show it or learn its address, which holds the code of the sign-in.
+    var bytes: [UInt8] {
+        let page = "<!DOCTYPE html><meta charset=\"utf-8\"><title>openurl</title><p>\(text)</p>\n"
+        let lines = [
+            "HTTP/1.1 \(rawValue)", "Content-Type: text/html; charset=utf-8", "Content-Length: \(page.utf8.count)",
+            "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'", "Referrer-Policy: no-referrer",
+            "X-Content-Type-Options: nosniff", "Cache-Control: no-store", "Connection: close",
+        ]
+        return Array((lines + ["", page]).joined(separator: "\r\n").utf8)
+    }
+}

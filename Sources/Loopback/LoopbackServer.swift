@@ -1,0 +1,213 @@
+internal import CLinux
+internal import Glibc
+public import RFC1808
+
+/// A server on this machine that waits for one request: the callback of a sign-in (RFC 8252 section 7.3).
+///
+/// The server listens at 127.0.0.1 and, where the machine has it, at ::1, at the same port. It answers a `GET` of one path from a
+/// program of this user, and refuses everything else. A connection has ``time`` and a bounded size, and there are at most
+/// ``connections`` at once.
+///
+/// The server has no thread. Its owner watches ``descriptor``, and calls ``process()`` when the descriptor is readable. Use the server
+/// on one thread. The server ends with its last reference.
+public final class LoopbackServer {
+    /// Readable when ``process()`` has something to do.
+    public let descriptor: CInt
+    /// The address of the callback, for `redirect_uri`.
+    public let redirect: GenericURL
+
+    private let request: LoopbackRequest
+    private let isExpected: (GenericURL) -> Bool
+    private let timer: CInt
+    private var listeners: [CInt: LoopbackSocket.Family] = [:]
+    private var open: [CInt: OpenConnection] = [:]
+
+    private struct OpenConnection {
+        var bytes: [UInt8] = []
+        let end: ContinuousClock.Instant
+    }
+
+    /// The time in which a request has to arrive.
+    public static let time = Duration.seconds(5)
+    /// The number of connections that are served at once. Further ones wait.
+    public static let connections = 16
+
+    /// Starts to listen.
+    ///
+    /// - Parameters:
+    ///   - redirect: the address of the callback, such as `http://127.0.0.1/callback`. Without a port, the server takes a free one.
+    ///   - isExpected: returns whether an address is the callback, or carries another `state`, for example. The address has the
+    ///     host and the path already.
+    /// - Throws: ``LoopbackError`` if the address is not one of this machine, or if the port is taken.
+    public init(_ redirect: GenericURL, isExpected: @escaping (GenericURL) -> Bool) throws(LoopbackError) {
+        let host = redirect.host.map { $0.lowercased() }
+        guard redirect.lowercasedScheme == "http", let host, Self.hosts.contains(host), redirect.user == nil,
+            redirect.fragment == nil
+        else {
+            throw LoopbackError(
+                "\(redirect) is not an http: address of this machine, such as http://127.0.0.1/callback"
+            )
+        }
+        let path = redirect.path.isEmpty ? "/" : String(redirect.path)
+        let sockets = try Self.listen(redirect.port ?? 0)
+        listeners = sockets.listeners
+        self.isExpected = isExpected
+        let query = redirect.query.map { "?\($0)" } ?? ""
+        request = LoopbackRequest(path: path, hosts: Set(Self.hosts.map { "\($0):\(sockets.port)" }))
+        descriptor = epoll_create1(CInt(EPOLL_CLOEXEC))
+        timer = timerfd_create(CLOCK_MONOTONIC, CInt(TFD_CLOEXEC | TFD_NONBLOCK))
+        do throws(GenericURL.ParseError) {
+            self.redirect = try GenericURL("http://\(host):\(sockets.port)\(path)\(query)")
+        } catch {
+            self.redirect = redirect
+        }
+        for socket in [timer] + listeners.keys { watch(socket) }
+        guard descriptor >= 0, timer >= 0 else { throw LoopbackError("no descriptor is left") }
+    }
+
+    private static let hosts = ["127.0.0.1", "[::1]", "localhost"]
+
+    deinit {
+        for socket in Array(listeners.keys) + Array(open.keys) + [timer, descriptor] where socket >= 0 { close(socket) }
+    }
+
+    /// Listens at one port of both addresses.
+    private static func listen(
+        _ wanted: UInt16
+    ) throws(LoopbackError) -> (port: UInt16, listeners: [CInt: LoopbackSocket.Family]) {
+        // A port that is free at one address may be taken at the other.
+        for _ in 0..<16 {
+            switch LoopbackSocket.listen(.v4, port: wanted) {
+            case .failure(let error):
+                throw LoopbackError("port \(wanted) of 127.0.0.1 cannot be used: \(error)")
+            case .success(let first):
+                guard let port = LoopbackSocket.port(of: first, .v4) else {
+                    close(first)
+                    throw LoopbackError("the kernel does not tell the port")
+                }
+                switch LoopbackSocket.listen(.v6, port: port) {
+                case .success(let second): return (port, [first: .v4, second: .v6])
+                case .failure(let error) where error.number == EADDRINUSE && wanted == 0: close(first)
+                case .failure(let error) where error.number == EADDRINUSE:
+                    close(first)
+                    throw LoopbackError("port \(port) of ::1 cannot be used: \(error)")
+                // A machine without IPv6 has no ::1.
+                case .failure: return (port, [first: .v4])
+                }
+            }
+        }
+        throw LoopbackError("no port is free at both 127.0.0.1 and ::1")
+    }
+
+    /// Does what there is to do, without waiting.
+    ///
+    /// - Returns: the callback, once; nil as long as it has not come.
+    public func process() -> GenericURL? {
+        var events = [epoll_event](repeating: epoll_event(), count: Self.connections + 3)
+        let count = epoll_wait(descriptor, &events, CInt(events.count), 0)
+        for event in events.prefix(Int(max(count, 0))) {
+            let socket = event.data.fd
+            if socket == timer {
+                endLate()
+            } else if let family = listeners[socket] {
+                accept(socket, family)
+            } else if let url = read(socket) {
+                return url
+            }
+        }
+        return nil
+    }
+
+    private func watch(_ socket: CInt) {
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue
+        event.data.fd = socket
+        epoll_ctl(descriptor, EPOLL_CTL_ADD, socket, &event)
+    }
+
+    private func accept(_ listener: CInt, _ family: LoopbackSocket.Family) {
+        let socket = accept_nonblocking(listener)
+        guard socket >= 0 else { return }
+        guard LoopbackSocket.isPeerOwn(socket, family) else {
+            close(socket)
+            return
+        }
+        open[socket] = OpenConnection(end: .now + Self.time)
+        watch(socket)
+        setTimer()
+        // The listeners stay readable, so they are watched again when there is room.
+        if open.count >= Self.connections { listen(false) }
+    }
+
+    private func listen(_ isListening: Bool) {
+        for listener in listeners.keys {
+            if isListening { watch(listener) } else { epoll_ctl(descriptor, EPOLL_CTL_DEL, listener, nil) }
+        }
+    }
+
+    /// Reads from a connection; returns the callback if it has come.
+    private func read(_ socket: CInt) -> GenericURL? {
+        guard open[socket] != nil else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 1 << 14)
+        let count = recv(socket, &bytes, bytes.count, 0)
+        if count < 0, errno == EAGAIN || errno == EINTR { return nil }
+        guard count > 0 else {
+            end(socket)
+            return nil
+        }
+        open[socket]?.bytes += bytes[..<count]
+        switch request.verdict(on: open[socket]?.bytes ?? []) {
+        case .incomplete: return nil
+        case .refused(let response):
+            answer(socket, response)
+            return nil
+        case .callback(let target):
+            let url = callback(target)
+            let response: LoopbackResponse =
+                url == nil ? .badRequest : url.map(isExpected) == true ? .done : .wrongState
+            answer(socket, response)
+            return response == .done ? url : nil
+        }
+    }
+
+    private func callback(_ target: String) -> GenericURL? {
+        do throws(GenericURL.ParseError) {
+            return try GenericURL("http://\(redirect.networkLocation ?? "")\(target)")
+        } catch {
+            return nil
+        }
+    }
+
+    private func answer(_ socket: CInt, _ response: LoopbackResponse) {
+        let bytes = response.bytes
+        // The answer is smaller than the kernel's buffer of a new connection.
+        _ = send(socket, bytes, bytes.count, CInt(MSG_NOSIGNAL))
+        shutdown(socket, CInt(SHUT_WR))
+        end(socket)
+    }
+
+    private func end(_ socket: CInt) {
+        let wasFull = open.count >= Self.connections
+        open[socket] = nil
+        close(socket)
+        if wasFull { listen(true) }
+        setTimer()
+    }
+
+    private func endLate() {
+        var count: UInt64 = 0
+        _ = Glibc.read(timer, &count, MemoryLayout<UInt64>.size)
+        for socket in open.filter({ $0.value.end <= .now }).keys { end(socket) }
+        setTimer()
+    }
+
+    /// Sets the timer to the first time limit of a connection.
+    private func setTimer() {
+        var time = itimerspec()
+        if let first = open.values.map(\.end).min() {
+            let left = max(ContinuousClock.now.duration(to: first), .milliseconds(1)).components
+            time.it_value = timespec(tv_sec: Int(left.seconds), tv_nsec: Int(left.attoseconds / 1_000_000_000))
+        }
+        timerfd_settime(timer, 0, &time, nil)
+    }
+}

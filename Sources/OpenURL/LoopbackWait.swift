@@ -1,0 +1,45 @@
+internal import Loopback
+internal import OpenURLBus
+internal import RFC1808
+internal import Reactor
+
+/// A loopback server on the event loop of a client.
+actor LoopbackWait {
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    /// The callback, at most once.
+    nonisolated let callbacks: AsyncStream<GenericURL>
+    private let continuation: AsyncStream<GenericURL>.Continuation
+    private let loop: EventLoop
+    private let server: LoopbackServer
+    private var watch: DescriptorWatch?
+
+    /// - Parameter state: the value that the callback has to bring as `state`; nil for every value.
+    init(_ address: GenericURL, state: String?, on loop: EventLoop) throws(LoopbackError) {
+        self.loop = loop
+        server = try LoopbackServer(address) { url in state == nil || FormParameters(url)["state"] == state }
+        (callbacks, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
+    }
+
+    /// The address of the server, with its port.
+    var redirect: GenericURL { server.redirect }
+
+    /// Serves until ``stop()``.
+    func start() {
+        watch = loop.watch(server.descriptor, for: .readable) { [unowned self] _ in
+            assumeIsolated { $0.process() }
+        }
+    }
+
+    func stop() {
+        watch?.cancel()
+        watch = nil
+        continuation.finish()
+    }
+
+    private func process() {
+        guard let url = server.process() else { return }
+        continuation.yield(url)
+        stop()
+    }
+}

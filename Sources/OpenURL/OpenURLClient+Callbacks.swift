@@ -1,0 +1,169 @@
+internal import DBus
+internal import Loopback
+public import OpenURLBus
+public import RFC1808
+internal import Reactor
+
+extension OpenURLClient {
+    /// Opens a URL, and returns the URL that comes back, as a sign-in in a browser needs it (RFC 8252).
+    ///
+    /// ```swift
+    /// let callback = try await client.openForCallback(authorizeURL, expecting: .prefix("myapp://auth"))
+    /// let code = callback.query["code"]
+    /// ```
+    ///
+    /// The callback has to bring the `state` of the URL, if the URL has one; a callback with another `state` is refused and does not
+    /// end the wait. No registration is needed. While the program waits, no other program gets the callback, and no other program
+    /// can wait for the same one. The wait ends if the task is cancelled.
+    ///
+    /// - Parameter timeout: the time limit; at most ``CallbackOptions/maximumTimeout``.
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `noHandler` if nothing opens the URL, `timedOut`, `notAllowed`,
+    ///   `alreadyClaimed`, `limitsExceeded`; another ``OpenURLClientError``; `CancellationError`.
+    public func openForCallback(
+        _ url: GenericURL,
+        expecting expectation: CallbackExpectation,
+        timeout: Duration = CallbackOptions.usualTimeout
+    ) async throws -> Callback {
+        do {
+            switch expectation {
+            case .scheme(let scheme):
+                guard let pattern = CallbackPattern(scheme: scheme) else {
+                    throw OpenURLError(.malformedURL, "'\(scheme)' is not a scheme")
+                }
+                return try await claim(pattern, url, timeout)
+            case .prefix(let prefix):
+                return try await claim(CallbackPattern(prefix), url, timeout)
+            case .loopback(let path):
+                return try await serve(path, url, timeout)
+            }
+        } catch let error as OpenURLError {
+            throw OpenURLClientError.notOpened(error)
+        } catch CallError.cancelled {
+            throw CancellationError()
+        } catch let error as CallError {
+            throw OpenURLClientError(error)
+        }
+    }
+
+    // MARK: Through the router
+
+    private typealias End = Arguments<UInt32, String, CallbackDetails>
+
+    private func claim(_ pattern: CallbackPattern, _ url: GenericURL, _ timeout: Duration) async throws -> Callback {
+        if let warning = await check.warning() { throw OpenURLClientError.unavailable(warning) }
+        var options = CallbackOptions()
+        options.handleToken = HandleToken.next()
+        options.timeout = timeout
+        guard let path = path(of: options.handleToken) else {
+            throw OpenURLClientError.unavailable("the program is not on a bus")
+        }
+        let rule = MatchRule(sender: RouterService.name, path: path)
+        let signals = try await connection.signals(CallbackHandleInterface.completed, matching: rule)
+        let (owners, continuation) = AsyncStream<Never>.makeStream()
+        let watch = try await connection.watchName(RouterService.name) { old, _ in
+            if old != nil { continuation.finish() }
+        }
+        let input = Arguments(url.description, pattern.description, options)
+        let end: Result<End?, any Error>
+        do {
+            end = .success(
+                try await withThrowingTaskGroup(of: End?.self) { group in
+                    group.addTask { await signals.first { _ in true }?.body }
+                    group.addTask {
+                        for await _ in owners {}
+                        return nil
+                    }
+                    _ = try await connection.call(
+                        CallbackInterface.request,
+                        on: RouterService.object,
+                        input,
+                        timeout: nil
+                    )
+                    defer { group.cancelAll() }
+                    return try await group.next() ?? nil
+                }
+            )
+        } catch {
+            end = .failure(error)
+        }
+        if Task.isCancelled { await close(path) }
+        await unwatch(watch)
+        try Task.checkCancellation()
+        guard let (code, text, details) = try end.get()?.values else {
+            throw OpenURLClientError.unknown("the router ended before the callback came")
+        }
+        guard CallbackEnd(rawValue: code) == .received else {
+            throw CallError.remote(details.error ?? RemoteError(.failed, "the router gives no reason"))
+        }
+        return Callback(try parse(text), details)
+    }
+
+    /// Drops a claim. The connection keeps the order, so the router has the claim before.
+    private func close(_ path: ObjectPath) async {
+        do throws(CallError) {
+            let handle = RemoteObject(RouterService.name, path, startsService: false)
+            try await connection.send(CallbackHandleInterface.close, on: handle, Empty())
+        } catch {
+            // The connection has ended, and the claim with it.
+        }
+    }
+
+    private func unwatch(_ watch: NameWatchID) async {
+        do throws(CallError) {
+            try await connection.unwatchName(watch)
+        } catch {
+            // A connection that has ended has no watches.
+        }
+    }
+
+    private func parse(_ text: String) throws(OpenURLError) -> GenericURL {
+        do throws(GenericURL.ParseError) {
+            return try GenericURL(text)
+        } catch {
+            throw OpenURLError(.malformedURL, error.description)
+        }
+    }
+
+    // MARK: At a server
+
+    private func serve(_ path: String, _ url: GenericURL, _ timeout: Duration) async throws -> Callback {
+        let address = try parse("http://127.0.0.1\(path)")
+        let waiter: LoopbackWait
+        do throws(LoopbackError) {
+            waiter = try LoopbackWait(
+                address,
+                state: FormParameters(url)["state"],
+                on: connection.loop
+            )
+        } catch {
+            throw OpenURLClientError.refused(error.description)
+        }
+        let opened = try url.setting("redirect_uri", to: await waiter.redirect.description)
+        await waiter.start()
+        let result: Result<GenericURL?, any Error>
+        do {
+            result = .success(
+                try await withThrowingTaskGroup(of: GenericURL?.self) { group in
+                    group.addTask { await waiter.callbacks.first { _ in true } }
+                    group.addTask {
+                        try await Task.sleep(for: timeout)
+                        throw OpenURLError(.timedOut, "no callback came within the time limit")
+                    }
+                    group.addTask {
+                        _ = try await open(opened)
+                        return nil
+                    }
+                    defer { group.cancelAll() }
+                    while let found = try await group.next() { if let found { return found } }
+                    return nil
+                }
+            )
+        } catch {
+            result = .failure(error)
+        }
+        await waiter.stop()
+        try Task.checkCancellation()
+        guard let callback = try result.get() else { throw CancellationError() }
+        return Callback(callback)
+    }
+}

@@ -1,0 +1,48 @@
+public import DBus
+
+/// The facts about the end of a wait for a callback: the `details` of ``CallbackHandleInterface/completed``.
+public struct CallbackDetails: Sendable, Hashable {
+    /// The program that brought the callback, as the bus and the kernel describe it.
+    public var source = OpenContext.Source()
+    /// The bundle identifier of the handler that brought the callback; nil for another program.
+    public var sourceApplication: String?
+    /// The token that lets the program take the focus (`XDG_ACTIVATION_TOKEN`).
+    public var activationToken: String?
+    /// The reason why the wait ended without a callback.
+    public var error: RemoteError? {
+        get { errorFields.error.map(RemoteError.init) }
+        set { errorFields.error = newValue.map(ErrorFields.NamedError.init) }
+    }
+
+    package var errorFields = ErrorFields()
+
+    /// Creates details without facts.
+    public init() {}
+}
+
+extension CallbackDetails: Record, ErrorReporting {
+    package static let fields = FieldList(
+        initial: CallbackDetails(),
+        Field(
+            "source",
+            { $0.source },
+            { $0.source = $1 },
+            omitting: OpenContext.Source(),
+            "The program that brought the callback, as the bus and the kernel describe it."
+        ),
+        Field(
+            "source-application",
+            { $0.sourceApplication },
+            { $0.sourceApplication = $1 },
+            "The bundle identifier of the handler that brought the callback."
+        ),
+        Field(
+            "activation-token",
+            { $0.activationToken },
+            { $0.activationToken = $1 },
+            "The token that lets the program take the focus."
+        ),
+        .error,
+        .message
+    )
+}

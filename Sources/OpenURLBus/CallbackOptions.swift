@@ -1,0 +1,86 @@
+package import DBus
+
+/// The options of a program that waits for a callback: the `options` of ``CallbackInterface/request``.
+public struct CallbackOptions: Sendable, Hashable {
+    /// The last element of the path of the handle; nil if the router chooses it.
+    public var handleToken: HandleToken?
+    /// The value that the callback has to bring as `state`. Without the option, it is the `state` of the URL that is opened; if that
+    /// URL has none, every value is accepted.
+    public var state: String?
+    /// The time for which the program waits, rounded up to whole milliseconds: at most ``maximumTimeout``. Without the option, the
+    /// time is ``usualTimeout``.
+    public var timeout: Duration?
+    /// The programs that may bring the callback; empty for every program.
+    ///
+    /// An element is the identifier of a handler or of a sandbox, a raw value of ``CallerClass``, or the absolute path of a program.
+    public var answerFrom: [String] = []
+
+    /// The token that lets the program that opens the URL take the focus (`XDG_ACTIVATION_TOKEN`).
+    public var activationToken: String?
+
+    /// The time for which a program waits that gives no time.
+    public static let usualTimeout = Duration.seconds(300)
+    /// The longest time for which a program can wait.
+    public static let maximumTimeout = Duration.seconds(86_400)
+    /// The largest size of ``state`` and of each element of ``answerFrom``, in bytes.
+    public static let maximumBytes = 4096
+    /// The largest number of elements in ``answerFrom``.
+    public static let maximumSources = 16
+
+    /// Creates options that ask for nothing.
+    public init() {}
+
+    private var milliseconds: UInt32? {
+        get { timeout.map { UInt32(clamping: $0.milliseconds) } }
+        set { timeout = newValue.map { .milliseconds(Int($0)) } }
+    }
+}
+
+extension CallbackOptions: Record {
+    package static let fields = FieldList(
+        initial: CallbackOptions(),
+        Field(
+            "handle-token",
+            { $0.handleToken },
+            { $0.handleToken = $1 },
+            "The last element of the path of the handle: 1 to 64 letters, digits and underscores of ASCII."
+        ),
+        Field(
+            "state",
+            { $0.state },
+            { $0.state = $1 },
+            "The value that the callback has to bring as `state`; without the key the one of the URL that is opened."
+        ),
+        Field(
+            "timeout",
+            { $0.milliseconds },
+            { $0.milliseconds = $1 },
+            "The time for which the program waits, in milliseconds; five minutes without the key, and at most a day."
+        ),
+        Field(
+            "answer-from",
+            { $0.answerFrom },
+            { $0.answerFrom = $1 },
+            omitting: [],
+            "The programs that may bring the callback: identifiers, classes of callers, or absolute paths; at most 16."
+        ),
+        Field(
+            "activation-token",
+            { $0.activationToken },
+            { $0.activationToken = $1 },
+            "The token that lets the program that opens the URL take the focus."
+        )
+    )
+
+    package func validate() throws(MessageDecodingError) {
+        guard answerFrom.count <= Self.maximumSources else {
+            throw .invalidValue("'answer-from' names more than \(Self.maximumSources) programs")
+        }
+        guard ([state].compactMap(\.self) + answerFrom).allSatisfy({ $0.utf8.count <= Self.maximumBytes }) else {
+            throw .invalidValue("'state' or 'answer-from' holds a text of more than \(Self.maximumBytes) bytes")
+        }
+        guard timeout.map({ .zero < $0 && $0 <= Self.maximumTimeout }) ?? true else {
+            throw .invalidValue("'timeout' has to be between 1 ms and a day")
+        }
+    }
+}

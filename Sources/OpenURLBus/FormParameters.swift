@@ -1,0 +1,84 @@
+package import RFC1808
+
+/// The parameters of a URL as OAuth writes them: `application/x-www-form-urlencoded` (RFC 6749 appendix B), in the query or in the
+/// fragment (RFC 6749 section 4.2.2).
+package struct FormParameters: Sendable, Hashable {
+    private let pairs: [(name: String, value: String)]
+
+    /// Reads the parameters. A pair whose escapes are not UTF-8 is left out.
+    package init(_ url: GenericURL) {
+        pairs = [url.query, url.fragment].compactMap(\.self).flatMap(Self.pairs)
+    }
+
+    /// Returns the value of a parameter; nil if there is none, and if different values contradict each other.
+    package subscript(name: String) -> String? {
+        let values = Set(pairs.filter { $0.name == name }.map(\.value))
+        return values.count == 1 ? values.first : nil
+    }
+
+    /// The parameters with one value each, by name.
+    package var members: [(name: String, value: String)] {
+        Set(pairs.map(\.name)).sorted().compactMap { name in self[name].map { (name: name, value: $0) } }
+    }
+
+    private static func pairs(_ text: Substring) -> [(name: String, value: String)] {
+        text.split(separator: "&").compactMap { pair in
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = parts.first.flatMap(decoded), let value = decoded(parts.dropFirst().first ?? "") else {
+                return nil
+            }
+            return (name: name, value: value)
+        }
+    }
+
+    /// Decodes a name or a value; nil if the bytes are not UTF-8.
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            // A URL has two digits after each `%`.
+            if byte == UInt8(ascii: "%"), let value = UInt8(String(rest.prefix(2)) ?? "", radix: 16) {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte == UInt8(ascii: "+") ? UInt8(ascii: " ") : byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.pairs.elementsEqual(right.pairs) { $0 == $1 }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        for pair in pairs {
+            hasher.combine(pair.name)
+            hasher.combine(pair.value)
+        }
+    }
+}
+
+extension GenericURL {
+    /// Returns the URL with a value for a parameter of its query, instead of the values that the parameter has.
+    ///
+    /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL would be too long.
+    package func setting(_ name: String, to value: String) throws(OpenURLError) -> GenericURL {
+        let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
+        let escaped = value.utf8.map { byte in
+            if plain.contains(byte) { return String(UnicodeScalar(byte)) }
+            let digits = String(byte, radix: 16, uppercase: true)
+            return digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
+        }
+        var pairs = (query ?? "").split(separator: "&").map(String.init)
+        let pair = "\(name)=\(escaped.joined())"
+        let position = pairs.firstIndex { $0.hasPrefix("\(name)=") } ?? pairs.count
+        pairs.removeAll { $0.hasPrefix("\(name)=") }
+        pairs.insert(pair, at: position)
+        do throws(ParseError) {
+            return try replacing(.query, with: pairs.joined(separator: "&"))
+        } catch {
+            throw OpenURLError(.malformedURL, "the URL has no room for \(name)=: \(error)")
+        }
+    }
+}

@@ -1,0 +1,183 @@
+internal import DBus
+internal import Loopback
+internal import OpenURLBus
+internal import RFC1808
+
+/// The wait for a callback: through the router, at a server of this program, or on the terminal, whichever comes first.
+final class CallbackOperation {
+    private let plan: CallbackPlan
+    private let opens: Bool
+    private let timeout: Duration
+    private let invocation: Invocation
+    private let router: RouterClient
+    private var server: LoopbackServer?
+    private var lines: PastedLines?
+    private var interrupt: Interrupt?
+    private var outcome: Result<ReceivedCallback, CommandFailure>?
+
+    init(_ plan: CallbackPlan, opens: Bool, timeout: Duration, _ invocation: Invocation) {
+        self.plan = plan
+        self.opens = opens
+        self.timeout = timeout
+        self.invocation = invocation
+        router = RouterClient(for: invocation)
+    }
+
+    /// Returns the callback when it has come.
+    func perform() throws(CommandFailure) -> ReceivedCallback {
+        let url = try serve()
+        if plan.takesLines { lines = PastedLines(invocation.input) }
+        interrupt = invocation.makeInterrupt()
+        defer { interrupt?.end() }
+        if plan.takesLines || !opens { announce(url) }
+        let bus = try router.bus()
+        var limit = timeout
+        if let pattern = plan.pattern {
+            try claim(pattern, url, bus)
+            // The router keeps the time of a claim.
+            limit += RouterClient.grace
+        } else if opens {
+            try open(url, bus)
+        }
+        do throws(CallError) {
+            _ = try bus.wait(
+                forSignalsOf: RouterService.name,
+                timeout: limit,
+                watching: { watches },
+                until: { outcome != nil }
+            )
+        } catch {
+            throw CommandFailure(error, refusal: ExitStatus.unavailable)
+        }
+        guard let outcome else {
+            throw CommandFailure(OpenURLError(.timedOut, "no callback came within the time limit"))
+        }
+        return try outcome.get()
+    }
+
+    // MARK: The ways
+
+    /// Starts the server, if the callback comes to one; returns the URL to open.
+    private func serve() throws(CommandFailure) -> GenericURL {
+        guard let served = plan.served else { return plan.url }
+        let server: LoopbackServer
+        do throws(LoopbackError) {
+            server = try LoopbackServer(served) { [plan] url in plan.hasState(of: url) }
+        } catch {
+            throw CommandFailure(OpenURLError(.launchFailed, error.description))
+        }
+        self.server = server
+        do throws(OpenURLError) {
+            return try plan.url.setting("redirect_uri", to: server.redirect.description)
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    /// Shows the URL to a person whose browser is elsewhere.
+    private func announce(_ url: GenericURL) {
+        invocation.errors.print("open this address: \(url)")
+        if plan.takesLines { invocation.errors.print("paste the address that the browser shows at the end:") }
+    }
+
+    private func claim(
+        _ pattern: CallbackPattern,
+        _ url: GenericURL,
+        _ bus: BlockingConnection
+    ) throws(CommandFailure) {
+        guard let token = RouterClient.token,
+            let path = bus.uniqueName.flatMap({ RequestInterface.path(of: $0, token) })
+        else { return }
+        let handle = RemoteObject(RouterService.name, path, startsService: false)
+        bus.receive(CallbackHandleInterface.completed, from: handle) { [unowned self] body in
+            let (code, url, details) = body.values
+            complete(CallbackEnd(rawValue: code), url, details)
+        }
+        var options = CallbackOptions()
+        options.handleToken = token
+        options.state = plan.state
+        options.timeout = timeout
+        options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
+        _ = try router.call(
+            CallbackInterface.request,
+            Arguments(opens ? url.description : "", pattern.description, options)
+        )
+    }
+
+    private func complete(_ code: CallbackEnd?, _ url: String, _ details: CallbackDetails) {
+        // A line or the server may have brought the callback before.
+        guard outcome == nil else { return }
+        let error = details.error ?? OpenURLError(.cancelled, "the wait for the callback has ended").dbusError
+        guard code == .received else {
+            // Where a person pastes the callback, the URL need not be opened here.
+            if lines != nil, error.name == OpenURLError.Code.noHandler.errorName {
+                return invocation.errors.print("nothing here opens the address: \(error.message)")
+            }
+            outcome = .failure(CommandFailure(.remote(error), refusal: ExitStatus.unavailable))
+            return
+        }
+        do throws(GenericURL.ParseError) {
+            outcome = .success(ReceivedCallback(url: try GenericURL(url), details: details))
+        } catch {
+            outcome = .failure(CommandFailure(error))
+        }
+    }
+
+    /// Opens the URL; the server takes the callback meanwhile.
+    private func open(_ url: GenericURL, _ bus: BlockingConnection) throws(CommandFailure) {
+        var options = OpenOptions()
+        options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
+        do throws(CallError) {
+            let call = try bus.begin(
+                RouterInterface.openURL,
+                on: RouterService.object,
+                Arguments(url.description, options)
+            )
+            _ = try bus.answer(to: call, timeout: timeout, watching: watches)
+        } catch {
+            // The callback may have come although the browser's command failed later.
+            if outcome == nil, lines == nil { throw CommandFailure(error, refusal: ExitStatus.unavailable) }
+        }
+    }
+
+    // MARK: Descriptors
+
+    private var watches: [BlockingConnection.DescriptorToWatch] {
+        var watches: [BlockingConnection.DescriptorToWatch] = []
+        if let server {
+            watches.append((descriptor: server.descriptor, isReadable: { [unowned self] in processServer() }))
+        }
+        if let lines, !lines.isAtEnd {
+            watches.append((descriptor: invocation.input, isReadable: { [unowned self] in readLines() }))
+        }
+        if let interrupt {
+            watches.append((descriptor: interrupt.descriptor, isReadable: { [unowned self] in cancel() }))
+        }
+        return watches
+    }
+
+    private func processServer() {
+        if let url = server?.process(), outcome == nil { outcome = .success(ReceivedCallback(url: url)) }
+    }
+
+    private func cancel() {
+        guard interrupt?.take() == true else { return }
+        outcome = .failure(CommandFailure(OpenURLError(.cancelled, "the wait for the callback was cancelled")))
+    }
+
+    private func readLines() {
+        for line in lines?.read() ?? [] where outcome == nil {
+            do throws(GenericURL.ParseError) {
+                let url = try GenericURL(line)
+                if plan.isCallback(url, at: server?.redirect) {
+                    outcome = .success(ReceivedCallback(url: url))
+                    return
+                }
+            } catch {
+                // The message below says what is expected.
+            }
+            let beginning = plan.pattern?.description ?? server?.redirect.description ?? ""
+            invocation.errors.print("the line is not the callback, which begins with \(beginning)")
+        }
+    }
+}

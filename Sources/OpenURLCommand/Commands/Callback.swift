@@ -1,0 +1,100 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+
+struct Callback: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "callback",
+        abstract: "Open a URL and wait for the URL that comes back, as a sign-in needs it.",
+        discussion: """
+            Prints the callback. The URL names it as redirect_uri=, and its state= has to come back. A callback to \
+            http://127.0.0.1, http://[::1] or http://localhost comes to a server of this command, at a free port unless \
+            the address has one. Any other scheme needs no registration; the desktop passes its URLs on while the command \
+            waits.
+            The exit status is 0 with the callback, 1 if it carries error=, 3 if nothing opens the URL, 6 after the time \
+            limit, 7 if the program may not wait for these URLs, 11 after Ctrl-C, and 12 if another program waits for them.
+            """
+    )
+
+    @Option(
+        name: .customLong("for"),
+        help: .init("Wait for the URLs of a scheme, a host or a path, such as myapp://auth.", valueName: "pattern"),
+        transform: CommandLineArgument.requiredText
+    )
+    var pattern: String?
+
+    @Option(
+        help: .init("Wait for this value of state=, instead of the URL's.", valueName: "value"),
+        transform: CommandLineArgument.requiredText
+    )
+    var state: String?
+
+    @Flag(help: "Take the callback at a server on 127.0.0.1 and ::1, whose address is put into redirect_uri=.")
+    var loopback = false
+
+    @Flag(help: "Take a line of standard input as the callback, for a browser on another machine.")
+    var paste = false
+
+    @Flag(help: "Print the URL instead of opening it.")
+    var noOpen = false
+
+    @Option(
+        help: .init("Wait for this time, such as 90s or 5m.", valueName: "time"),
+        transform: TimeLimit.init
+    )
+    var timeout: TimeLimit?
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: .init("The URL that leads to the callback.", valueName: "url"))
+    var url: CommandLineArgument
+
+    func validate() throws {
+        if let timeout, timeout.duration > CallbackOptions.maximumTimeout {
+            throw ValidationError("a callback is waited for a day at most")
+        }
+    }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let callback = try CallbackOperation(
+            CallbackPlan(try parsedURL(), try wishes(invocation)),
+            opens: !noOpen && !isRemote(invocation),
+            timeout: timeout?.duration ?? CallbackOptions.usualTimeout,
+            invocation
+        ).perform()
+        invocation.output.print(outputOptions.json ? callback.json.text : callback.url.description)
+        guard let refusal = callback.refusal else { return 0 }
+        invocation.errors.print("the callback says: \(refusal)")
+        return ExitStatus.failure
+    }
+
+    private func parsedURL() throws(CommandFailure) -> GenericURL {
+        let text = try url.urlText()
+        do throws(GenericURL.ParseError) {
+            return try GenericURL(text)
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    private func wishes(_ invocation: Invocation) throws(CommandFailure) -> CallbackPlan.Wishes {
+        var wishes = CallbackPlan.Wishes()
+        do throws(OpenURLError) {
+            wishes.pattern = try pattern.map { text throws(OpenURLError) in try CallbackPattern(text) }
+        } catch {
+            throw CommandFailure(error)
+        }
+        wishes.state = state
+        wishes.isLoopback = loopback
+        wishes.isPaste = paste
+        wishes.isRemote = isRemote(invocation)
+        return wishes
+    }
+
+    /// Whether the person's browser is on another machine.
+    private func isRemote(_ invocation: Invocation) -> Bool {
+        invocation.environment("SSH_CONNECTION") != nil && invocation.environment("DISPLAY") == nil
+            && invocation.environment("WAYLAND_DISPLAY") == nil
+    }
+}

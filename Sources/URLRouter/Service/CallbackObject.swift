@@ -1,0 +1,30 @@
+internal import DBus
+internal import OpenURLBus
+
+/// `org.openurl.Callbacks1`, and `org.openurl.Callback1` of the handles.
+enum CallbackObject {
+    static func interface(_ router: URLRouter) -> ExportedInterface {
+        ExportedInterface(
+            CallbackInterface.name,
+            [
+                .method(CallbackInterface.request) { [router] call, input in
+                    let (url, pattern, options) = input.values
+                    return try await router.requestCallback(url, pattern, options, caller: call.sender)
+                }
+            ]
+        )
+    }
+
+    static func handleInterface(_ router: URLRouter) -> ExportedInterface {
+        ExportedInterface(
+            CallbackHandleInterface.name,
+            [
+                .method(CallbackHandleInterface.close) { [router] call, _ in
+                    try await router.closeCallback(at: call.path, caller: call.sender)
+                    return Empty()
+                },
+                .signal(CallbackHandleInterface.completed),
+            ]
+        )
+    }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import RFC1808
+import Synchronization
+import Testing
+
+@testable import Loopback
+
+/// The server on real sockets of this machine.
+@Suite(.timeLimit(.minutes(1))) struct LoopbackServerTests {
+    /// Connects, sends a text, and returns a closure that reads the answer up to its end.
+    private func send(_ text: String, to port: UInt16, v6: Bool = false) throws -> () -> String {
+        let client = socket(v6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var status: Int32
+        if v6 {
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            address.sin6_addr = in6addr_loopback
+            status = withUnsafeBytes(of: &address) {
+                connect(client, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t($0.count))
+            }
+        } else {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            status = withUnsafeBytes(of: &address) {
+                connect(client, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t($0.count))
+            }
+        }
+        try #require(status == 0)
+        status = Int32(Glibc.send(client, text, text.utf8.count, 0))
+        return {
+            var all: [UInt8] = []
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            while case let count = recv(client, &bytes, bytes.count, 0), count > 0 { all += bytes[..<count] }
+            close(client)
+            return String(decoding: all, as: UTF8.self)
+        }
+    }
+
+    /// Serves until there is nothing to do for some time, or the callback comes.
+    private func serve(_ server: LoopbackServer, for time: Int32 = 300) -> GenericURL? {
+        var entry = pollfd(fd: server.descriptor, events: Int16(POLLIN), revents: 0)
+        while poll(&entry, 1, time) > 0 { if let url = server.process() { return url } }
+        return nil
+    }
+
+    private func server(_ address: String = "http://127.0.0.1/cb", state: String? = nil) throws -> LoopbackServer {
+        try LoopbackServer(GenericURL(address)) { url in state.map { "\(url)".contains("state=\($0)") } ?? true }
+    }
+
+    @Test func freePortIsPutIntoTheAddress() throws {
+        let server = try server("http://LOCALHOST/cb?a=1")
+        let port = try #require(server.redirect.port)
+        #expect("\(server.redirect)" == "http://localhost:\(port)/cb?a=1")
+    }
+
+    @Test(arguments: [false, true]) func callbackComes(_ v6: Bool) throws {
+        let server = try server()
+        let port = try #require(server.redirect.port)
+        let answer = try send("GET /cb?code=1 HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n", to: port, v6: v6)
+        #expect(serve(server).map { "\($0)" } == "http://127.0.0.1:\(port)/cb?code=1")
+        #expect(answer().contains("You can close this tab"))
+    }
+
+    @Test func wrongStateConsumesNothing() throws {
+        let server = try server(state: "right")
+        let port = try #require(server.redirect.port)
+        let head = "HTTP/1.1\r\nHost: localhost:\(port)\r\n\r\n"
+        let refused = try send("GET /cb?state=wrong \(head)", to: port)
+        #expect(serve(server) == nil)
+        #expect(refused().hasPrefix("HTTP/1.1 403"))
+        let taken = try send("GET /cb?state=right \(head)", to: port)
+        #expect(serve(server) != nil)
+        #expect(taken().hasPrefix("HTTP/1.1 200"))
+    }
+
+    @Test func requestMayComeInPieces() throws {
+        let server = try server()
+        let port = try #require(server.redirect.port)
+        let answer = try send("GET /cb HTTP/1.1\r\n", to: port)
+        #expect(serve(server) == nil)
+        let other = try send("GET /other HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n", to: port)
+        #expect(serve(server) == nil)
+        #expect(other().hasPrefix("HTTP/1.1 404"))
+        _ = answer
+    }
+
+    @Test func connectionThatSendsNothingEnds() throws {
+        let server = try server()
+        let answer = try send("GET", to: #require(server.redirect.port))
+        #expect(serve(server, for: 10_000) == nil)
+        #expect(answer() == "")
+    }
+
+    @Test func connectionsAreBoundedAndOthersWait() throws {
+        let server = try server()
+        let port = try #require(server.redirect.port)
+        let idle = try (0..<LoopbackServer.connections).map { _ in try send("GET", to: port) }
+        #expect(serve(server) == nil)
+        let answer = try send("GET /cb HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n", to: port)
+        // The idle connections end at their time, and make room.
+        #expect(serve(server, for: 10_000) != nil)
+        #expect(answer().hasPrefix("HTTP/1.1 200"))
+        _ = idle
+    }
+
+    @Test func portThatIsTakenIsAnError() throws {
+        let first = try server()
+        let error = #expect(throws: LoopbackError.self) { try server("\(first.redirect)") }
+        #expect(error?.description.contains("cannot be used") == true)
+    }
+
+    @Test(arguments: [
+        "https://127.0.0.1/", "http://192.168.0.1/", "http://127.0.0.1.example/", "http://a@127.0.0.1/", "x:",
+    ])
+    func otherAddressesAreErrors(_ address: String) throws {
+        #expect(throws: LoopbackError.self) { try server(address) }
+    }
+}
