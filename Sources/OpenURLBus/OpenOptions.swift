@@ -2,7 +2,8 @@ public import DBus
 
 /// The options of an open: the `options` of `OpenURL`.
 public struct OpenOptions: Sendable, Hashable {
-    /// A value that the handler gets unchanged.
+    /// A value that the handler gets unchanged. The value may hold descriptors, at most ``DBus/Value/maximumDescriptors``, which
+    /// the handler gets as its own. A descriptor cannot wait in the queue.
     public var annotation: Value?
     /// The bundle identifier of the only handler that may get the URL.
     public var handler: String?
@@ -49,6 +50,7 @@ public struct OpenOptions: Sendable, Hashable {
 
     fileprivate static let deliveryKey = "delivery"
     private static let fallbackKey = "fallback"
+    private static let annotationKey = "annotation"
 
     fileprivate enum Delivery: String, CaseIterable {
         case now, queued
@@ -69,10 +71,10 @@ extension OpenOptions: Record {
     package static let fields = FieldList(
         initial: OpenOptions(),
         Field(
-            "annotation",
+            annotationKey,
             { $0.annotation },
             { $0.annotation = $1 },
-            "A value of any type, which the handler gets unchanged."
+            "A value of any type, which the handler gets unchanged; at most \(Value.maximumDescriptors) descriptors, none for the queue."
         ),
         Field(
             "handler",
@@ -153,6 +155,9 @@ extension OpenOptions: Record {
     )
 
     package func validate() throws(MessageDecodingError) {
+        guard annotation?.descriptorCount ?? 0 <= Value.maximumDescriptors else {
+            throw .invalidValue("'\(Self.annotationKey)' holds more than \(Value.maximumDescriptors) descriptors")
+        }
         guard fallback.count <= Self.maximumFallbacks else {
             throw .invalidValue("'\(Self.fallbackKey)' holds more than \(Self.maximumFallbacks) URLs")
         }

@@ -1,10 +1,12 @@
 /// The limits of a router: amounts and time limits.
 public struct RouterLimits: Sendable, Hashable {
     /// The number of requests without an answer. One application gets at most half of what is left, also of the limits
-    /// ``requestBytes``, ``queries``, ``waitingPerHandler`` and ``commands``.
+    /// ``requestBytes``, ``requestDescriptors``, ``queries``, ``waitingPerHandler`` and ``commands``.
     public var requests = 8192
     /// The size of the arguments of all requests without an answer, in bytes.
     public var requestBytes = 64 << 20
+    /// The number of descriptors in the annotations of all requests without an answer.
+    public var requestDescriptors = 256
     /// The number of requests for lists and for explanations without an answer.
     public var queries = 64
     /// The number of requests that one handler has in hand, or that wait for it.

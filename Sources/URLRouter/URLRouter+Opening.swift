@@ -24,6 +24,7 @@ extension URLRouter {
             let call = RequestCall(
                 caller: caller,
                 bytes: bytes ?? url.utf8.count,
+                descriptors: options.annotation?.descriptorCount ?? 0,
                 requestID: options.requestID?.rawValue ?? requestNames.next(),
                 stop: stop
             )
@@ -120,7 +121,8 @@ extension URLRouter {
         ) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
         var destination = try Destination(text, in: registry, for: options)
-        return try await callers.counting(call.caller, bytes: call.bytes) { counted async throws(OpenURLError) in
+        return try await callers.counting(call.caller, bytes: call.bytes, descriptors: call.descriptors) {
+            counted async throws(OpenURLError) in
             /// The handler that the person has allowed.
             var allowed: String?
             while true {
@@ -157,6 +159,9 @@ extension URLRouter {
     ) async throws(OpenURLError) -> OpenResult {
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
+        }
+        guard call.descriptors == 0 else {
+            throw OpenURLError(.notQueued, "the annotation holds a descriptor, which cannot be stored")
         }
         return try await permitted(text, options, call) { (destination, counted, check) async throws(OpenURLError) in
             let handler = destination.claimant.id

@@ -27,6 +27,7 @@ import URLHandler
 /// - `slow=PHASE`: block in a phase for half a second.
 /// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
 /// - `report=COUNT`: report the progress so many times on each URL.
+/// - `pipe=TEXT`: answer with the end of a pipe that holds the text.
 /// - `stall=open`: wait without end and leave the main actor free.
 /// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
 /// - `chain`: when the background task expires, begin another one before its end.
@@ -141,6 +142,17 @@ final class TestDelegate: ApplicationDelegate {
             let task = await application.beginBackgroundTask(named: "\(url)")
             reply["time-left"] = (await application.backgroundTimeRemaining).map { .double($0 / .seconds(1)) }
             application.endBackgroundTask(task)
+        }
+        if let text = behaviour["pipe"] {
+            let pipe = Pipe()
+            pipe.fileHandleForWriting.write(Data(text.utf8))
+            try pipe.fileHandleForWriting.close()
+            reply["pipe"] = .unixFD(UnixFD(owning: dup(pipe.fileHandleForReading.fileDescriptor)))
+        }
+        if case .unixFD(let file) = annotation?.options?["file"] {
+            let text = String(decoding: FileHandle(fileDescriptor: file.rawValue).availableData, as: UTF8.self)
+            record("read \(text)")
+            reply["text"] = .string(text)
         }
         reply["annotation"] = annotation
         reply["source-application"] = sourceApplication.map(Value.string)

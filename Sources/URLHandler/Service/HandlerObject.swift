@@ -85,7 +85,14 @@ struct HandlerObject: Sendable {
 
     private func open(_ text: String, _ told: OpenContext, _ call: IncomingCall) async throws -> OpenAnswer {
         try checkReach(of: call.sender)
-        let context = routers.verified(told, from: call.sender)
+        var context = routers.verified(told, from: call.sender)
+        // The delegate uses the descriptors on the main actor, while the end of the caller would close them on this thread.
+        if let annotation = context.annotation {
+            guard let taken = annotation.takingDescriptors() else {
+                throw OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
+            }
+            context.annotation = taken
+        }
         let url: GenericURL
         do throws(GenericURL.ParseError) {
             url = try GenericURL(text)

@@ -16,7 +16,8 @@ extension URLRouter {
         bytes: Int? = nil,
         abandon: @escaping @Sendable () -> Void = {}
     ) async throws -> OpenResult {
-        try await withHandle(options.handleToken, caller) { handle in
+        let options = try options.takingDescriptors()
+        return try await withHandle(options.handleToken, caller) { handle in
             try await open(url, options, caller: caller, bytes: bytes, stop: handle.map { Stop($0, abandon) })
         }
     }
@@ -34,6 +35,7 @@ extension URLRouter {
         guard options.requestID == nil || urls.count <= 1 else {
             throw RemoteError(.invalidArguments, "'request-id' names one request, not \(urls.count)")
         }
+        let options = try options.takingDescriptors()
         return try await withHandle(options.handleToken, caller) { handle in
             let stop = handle.map { Stop($0, abandon) }
             var outcomes: [OpenOutcome] = []
@@ -78,5 +80,18 @@ extension URLRouter {
         let handle = try handles.make(token, for: caller)
         defer { handles.remove(handle) }
         return try await body(handle)
+    }
+}
+
+extension OpenOptions {
+    /// The options of a call for a request that continues when the caller has left the bus, which closes the call's own descriptors.
+    fileprivate func takingDescriptors() throws(OpenURLError) -> OpenOptions {
+        guard let annotation else { return self }
+        guard let taken = annotation.takingDescriptors() else {
+            throw OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
+        }
+        var options = self
+        options.annotation = taken
+        return options
     }
 }

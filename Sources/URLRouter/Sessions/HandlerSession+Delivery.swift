@@ -178,6 +178,12 @@ extension HandlerSession {
     ) throws(OpenURLError) -> OpenResult {
         finishLaunch(owner)
         guard answer.isHandled else { throw OpenURLError(.declined, "\(id) declined the URL") }
+        guard answer.reply.values.descriptorCount <= Value.maximumDescriptors else {
+            throw OpenURLError(
+                .invalidReply,
+                "\(id) answered with more than \(Value.maximumDescriptors) descriptors"
+            )
+        }
         var result = OpenResult(
             handler: id.rawValue,
             path: path(of: request),
