@@ -28,6 +28,8 @@ import URLHandler
 /// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
 /// - `report=COUNT`: report the progress so many times on each URL.
 /// - `pipe=TEXT`: answer with the end of a pipe that holds the text.
+/// - `return`: return to the sender of each URL before the answer.
+/// - `tokens`: say in the log with which token the handler becomes active.
 /// - `stall=open`: wait without end and leave the main actor free.
 /// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
 /// - `chain`: when the background task expires, begin another one before its end.
@@ -136,6 +138,7 @@ final class TestDelegate: ApplicationDelegate {
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
+        if behaviour["return"] != nil { await goBack(application) }
         if let reason = behaviour["decline"] { return .declined(reason: reason.isEmpty ? nil : reason) }
         var reply: [String: Value] = ["pid": .int32(getpid())]
         if behaviour["task-url"] != nil {
@@ -167,6 +170,16 @@ final class TestDelegate: ApplicationDelegate {
         return .handled(reply: reply)
     }
 
+    /// Returns to the sender of the URL, and says the outcome in the log.
+    private func goBack(_ application: Application) async {
+        do {
+            try await application.returnToSource(activationToken: "token of the return")
+            record("returned")
+        } catch {
+            record("not returned: \(error.code.rawValue): \(error.message)")
+        }
+    }
+
     private func forward(_ url: GenericURL) async throws -> OpenResponse {
         let client = try await OpenURLClient()
         let response: OpenResponse
@@ -195,6 +208,7 @@ final class TestDelegate: ApplicationDelegate {
 
     func applicationDidBecomeActive(_ application: Application) {
         pass("didBecomeActive")
+        if behaviour["tokens"] != nil { record("token \(application.activationToken ?? "none")") }
     }
 
     func application(_ application: Application, willEncodeRestorableStateWith coder: RestorableStateCoder) throws {
@@ -239,6 +253,7 @@ final class TestDelegate: ApplicationDelegate {
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) {
         record("notification \(kind) \(value.string ?? "")")
         if kind == "endTask" { endTask(application) }
+        if kind == "return" { Task { await goBack(application) } }
     }
 
     private func chain(_ application: Application) {

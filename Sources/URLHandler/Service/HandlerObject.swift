@@ -57,7 +57,9 @@ struct HandlerObject: Sendable {
             ExportedInterface(
                 FreedesktopApplication.name,
                 [
-                    .method(FreedesktopApplication.activate) { _, _ in try await handle(.activate) },
+                    .method(FreedesktopApplication.activate) { _, platformData in
+                        try await handle(.activate, tokens: FreedesktopApplication.options(platformData))
+                    },
                     .method(FreedesktopApplication.open) { call, input in
                         try checkReach(of: call.sender)
                         let options = FreedesktopApplication.options(input.values.1)
@@ -120,8 +122,12 @@ struct HandlerObject: Sendable {
         return ArrivedURL(request, reports: RouterReports(call.connection, router: router, request: request))
     }
 
-    private func handle(_ event: LifecycleEvent, _ notifications: [String: Value] = [:]) async throws -> Empty {
-        _ = try await queue.run { await application.handle(event, notifications: notifications) }
+    private func handle(
+        _ event: LifecycleEvent,
+        _ notifications: [String: Value] = [:],
+        tokens: OpenOptions = OpenOptions()
+    ) async throws -> Empty {
+        _ = try await queue.run { await application.handle(event, notifications: notifications, tokens: tokens) }
         return Empty()
     }
 

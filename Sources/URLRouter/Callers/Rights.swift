@@ -83,6 +83,7 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.reset.name: changing,
             LifecycleInterface.notify.name: looking,
             LifecycleInterface.relieveMemory.name: governing,
+            LifecycleInterface.returnToSource.name: working,
             LifecycleInterface.beginBackgroundTask.name: working,
             LifecycleInterface.endBackgroundTask.name: working,
             LifecycleInterface.backgroundTimeRemaining.name: working,
