@@ -34,6 +34,9 @@ public struct OpenOptions: Sendable, Hashable {
     /// A caller that opens a URL again because it does not know the outcome uses the same name, so that the handler can tell.
     public var requestID: RequestID?
 
+    /// The place of the request in the caller's trace, which the handler gets unchanged.
+    public var traceParent: TraceParent?
+
     /// Whether the caller itself asks the person at its terminal. The router then answers ``OpenURLError/Code/notAllowed`` where it
     /// would ask, and the caller gets the question from ``PolicyInterface/question``.
     public var asksAtTerminal = false
@@ -138,6 +141,12 @@ extension OpenOptions: Record {
             { $0.requestID },
             { $0.requestID = $1 },
             "The name of the request; without the key the router makes a name."
+        ),
+        Field(
+            "traceparent",
+            { $0.traceParent },
+            { $0.traceParent = $1 },
+            "The place of the request in the caller's trace, as W3C Trace Context writes it; the handler gets it unchanged."
         ),
         Field(
             "asks-at-terminal",

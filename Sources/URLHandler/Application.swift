@@ -38,6 +38,12 @@ public final class Application {
     /// The value is nil between URLs, and if the sender has passed no name.
     public private(set) var desktopStartupID: String?
 
+    /// The name of the request for the URL that is being opened; see `OpenContext.requestID`. The value is nil between URLs.
+    public private(set) var requestID: String?
+    /// The place of the URL that is being opened in the sender's trace (W3C Trace Context). The value is nil between URLs, and if the
+    /// sender has passed none.
+    public private(set) var traceParent: TraceParent?
+
     package let backgroundTasks: BackgroundTasks
     let wayBack: (any WayBack)?
     let observers = Observers()
@@ -90,7 +96,11 @@ public final class Application {
         (source, activationToken, desktopStartupID) = (
             context.source, context.activationToken, context.desktopStartupID
         )
-        defer { (source, activationToken, desktopStartupID) = (nil, nil, nil) }
+        (requestID, traceParent) = (context.requestID, context.traceParent)
+        defer {
+            (source, activationToken, desktopStartupID) = (nil, nil, nil)
+            (requestID, traceParent) = (nil, nil)
+        }
         await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, &result)
         return (outcome(of: result), result.trace)
     }

@@ -21,6 +21,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var questionsPerAccount = 2
     /// The number of questions that may wait for a reply.
     public var questions = 32
+    /// The number of calls that wait for replies to queued URLs. One application gets at most half of what is left.
+    public var replyWaiters = 256
     /// The number of connections that get the router's signals. One application gets at most half of what is left.
     public var subscribers = 256
     /// The number of handlers and commands that may open each other in a row.

@@ -158,6 +158,8 @@ final class TestDelegate: ApplicationDelegate {
             reply["text"] = .string(text)
         }
         reply["annotation"] = annotation
+        reply["request-id"] = application.requestID.map(Value.string)
+        reply["traceparent"] = (application.traceParent?.rawValue).map(Value.string)
         reply["source-application"] = sourceApplication.map(Value.string)
         reply["source-class"] = (application.source?.callerClass.rawValue).map(Value.string)
         reply["source-pid"] = application.source?.pid.map(Value.uint32)

@@ -123,6 +123,8 @@ struct OpenOperation {
         if !options.isQueued { options.handleToken = RouterClient.token }
         for url in fallback { options.fallback.append(try url.urlText(passedBy: options.desktopEntry)) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
+        // A value that breaks the rules is ignored, as W3C Trace Context says.
+        options.traceParent = invocation.environment("TRACEPARENT").flatMap(TraceParent.init(rawValue:))
         options.desktopStartupID = invocation.environment(Self.startupVariable)
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
         options.asksAtTerminal = isWatched && isatty(invocation.input) != 0 && !attached.contains { $0.path == nil }

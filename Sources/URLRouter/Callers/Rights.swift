@@ -99,6 +99,7 @@ package struct Rights: Sendable, Hashable {
             QueueInterface.list.name: looking,
             QueueInterface.retry.name: looking,
             QueueInterface.drop.name: looking,
+            QueueInterface.wait.name: looking,
         ],
         PolicyInterface.name: [
             PolicyInterface.rules.name: governing,
