@@ -13,7 +13,7 @@ SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benc
 
 BUILD_PACKAGES = dbus libdbus-1-dev libsqlite3-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils libglib2.0-bin python3-dbus python3-gi systemd util-linux xdg-dbus-proxy xdg-utils
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils libglib2.0-bin python3-dbus python3-gi shared-mime-info systemd util-linux xdg-dbus-proxy xdg-utils
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)

@@ -96,6 +96,12 @@ let package = Package(
             path: "examples/hello",
             exclude: ["com.example.hello.plist"]
         ),
+        .executableTarget(
+            name: "viewer",
+            dependencies: ["DBus", "RFC1808", "URLHandler"],
+            path: "examples/viewer",
+            exclude: ["com.example.viewer.plist"]
+        ),
         .target(
             name: "TodoList",
             dependencies: ["DBus", "RFC1808", "URLHandler"],
@@ -125,8 +131,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld", "requester",
-                "testhandler", "todolist",
+                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "openurl", "openurld",
+                "requester", "testhandler", "todolist", "viewer",
             ],
             resources: [.copy("Handlers")]
         ),
@@ -135,7 +141,7 @@ let package = Package(
             name: "URLRouterTests",
             dependencies: [
                 "DBus", "Desktop", "OpenURLBus", "Policy", "PrivateBus", "Reactor", "SchemeRegistry", "SQLite",
-                "URLRouter",
+                "URLRouter", "UserFiles",
                 logging,
                 system,
             ]
@@ -156,7 +162,11 @@ let package = Package(
             dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", argumentParser]
         ),
         .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
-        .testTarget(name: "DesktopTests", dependencies: ["Desktop", "UserFiles"], exclude: ["Differential.py"]),
+        .testTarget(
+            name: "DesktopTests",
+            dependencies: ["Desktop", "UserFiles"],
+            exclude: ["Differential.py", "GuessTypes.py"]
+        ),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LayerTests"),
         .testTarget(

@@ -37,5 +37,11 @@ static inline int signal_this_process(int signal, int descriptor) {
 // <fcntl.h> declares O_PATH for _GNU_SOURCE only. The value is that of all machines for which Swift is built.
 enum { OPEN_PATH = 010000000 };
 
+// <unistd.h> declares copy_file_range for _GNU_SOURCE only. An off_t has 64 bits on all machines for which Swift is built.
+extern ssize_t copy_file_range(int from, off_t *start, int to, off_t *position, size_t count, unsigned int flags);
+
+// <fcntl.h> declares O_TMPFILE for _GNU_SOURCE only. A file that is opened with it has no name.
+enum { OPEN_UNNAMED = 020000000 | O_DIRECTORY };
+
 // Swift does not let concurrent code use the variable stdout.
 static inline void buffer_standard_output_by_line(void) { setvbuf(stdout, NULL, _IOLBF, 0); }

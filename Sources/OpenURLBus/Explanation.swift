@@ -33,6 +33,8 @@ public struct Explanation: Sendable, Hashable {
         get { partFields.texts }
         set { partFields.texts = newValue }
     }
+    /// The MIME type of the file that the URL names; nil for any other URL.
+    public var contentType: String?
     /// The handler or application that would get the URL; nil where there is none.
     public var handler: String?
     /// The way in which ``handler`` would get the URL; nil without a handler.
@@ -83,6 +85,12 @@ extension Explanation: Record, ErrorReporting {
             { $0.partFields },
             { $0.partFields = $1 },
             "The parts of the URL that are present, as the caller wrote them."
+        ),
+        Field(
+            "content-type",
+            { $0.contentType },
+            { $0.contentType = $1 },
+            "The MIME type of the file that the URL names."
         ),
         Field("handler", { $0.handler }, { $0.handler = $1 }, "The handler or application that would get the URL."),
         Field("transport", { $0.transport }, { $0.transport = $1 }, "The way in which the handler would get the URL."),

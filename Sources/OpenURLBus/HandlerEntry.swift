@@ -10,6 +10,8 @@ public struct HandlerEntry: Sendable, Hashable {
     public var executable: String
     /// The schemes that the handler claims.
     public var schemes: [String]
+    /// The MIME types of the files that the handler claims, and patterns of names such as `*.todo`; empty for an application.
+    public var types: [String] = []
     /// The names of the schemes in the user's language, by their abstract names (`CFBundleURLName`).
     public var urlNames: [String: String] = [:]
     /// The path of the image that is shown during a launch; empty where there is none.
@@ -85,6 +87,13 @@ extension HandlerEntry: Record {
             "The program, as the manifest names it; empty for the desktop's default application."
         ),
         Field("schemes", { $0.schemes }, { $0.schemes = $1 }, "The schemes that the handler claims."),
+        Field(
+            "types",
+            { $0.types },
+            { $0.types = $1 },
+            omitting: [],
+            "The MIME types of the files that the handler claims, and patterns of names such as `*.todo`."
+        ),
         Field(
             "url-names",
             { $0.urlNames },

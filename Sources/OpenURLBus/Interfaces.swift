@@ -33,6 +33,20 @@ public enum RouterInterface {
         inputs: ["urls", "options"],
         outputs: ["results"]
     )
+    /// Copies files into the inbox of the handler that the options name, and opens each copy as a `file` URL.
+    ///
+    /// The caller opens the files; the router never opens a path for the caller. The options have to name a `handler` that
+    /// claims the type of each file. The handler owns the copies, and deletes them. A file that was not opened is removed from
+    /// the inbox, unless the handler may have acted on it. An inbox has at most 10,000 files and 1 GiB. A failure does not stop
+    /// the files that follow.
+    public static let openFiles = Method<Arguments<[SentFile], OpenOptions>, [OpenOutcome]>(
+        name,
+        "OpenFiles",
+        inputs: ["files", "options"],
+        outputs: ["results"]
+    )
+    /// The largest number of files in one call of ``openFiles``, which is that of descriptors in one message.
+    public static let filesPerCall = 16
     /// Returns whether the caller may reach a handler for a URL. Launches nothing.
     public static let canOpenURL = Method<String, Bool>(
         name,
@@ -96,8 +110,8 @@ public enum RegistryInterface {
         "ListSchemes",
         outputs: ["schemes"]
     )
-    /// Makes a handler or an application the user's default for a scheme. An empty identifier removes the user's
-    /// choice.
+    /// Makes a handler or an application the user's default for a scheme, or for a MIME type, which has a slash. An empty
+    /// identifier removes the user's choice.
     public static let setDefault = Method<Arguments<String, String>, Empty>(
         name,
         "SetDefault",

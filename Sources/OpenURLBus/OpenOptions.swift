@@ -24,6 +24,8 @@ public struct OpenOptions: Sendable, Hashable {
     /// The entry tells the router which application the user picked. Some desktops decode URLs, so the router escapes the
     /// bytes again that cannot stand in a URL.
     public var desktopEntry: String?
+    /// The MIME type of the file that a `file` URL names, such as `image/png`; nil lets the router find the type.
+    public var contentType: String?
     /// The URLs that are tried in turn while the URL before has no handler; at most ``maximumFallbacks``.
     public var fallback: [String] = []
 
@@ -54,6 +56,7 @@ public struct OpenOptions: Sendable, Hashable {
     fileprivate static let deliveryKey = "delivery"
     private static let fallbackKey = "fallback"
     private static let annotationKey = "annotation"
+    private static let contentTypeKey = "content-type"
 
     fileprivate enum Delivery: String, CaseIterable {
         case now, queued
@@ -124,6 +127,12 @@ extension OpenOptions: Record {
             "The desktop entry through which the desktop passes the URL; bytes that cannot stand in a URL are escaped."
         ),
         Field(
+            contentTypeKey,
+            { $0.contentType },
+            { $0.contentType = $1 },
+            "The MIME type of the file that a `file` URL names; without the key the router finds the type."
+        ),
+        Field(
             fallbackKey,
             { $0.fallback },
             { $0.fallback = $1 },
@@ -167,6 +176,9 @@ extension OpenOptions: Record {
         guard annotation?.descriptorCount ?? 0 <= Value.maximumDescriptors else {
             throw .invalidValue("'\(Self.annotationKey)' holds more than \(Value.maximumDescriptors) descriptors")
         }
+        if let contentType, !isMIMEType(contentType) {
+            throw .invalidValue("'\(Self.contentTypeKey)' is not a MIME type such as image/png")
+        }
         guard fallback.count <= Self.maximumFallbacks else {
             throw .invalidValue("'\(Self.fallbackKey)' holds more than \(Self.maximumFallbacks) URLs")
         }
@@ -189,4 +201,18 @@ extension Duration {
     fileprivate var milliseconds: Int64 {
         components.seconds * 1000 + (components.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
     }
+}
+
+/// Returns whether a text is a type and a subtype, each a restricted name (RFC 6838 section 4.2).
+private func isMIMEType(_ text: String) -> Bool {
+    let names = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 2, omittingEmptySubsequences: false)
+    return names.count == 2
+        && names.allSatisfy { name in
+            guard let first = name.first, isLetterOrDigit(first), name.count <= 127 else { return false }
+            return name.allSatisfy { isLetterOrDigit($0) || "!#$&^_+.-".utf8.contains($0) }
+        }
+}
+
+private func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
 }

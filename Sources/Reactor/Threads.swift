@@ -1,6 +1,6 @@
 internal import CLinux
 internal import Glibc
-internal import SystemPackage
+package import SystemPackage
 
 /// The closure of a thread, as a pointer carries it.
 private final class ThreadBody: Sendable {
@@ -19,7 +19,7 @@ private final class ThreadBody: Sendable {
 ///
 /// - Parameter name: at most 15 bytes, for debuggers.
 /// - Returns: the error of `pthread_create(3)`; nil if the thread runs.
-func startThread(_ name: String, _ run: @escaping @Sendable () -> Void) -> Errno? {
+package func startThread(_ name: String, _ run: @escaping @Sendable () -> Void) -> Errno? {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)
     defer { pthread_attr_destroy(&attributes) }

@@ -8,25 +8,45 @@ struct Destination {
     /// A handler with a program, or an application.
     let claimant: Claimant
 
+    /// The kind of the file that the URL names; nil for any other URL.
+    let file: FileKind?
+    /// Whether the URL names a file in the inbox of its handler. Such a file belongs to the handler, whoever sent it.
+    let isInInbox: Bool
+
     /// Finds the destination of a URL.
     ///
     /// - Parameters:
-    ///   - wanted: the claimant that the sender's options ask for; nil for the scheme's winner.
+    ///   - options: the options of the sender, which may ask for a claimant.
+    ///   - file: the kind of the file that the URL names; nil for any other URL.
+    ///   - inboxes: the inboxes of the handlers, to know their files.
     /// - Throws: `malformedURL` for a URL without a scheme, `noHandler` if nothing claims the URL.
-    init(_ url: GenericURL, in registry: Registry, wanted: String?) throws(OpenURLError) {
+    init(
+        _ url: GenericURL,
+        in registry: Registry,
+        for options: OpenOptions = OpenOptions(),
+        file: FileKind? = nil,
+        inboxes: Inboxes? = nil
+    ) throws(OpenURLError) {
         self.url = url
+        self.file = file
+        let path = file == nil ? nil : url.localFilePath
+        isInInbox = options.handler.flatMap { id in path.flatMap { inboxes?.holds($0, of: id) } } ?? false
         let scheme = try Scheme(ofURL: url)
         let host = url.host.map(String.init)
         let winner: Claimant
-        if let wanted {
-            let candidates = registry.candidates(for: scheme, host: host)
+        if let wanted = registry.claimant(wantedBy: options, for: url, file) {
+            let candidates = try registry.candidates(for: url, file, options)
             guard let candidate = candidates.first(where: { $0.claimant.id == wanted }) else {
+                let kind = file.map { "files of the type \($0.type)" } ?? "\(scheme):"
                 throw OpenURLError(
                     .noHandler,
-                    "\(wanted) does not claim \(scheme): here; 'openurl list' shows the handlers that do"
+                    "\(wanted) does not claim \(kind) here; 'openurl list' shows the handlers that do"
                 )
             }
             winner = candidate.claimant
+        } else if let file {
+            guard let first = registry.winner(for: file) else { throw OpenURLError(noHandlerFor: file) }
+            winner = first
         } else {
             guard let first = registry.winner(for: scheme, host: host) else {
                 throw OpenURLError(noHandlerFor: scheme, host, in: registry)
@@ -43,21 +63,29 @@ struct Destination {
             throw OpenURLError(.noHandler, error.description)
         }
     }
-
-    /// Parses a URL and finds the destination for a sender's options.
-    ///
-    /// - Throws: as ``init(_:in:wanted:)``, and `malformedURL` or `limitsExceeded` if the text is not a URL.
-    init(_ text: String, in registry: Registry, for options: OpenOptions) throws(OpenURLError) {
-        let url = try GenericURL(ofCaller: text, options)
-        try self.init(url, in: registry, wanted: registry.claimant(wantedBy: options, for: url))
-    }
 }
 
 extension Registry {
+    /// Returns every candidate for a URL of a sender.
+    func candidates(
+        for url: GenericURL,
+        _ file: FileKind?,
+        _ options: OpenOptions
+    ) throws(OpenURLError) -> [Candidate] {
+        let wanted = claimant(wantedBy: options, for: url, file)
+        guard let file else {
+            return candidates(for: try Scheme(ofURL: url), host: url.host.map(String.init), asking: wanted)
+        }
+        let picked = options.handler == nil ? options.desktopEntry.flatMap { handlerPicked(by: $0, for: file) } : nil
+        return candidates(for: file, asking: wanted, picked: picked)
+    }
+
     /// Returns the claimant that the sender's options ask for, or that the user picked on the desktop.
-    func claimant(wantedBy options: OpenOptions, for url: GenericURL) -> String? {
+    func claimant(wantedBy options: OpenOptions, for url: GenericURL, _ file: FileKind?) -> String? {
         if let handler = options.handler { return handler }
-        guard let entry = options.desktopEntry, let scheme = SchemeRegistry.Scheme(of: url) else { return nil }
+        guard let entry = options.desktopEntry else { return nil }
+        if let file, let picked = handlerPicked(by: entry, for: file) { return picked.id.rawValue }
+        guard let scheme = SchemeRegistry.Scheme(of: url) else { return nil }
         return handlerPicked(by: entry, for: scheme, host: url.host.map(String.init))
     }
 }
@@ -93,6 +121,14 @@ extension Scheme {
 }
 
 extension OpenURLError {
+    fileprivate init(noHandlerFor file: FileKind) {
+        self.init(
+            .noHandler,
+            "no handler claims files of the type \(file.type); 'openurl default \(file.type) ID' chooses one for all files of "
+                + "the type"
+        )
+    }
+
     fileprivate init(noHandlerFor scheme: Scheme, _ host: String?, in registry: Registry) {
         guard registry.claimants(of: scheme).isEmpty else {
             self.init(

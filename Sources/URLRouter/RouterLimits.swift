@@ -9,6 +9,14 @@ public struct RouterLimits: Sendable, Hashable {
     public var requestDescriptors = 256
     /// The number of requests for lists and for explanations without an answer.
     public var queries = 64
+    /// The number of files that are looked at for their types at once. One application gets at most half of what is left.
+    public var fileLooks = 64
+    /// The number of calls whose files are being copied at once. One application gets at most half of what is left.
+    public var inboxCopies = 32
+    /// The time limit of the copies of one call.
+    public var inboxTime = Duration.seconds(300)
+    /// The time within which a file system has to tell the type of a file.
+    public var fileTime = Duration.seconds(2)
     /// The number of requests that one handler has in hand, or that wait for it.
     public var waitingPerHandler = 4096
     /// The number of requests of one application at one handler above which the requests of others go past.

@@ -1,4 +1,5 @@
 internal import DBus
+internal import Desktop
 internal import OpenURLBus
 internal import Policy
 internal import RFC1808
@@ -14,7 +15,7 @@ extension URLRouter {
         let url = try GenericURL(ofCaller: text)
         let destination: Destination
         do throws(OpenURLError) {
-            destination = try Destination(url, in: registry, wanted: nil)
+            destination = try await self.destination(text, OpenOptions(), caller)
         } catch {
             guard error.code == .noHandler else { throw error }
             return false
@@ -45,13 +46,13 @@ extension URLRouter {
             )
         }
         do throws(OpenURLError) {
-            let wanted = registry.claimant(wantedBy: options, for: url)
-            explanation.candidates = try registry.candidates(
-                for: Scheme(ofURL: url),
-                host: url.host.map(String.init),
-                asking: wanted
-            ).map(Explanation.Candidate.init)
-            let destination = try Destination(url, in: registry, wanted: wanted)
+            var file: FileKind?
+            if Scheme(of: url) == .file {
+                file = try await files.kind(of: url, options, for: caller.account, caller.callerClass)
+            }
+            explanation.contentType = file?.type.rawValue
+            explanation.candidates = try registry.candidates(for: url, file, options).map(Explanation.Candidate.init)
+            let destination = try Destination(url, in: registry, for: options, file: file)
             let claimant = destination.claimant
             explanation.handler = claimant.id
             explanation.transport = .known(HandlerKind(claimant.kind))

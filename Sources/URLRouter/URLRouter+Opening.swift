@@ -120,9 +120,9 @@ extension URLRouter {
             _ check: (Caller) throws(OpenURLError) -> Void
         ) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
-        var destination = try Destination(text, in: registry, for: options)
-        return try await callers.counting(call.caller, bytes: call.bytes, descriptors: call.descriptors) {
+        try await callers.counting(call.caller, bytes: call.bytes, descriptors: call.descriptors) {
             counted async throws(OpenURLError) in
+            var destination = try await destination(text, options, call.caller, of: counted)
             /// The handler that the person has allowed.
             var allowed: String?
             while true {
@@ -141,10 +141,32 @@ extension URLRouter {
                     }
                     allowed = destination.claimant.id
                     // The registry may have changed meanwhile.
-                    destination = try Destination(text, in: registry, for: options)
+                    destination = try await self.destination(text, options, call.caller, of: counted)
                 }
             }
         }
+    }
+
+    /// Finds the destination of a URL for a caller. For a URL without a file, there is no change of tasks on the way, so that
+    /// the order of arrival stays.
+    ///
+    /// - Parameter counted: the request, which is counted to the caller; nil for a query.
+    func destination(
+        _ text: String,
+        _ options: OpenOptions,
+        _ caller: BusName?,
+        of counted: CountedRequest? = nil
+    ) async throws(OpenURLError) -> Destination {
+        let url = try GenericURL(ofCaller: text, options)
+        guard Scheme(of: url) == .file else { return try Destination(url, in: registry, for: options) }
+        let sender: Caller
+        if let counted {
+            sender = try await callers.caller(caller, of: counted)
+        } else {
+            sender = await callers.caller(caller)
+        }
+        let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass, inboxes: inboxes)
+        return try Destination(url, in: registry, for: options, file: file, inboxes: inboxes)
     }
 
     // MARK: The queue
@@ -184,7 +206,13 @@ extension URLRouter {
     func open(_ delivery: Delivery, _ id: Int64) async -> DeliveryScheduler.AttemptResult {
         let destination: Destination
         do throws(OpenURLError) {
-            destination = try Destination(delivery.url, in: registry, for: delivery.options)
+            let url = try GenericURL(ofCaller: delivery.url, delivery.options)
+            let callerClass = delivery.context.source.callerClass.known ?? .unknown
+            let file =
+                Scheme(of: url) == .file
+                ? try await files.kind(of: url, delivery.options, for: delivery.caller, callerClass, inboxes: inboxes)
+                : nil
+            destination = try Destination(url, in: registry, for: delivery.options, file: file, inboxes: inboxes)
             try permissions.check(delivery, to: destination)
         } catch {
             return .failed(error, wasHandedOver: false)

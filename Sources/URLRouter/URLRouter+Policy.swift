@@ -94,7 +94,7 @@ extension URLRouter {
         var options = options
         options.asksAtTerminal = false
         options.permission = nil
-        let destination = try firstDestination([url] + options.fallback, options)
+        let destination = try await firstDestination([url] + options.fallback, options, caller)
         try destination.claimant.handler?.checkAccess(of: sender.handler?.id, sender.callerClass)
         guard let dialog = try permissions.check(destination, from: sender, options) else {
             throw OpenURLError(.notAllowed, "there is no question about the URL")
@@ -102,11 +102,15 @@ extension URLRouter {
         return permissions.give(dialog, to: caller)
     }
 
-    private func firstDestination(_ urls: [String], _ options: OpenOptions) throws(OpenURLError) -> Destination {
+    private func firstDestination(
+        _ urls: [String],
+        _ options: OpenOptions,
+        _ caller: BusName
+    ) async throws(OpenURLError) -> Destination {
         var noHandler: OpenURLError?
         for url in urls {
             do throws(OpenURLError) {
-                return try Destination(url, in: registry, for: options)
+                return try await destination(url, options, caller)
             } catch {
                 guard error.code == .noHandler else { throw error }
                 noHandler = noHandler ?? error

@@ -45,6 +45,10 @@ public actor URLRouter {
 
     private(set) lazy var sessions = makeSessions()
     private(set) lazy var callers = Callers(bus, limits, sessions, commandHops)
+    /// The kinds of the files that callers open.
+    let files: FileKinds
+    /// The copies of files into inboxes.
+    let inboxes: Inboxes
     let handles = RequestHandles()
     var requestNames = RequestNames()
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
@@ -123,6 +127,9 @@ public actor URLRouter {
         deliveryStore = deliveries
         policyStore = policy
         commandHops = CommandHops(for: limits.commandPeriod)
+        let directories = DesktopDirectories(environment: environment)
+        files = FileKinds(directories, limits, on: loop)
+        inboxes = Inboxes(dataHome: directories.dataHome, limits, on: loop)
         launcher = HandlerLauncher(
             session: session ?? SessionEnvironment(environment, on: loop, log: log),
             loop: loop,

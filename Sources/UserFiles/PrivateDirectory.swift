@@ -5,7 +5,8 @@ package import Glibc
 /// Names are looked up in the open directory, so a link never leads a caller to a file elsewhere: neither a link in the place
 /// of the directory nor a link in the directory. The directories above may be links, as a home directory often is.
 package struct PrivateDirectory: ~Copyable {
-    private let descriptor: Int32
+    /// The descriptor, which is open as long as the value lives.
+    package let descriptor: Int32
 
     /// Opens a directory.
     ///

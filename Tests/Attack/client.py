@@ -11,7 +11,7 @@ def run(bus, request):
         to = request.get("to", ROUTER)
         path = request.get("path", "/org/openurl/Router1" if to == ROUTER else "/" + to.replace(".", "/"))
         return bus.call(request["interface"], request["member"], request["signature"], request["body"], to, path,
-                        wait=request.get("limit", 20))
+                        wait=request.get("limit", 20), fds=[os.open(name, os.O_RDONLY) for name in request.get("files", [])])
     if do == "watch":
         return bus.watch("type='signal'")
     if do == "own":

@@ -62,7 +62,7 @@ import Testing
                 + #""reason":"the \"kind\""}]}"#
             #expect(
                 run.lines == [
-                    #"{"url":"full:x",\#(parts)"handler":"com.acme.todolist","transport":"native","state":"active","#
+                    #"{"url":"full:x",\#(parts)"content-type":null,"handler":"com.acme.todolist","transport":"native","state":"active","#
                         + #""quarantined-until":null,"reach":null,"allowed-sources":null,"decision":null,"#
                         + #""decision-reason":null,"error":null,"message":null,"# + candidates
                 ]
@@ -84,7 +84,7 @@ import Testing
                 + #""query":null,"fragment":null}"#
             #expect(
                 json.lines == [
-                    #"{"url":"none:x","parts":\#(parts),"handler":null,"transport":null,"state":null,"#
+                    #"{"url":"none:x","parts":\#(parts),"content-type":null,"handler":null,"transport":null,"state":null,"#
                         + #""quarantined-until":null,"reach":null,"allowed-sources":null,"decision":null,"#
                         + #""decision-reason":null,"error":"org.openurl.Error.NoHandler","#
                         + #""message":"nobody takes none: \u001b[31mtold","candidates":[]}"#

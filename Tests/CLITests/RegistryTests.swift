@@ -12,8 +12,8 @@ import Testing
             let json = try await openurl(["list", "--json"], on: router)
             let entry =
                 #"{"id":"com.acme.todolist","name":"To\tdo","path":"/opt/todolist.plist","executable":"todolist","#
-                + #""schemes":["todolist","todo"],"url-names":{},"launch-image":"","kind":"native","reach":"local","fixed":false,"#
-                + #""state":"active","warnings":[]}"#
+                + #""schemes":["todolist","todo"],"types":[],"url-names":{},"launch-image":"","kind":"native","#
+                + #""reach":"local","fixed":false,"state":"active","warnings":[]}"#
             #expect(json.lines == [entry])
             let terminal = try await onTerminal("list", environment: router.environment)
             #expect(

@@ -23,7 +23,7 @@ import Testing
         let run = try await openurl("--help")
         #expect(run.status == 0)
         #expect(run.errors == "")
-        #expect(run.output.contains("USAGE: openurl [open] [<options>] <url> ..."))
+        #expect(run.output.contains("USAGE: openurl [open] [<options>] <url or file> ..."))
     }
 
     @Test func completesInAShell() async throws {

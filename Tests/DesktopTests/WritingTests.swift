@@ -28,7 +28,7 @@ import UserFiles
     }
 
     @Test func missingFileIsCreatedWithItsDirectory() throws {
-        try file.setDefault(a, for: "X-Scheme-Handler/Foo")
+        try file.setDefault(a, for: ["X-Scheme-Handler/Foo"])
         #expect(
             try tree.read("config/mimeapps.list") == """
                 [Default Applications]
@@ -65,7 +65,7 @@ import UserFiles
             """,
             to: "config/mimeapps.list"
         )
-        try file.setDefault(a, for: type)
+        try file.setDefault(a, for: [type])
         let changed = """
             # mine
             junk
@@ -95,7 +95,7 @@ import UserFiles
 
     @Test func newLineFollowsTheLastOfItsGroup() throws {
         try tree.write("[Default Applications]\na/b=c.desktop\n\n\n[Z]", to: "config/mimeapps.list")
-        try file.setDefault(a, for: type)
+        try file.setDefault(a, for: [type])
         #expect(
             try tree.read("config/mimeapps.list") == """
                 [Default Applications]
@@ -111,7 +111,7 @@ import UserFiles
                 """
         )
         try tree.write("[Default Applications]", to: "config/mimeapps.list")
-        try file.setDefault(a, for: type)
+        try file.setDefault(a, for: [type])
         #expect(
             try tree.read("config/mimeapps.list").hasPrefix("[Default Applications]\nx-scheme-handler/foo=a.desktop;\n")
         )
@@ -136,7 +136,7 @@ import UserFiles
                 .map { _ in lines.randomElement(using: &generator)! }.joined(separator: "\n")
             try tree.write(text, to: "config/mimeapps.list")
             let before = MimeAssociations(loading: tree.directories)
-            try file.setDefault(a, for: type)
+            try file.setDefault(a, for: [type])
             let after = MimeAssociations(loading: tree.directories)
             #expect(after.defaults(for: type) == [a], "\(text)")
             #expect(!after.isRemoved(a, from: type), "\(text)")
@@ -148,7 +148,7 @@ import UserFiles
                 #expect(try count(line, in: tree.read("config/mimeapps.list")) == count(line, in: text))
             }
             let written = try tree.read("config/mimeapps.list")
-            try file.setDefault(a, for: type)
+            try file.setDefault(a, for: [type])
             #expect(try tree.read("config/mimeapps.list") == written)
             try file.removeDefault(for: type)
             #expect(MimeAssociations(loading: tree.directories).defaults(for: type) == [])
@@ -160,7 +160,7 @@ import UserFiles
         try tree.writeEntry("home/applications/b.desktop", claiming: type)
         var cache = MimeInfoCache(directory: "\(tree.path)/home/applications")
         try cache.rebuild()
-        try file.setDefault(a, for: type)
+        try file.setDefault(a, for: [type])
         let gio = try run(["gio", "mime", type], environment: tree.environment)
         #expect(gio.split(separator: "\n").first?.hasSuffix(": a.desktop") == true, "\(gio)")
         let xdg = try run(["xdg-mime", "query", "default", type], environment: tree.environment)
@@ -182,7 +182,7 @@ import UserFiles
         let target = try tree.write("", to: "dotfiles/list", mode: 0o600)
         #expect(chmod(target, 0o640) == 0)
         #expect(symlink(target, try tree.makeParents(of: "config/mimeapps.list")) == 0)
-        try file.setDefault(a, for: type)
+        try file.setDefault(a, for: [type])
         #expect(try status(of: "\(tree.path)/config/mimeapps.list", followingLinks: false).st_mode & S_IFMT == S_IFLNK)
         #expect(try tree.read("dotfiles/list").contains("a.desktop"))
         #expect(try mode("dotfiles/list") == 0o640)
@@ -194,7 +194,7 @@ import UserFiles
         #expect(chown(target, 1234, 1234) == 0)
         #expect(symlink(target, try tree.makeParents(of: "config/mimeapps.list")) == 0)
         #expect(throws: FileWriteError(file.path, "is a link to a file of another user")) {
-            try file.setDefault(a, for: type)
+            try file.setDefault(a, for: [type])
         }
         #expect(try tree.read("dotfiles/list").isEmpty)
     }
@@ -228,37 +228,37 @@ import UserFiles
     }
 
     @Test func unchangedFileIsNotWritten() throws {
-        try file.setDefault(a, for: type)
+        try file.setDefault(a, for: [type])
         let before = try status(of: file.path, followingLinks: false).st_ino
-        try file.setDefault(a, for: type)
+        try file.setDefault(a, for: [type])
         #expect(try status(of: file.path, followingLinks: false).st_ino == before)
     }
 
     @Test func unwritableFileIsKept() throws {
         func reason(_ text: String) -> FileWriteError { FileWriteError(file.path, text) }
-        #expect(throws: reason("cannot hold 'x', which is not a MIME type")) { try file.setDefault(a, for: "x") }
+        #expect(throws: reason("cannot hold 'x', which is not a MIME type")) { try file.setDefault(a, for: ["x"]) }
         let place = try tree.makeParents(of: "config/mimeapps.list")
 
         #expect(symlink("/nonexistent/x", place) == 0)
-        #expect(throws: reason("is a link to something that does not exist")) { try file.setDefault(a, for: type) }
+        #expect(throws: reason("is a link to something that does not exist")) { try file.setDefault(a, for: [type]) }
         #expect(unlink(place) == 0 && symlink("mimeapps.list", place) == 0)
-        #expect(throws: reason("is part of a cycle of links")) { try file.setDefault(a, for: type) }
+        #expect(throws: reason("is part of a cycle of links")) { try file.setDefault(a, for: [type]) }
         #expect(unlink(place) == 0 && mkfifo(place, 0o600) == 0)
-        #expect(throws: reason("is a FIFO, not a file")) { try file.setDefault(a, for: type) }
+        #expect(throws: reason("is a FIFO, not a file")) { try file.setDefault(a, for: [type]) }
         #expect(unlink(place) == 0 && mkdir(place, 0o700) == 0)
-        #expect(throws: reason("is a directory, not a file")) { try file.setDefault(a, for: type) }
+        #expect(throws: reason("is a directory, not a file")) { try file.setDefault(a, for: [type]) }
         #expect(rmdir(place) == 0)
 
         let bad = "[Added Associations]\nx-scheme-handler/foo=\\x\n"
         try tree.write(bad, to: "config/mimeapps.list")
-        #expect(throws: FileWriteError.self) { try file.setDefault(a, for: type) }
+        #expect(throws: FileWriteError.self) { try file.setDefault(a, for: [type]) }
         #expect(try tree.read("config/mimeapps.list") == bad)
         #expect(try names("config") == ["mimeapps.list"])
     }
 
     @Test func fileInPlaceOfADirectoryIsAnError() throws {
         try tree.write("", to: "config")
-        let error = #expect(throws: FileWriteError.self) { try file.setDefault(a, for: type) }
+        let error = #expect(throws: FileWriteError.self) { try file.setDefault(a, for: [type]) }
         #expect(error?.reason.isEmpty == false)
     }
 

@@ -57,20 +57,57 @@ import Testing
 
     // MARK: Hello
 
-    @Test func helloAnswersWithAGreeting() async throws {
-        let router = try await RouterProcess { directory in
-            let name = "com.example.hello.plist"
-            let manifest = try String(contentsOf: Self.root.appending(path: "examples/hello/\(name)"), encoding: .utf8)
+    /// A router with the manifest of an example, which names the program by its path.
+    private func router(of example: String) async throws -> RouterProcess {
+        try await RouterProcess { directory in
+            let name = "com.example.\(example).plist"
+            let manifest = try String(
+                contentsOf: Self.root.appending(path: "examples/\(example)/\(name)"),
+                encoding: .utf8
+            )
+            try FileManager.default.createSymbolicLink(
+                atPath: directory.appending(path: "XDG_DATA_DIRS/mime").path,
+                withDestinationPath: "/usr/share/mime"
+            )
             let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
             try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
             try manifest.replacing("/usr/local/bin", with: RouterProcess.products.path)
                 .write(to: handlers.appending(path: name), atomically: true, encoding: .utf8)
         }
+    }
+
+    @Test func helloAnswersWithAGreeting() async throws {
+        let router = try await router(of: "hello")
         defer { router.stop() }
         #expect(try await router.open("hello:?name=World").reply == ["greeting": "Hello, World!", "count": .uint32(1)])
         #expect(try await router.open("hello:?name=Z%C3%BCrich").reply["greeting"] == "Hello, Zürich!")
         let refusal = OpenURLError(.declined, "there is no name; write hello:?name=World")
         #expect(try await router.failure("hello:") == refusal)
+    }
+
+    // MARK: The viewer
+
+    @Test(
+        .enabled(
+            if: FileManager.default.fileExists(atPath: "/usr/share/mime/mime.cache"),
+            "there is no shared MIME database"
+        )
+    )
+    func viewerReadsFilesInPlaceAndKeepsSentFiles() async throws {
+        let router = try await router(of: "viewer")
+        defer { router.stop() }
+        let file = router.bus.directory.appending(path: "a b.txt").path
+        try "Title\nsecond line\n".write(toFile: file, atomically: true, encoding: .utf8)
+        let reply = try await router.open("file://\(file.replacing(" ", with: "%20"))").reply
+        #expect(reply == ["path": .string(file), "title": "Title", "lines": .uint32(2)])
+        let own = "\(router.bus.directory.path)/XDG_DATA_HOME/com.example.viewer"
+        for name in ["a b.txt", "1-a b.txt"] {
+            let sent = try await router.openurl("send", "--to", "com.example.viewer", "--json", file)
+            #expect(sent.status == 0 && sent.output.contains(#""path":"\#(own)/Documents/\#(name)""#), "\(sent)")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(own)/Inbox") == [])
+        let missing = OpenURLError(.declined, "/nonexistent/x.txt: No such file or directory")
+        #expect(try await router.failure("file:///nonexistent/x.txt") == missing)
     }
 
     // MARK: The to-do list

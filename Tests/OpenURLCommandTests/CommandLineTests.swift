@@ -8,8 +8,8 @@ import Testing
 @Suite struct CommandLineTests {
     @Test(arguments: [
         ([], "usage: openurl [open] <url> ..., or openurl <command> ... (see 'openurl --help')"),
-        (["lst"], "'lst' is neither a command nor a URL with a ':' (see 'openurl --help')"),
-        ([""], "'' is neither a command nor a URL with a ':' (see 'openurl --help')"),
+        (["lst"], "'lst' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),
+        ([""], "'' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),
         (["open"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--json"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--unheard-of", "a:b"], "Unknown option '--unheard-of' (see 'openurl open --help')"),
@@ -127,6 +127,7 @@ import Testing
     @Test(arguments: [
         (["a:b"], ["a:b"]), (["a:b", "x"], ["a:b", "x"]), (["open", "x"], ["x"]), (["open", "--", "-x"], ["-x"]),
         (["--", "x", "--json"], ["x", "--json"]), (["a:b", "-"], ["a:b", "-"]),
+        (["./x"], ["./x"]), (["/x", "a:b"], ["/x", "a:b"]), (["a/b", "-"], ["a/b", "-"]),
     ])
     func aCommandLineOfURLsNeedsNoParser(arguments: [String], urls: [String]) {
         #expect(OpenOperation(plain: arguments.map { .text($0) })?.urls == urls.map { .text($0) })
@@ -167,7 +168,7 @@ import Testing
         let run = try openurl(arguments.map { .text($0) })
         #expect(run.status == 0)
         #expect(run.errors == "")
-        #expect(run.output.contains("USAGE: openurl [open] [<options>] <url> ..."))
+        #expect(run.output.contains("USAGE: openurl [open] [<options>] <url or file> ..."))
         for command in CommandLineInterface.configuration.subcommands {
             let name = try #require(command.configuration.commandName)
             #expect(run.output.contains("\n  \(name) "))

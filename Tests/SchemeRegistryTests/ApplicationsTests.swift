@@ -60,7 +60,7 @@ struct ApplicationsTests {
         #expect(try claiming("web", in: applications) == ["c", "d", "z", "b"].map { "\($0).desktop" })
         #expect(try applications.desktopChoice(for: Scheme("web"))?.id.rawValue == "c.desktop")
         #expect(
-            try applications.places(for: Scheme("web"), with: []).map(\.reason) == [
+            try applications.places(for: Scheme("web").mimeType, with: []).map(\.reason) == [
                 .default, .addition, .claim, .claim,
             ]
         )

@@ -36,7 +36,7 @@ struct DefaultChoiceTests {
 
     private func hasDefault() throws -> Bool {
         let registry = try registry()
-        let places = try registry.applications.places(for: Scheme("web"), with: registry.handlers)
+        let places = try registry.applications.places(for: Scheme("web").mimeType, with: registry.handlers)
         return places.contains { $0.reason == .default }
     }
 
@@ -111,12 +111,14 @@ struct DefaultChoiceTests {
 
     @Test func handlerThatCannotBeChosenIsRefused() throws {
         let app = try BundleIdentifier("com.acme.app")
-        #expect(throws: DefaultError.notClaimed(app, try Scheme("mail"))) { try set("com.acme.app", for: "mail") }
+        #expect(throws: DefaultError.notClaimed(app, .scheme(try Scheme("mail")))) {
+            try set("com.acme.app", for: "mail")
+        }
         let unpublished = try BundleIdentifier("com.acme.unpublished")
         #expect(throws: DefaultError.notPublished(unpublished)) { try set("com.acme.unpublished") }
         // For a scheme of the system the choice names the application behind the handler.
         let fixed = try BundleIdentifier("com.acme.fixed")
-        let system = try Scheme("system")
+        let system = ChosenKind.scheme(try Scheme("system"))
         #expect(throws: DefaultError.notClaimed(fixed, system)) { try set("com.acme.fixed", for: "system") }
         #expect(try root.read(file) == nil)
     }

@@ -99,3 +99,8 @@ func associations(
 func desktopFile(_ name: String) throws -> DesktopFileID {
     try #require(DesktopFileID(rawValue: name))
 }
+
+/// Returns a MIME type with a valid name.
+func mimeType(_ text: String) throws -> MimeType {
+    try #require(MimeType(text))
+}

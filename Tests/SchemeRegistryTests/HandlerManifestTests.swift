@@ -4,7 +4,7 @@ import Testing
 
 struct HandlerManifestTests {
     @Test func everyKeyIsRead() throws {
-        let list: PropertyListValue = [
+        let keys: PropertyListValue = [
             "CFBundleIdentifier": "com.acme.todolist", "CFBundleExecutable": "bin/todolist",
             "OUArguments": ["--url", "a b;c"],
             "CFBundleName": "To-Do", "CFBundleDisplayName": "To-Do List", "CFBundleVersion": "1.2",
@@ -15,8 +15,17 @@ struct HandlerManifestTests {
             ],
             "CFBundleDocumentTypes": [
                 [
-                    "CFBundleTypeName": "To-do list", "LSItemContentTypes": ["com.acme.list"],
-                    "CFBundleTypeExtensions": ["todo"], "CFBundleTypeMIMETypes": ["text/x-todo"],
+                    "CFBundleTypeName": "To-do list", "CFBundleTypeRole": "Viewer", "LSHandlerRank": "Owner",
+                    "LSItemContentTypes": ["com.acme.List"],
+                    "CFBundleTypeExtensions": ["todo"], "CFBundleTypeMIMETypes": ["text/x-Todo"],
+                ]
+            ],
+            "UTExportedTypeDeclarations": [
+                [
+                    "UTTypeIdentifier": "com.acme.list", "UTTypeConformsTo": ["public.text"],
+                    "UTTypeTagSpecification": [
+                        "public.mime-type": "application/x-list", "public.filename-extension": ["lst", "LIST"],
+                    ],
                 ]
             ],
             "UILaunchImageFile": "Launch", "UIBackgroundModes": ["audio"], "UIApplicationExitsOnSuspend": true,
@@ -28,7 +37,7 @@ struct HandlerManifestTests {
             "OUFixed": true, "OUReach": "listed",
             "CFBundleSomethingElse": .date,
         ]
-        let manifest = try #require(HandlerManifest.decode(list).manifest)
+        let manifest = try #require(HandlerManifest.decode(keys).manifest)
 
         var expected = HandlerManifest(
             identifier: try BundleIdentifier("com.acme.todolist"),
@@ -47,10 +56,24 @@ struct HandlerManifestTests {
             ),
         ]
         var documents = DocumentType(name: "To-do list")
-        documents.contentTypes = ["com.acme.list"]
-        documents.filenameExtensions = ["todo"]
-        documents.mimeTypes = ["text/x-todo"]
+        documents.role = .viewer
+        documents.rank = .owner
+        documents.contentTypes = [try TypeIdentifier("com.acme.list")]
+        documents.filenameExtensions = [try FilenameExtension("todo")]
+        documents.mimeTypes = [try mimeType("text/x-todo")]
         expected.documentTypes = [documents]
+        var list = TypeDeclaration(try TypeIdentifier("com.acme.list"))
+        list.conformsTo = [try TypeIdentifier("public.text")]
+        list.mimeTypes = [try mimeType("application/x-list")]
+        list.filenameExtensions = [try FilenameExtension("lst"), try FilenameExtension("list")]
+        expected.typeDeclarations = [list]
+        expected.fileClaims = [
+            FileClaim(.type(try mimeType("application/x-list")), .owner),
+            FileClaim(.filenameExtension(try FilenameExtension("lst")), .owner),
+            FileClaim(.filenameExtension(try FilenameExtension("list")), .owner),
+            FileClaim(.type(try mimeType("text/x-todo")), .owner),
+            FileClaim(.filenameExtension(try FilenameExtension("todo")), .owner),
+        ]
         expected.launchImageFile = "Launch"
         expected.backgroundModes = ["audio"]
         expected.exitsOnSuspend = true
@@ -120,6 +143,68 @@ struct HandlerManifestTests {
             (
                 "CFBundleDocumentTypes", [["LSItemContentTypes": "public.text"]],
                 "CFBundleDocumentTypes[0].LSItemContentTypes", "is a string, not an array"
+            ),
+            (
+                "CFBundleDocumentTypes", [["LSItemContentTypes": ["png"]]],
+                "CFBundleDocumentTypes[0].LSItemContentTypes[0]", "needs two elements or more"
+            ),
+            (
+                "CFBundleDocumentTypes", [["LSItemContentTypes": ["public.p/ng"]]],
+                "CFBundleDocumentTypes[0].LSItemContentTypes[0]", "holds '/'; a type identifier"
+            ),
+            (
+                "CFBundleDocumentTypes", [["CFBundleTypeMIMETypes": ["image/*"]]],
+                "CFBundleDocumentTypes[0].CFBundleTypeMIMETypes[0]", "is 'image/*', which is not a MIME type"
+            ),
+            (
+                "CFBundleDocumentTypes", [["CFBundleTypeMIMETypes": ["x-scheme-handler/http"]]],
+                "CFBundleDocumentTypes[0].CFBundleTypeMIMETypes[0]", "is 'x-scheme-handler/http', which is not"
+            ),
+            (
+                "CFBundleDocumentTypes", [["CFBundleTypeExtensions": [".png"]]],
+                "CFBundleDocumentTypes[0].CFBundleTypeExtensions[0]", "begins or ends with '.'"
+            ),
+            (
+                "CFBundleDocumentTypes", [["CFBundleTypeExtensions": ["a/b"]]],
+                "CFBundleDocumentTypes[0].CFBundleTypeExtensions[0]", "holds '/'"
+            ),
+            (
+                "CFBundleDocumentTypes", [["CFBundleTypeRole": "Owner"]], "CFBundleDocumentTypes[0].CFBundleTypeRole",
+                "is 'Owner'; it has to be Editor, Viewer, Shell, QLGenerator, None"
+            ),
+            (
+                "CFBundleDocumentTypes", [["LSHandlerRank": "First"]], "CFBundleDocumentTypes[0].LSHandlerRank",
+                "is 'First'; it has to be Owner, Default, Alternate, None"
+            ),
+            (
+                "CFBundleDocumentTypes",
+                [["CFBundleTypeExtensions": .array((0...1024).map { .string("e\($0)") })]], "CFBundleDocumentTypes",
+                "claims 1025 types and extensions of"
+            ),
+            (
+                "CFBundleDocumentTypes",
+                [
+                    [
+                        "CFBundleTypeMIMETypes": .array(
+                            (0..<600).map { .string("a/\(String(repeating: "x", count: 110))\($0)") }
+                        )
+                    ]
+                ], "CFBundleDocumentTypes", "claims 600 types and extensions of"
+            ),
+            ("UTExportedTypeDeclarations", [[:]], "UTExportedTypeDeclarations[0].UTTypeIdentifier", "is missing"),
+            (
+                "UTImportedTypeDeclarations", [["UTTypeIdentifier": "a.b", "UTTypeConformsTo": 1]],
+                "UTImportedTypeDeclarations[0].UTTypeConformsTo", "is an integer, not an array"
+            ),
+            (
+                "UTImportedTypeDeclarations", [["UTTypeIdentifier": "a.b", "UTTypeTagSpecification": []]],
+                "UTImportedTypeDeclarations[0].UTTypeTagSpecification", "is an array, not a dictionary"
+            ),
+            (
+                "UTImportedTypeDeclarations",
+                [["UTTypeIdentifier": "a.b", "UTTypeTagSpecification": ["public.mime-type": ["png"]]]],
+                "UTImportedTypeDeclarations[0].UTTypeTagSpecification.public.mime-type[0]",
+                "is 'png', which is not a MIME type"
             ),
             ("CFBundleIconFile", "../Icon", "CFBundleIconFile", "is not a name of a file"),
             ("UILaunchImageFile", "../Default", "UILaunchImageFile", "is not a name of a file"),

@@ -51,13 +51,23 @@ struct SeededGenerator: RandomNumberGenerator {
                 hosts: try generator.maybe { try $0.list { try HostPattern("*.h\($0.count(9)).com") } }
             )
         }
-        manifest.documentTypes = list { generator in
+        manifest.documentTypes = try list { generator in
             var type = DocumentType(name: generator.maybe { $0.text() })
-            type.contentTypes = generator.list { $0.text() }
-            type.filenameExtensions = generator.list { $0.text() }
-            type.mimeTypes = generator.list { $0.text() }
+            type.role = DocumentRole.allCases.randomElement(using: &generator) ?? .editor
+            type.rank = HandlerRank.allCases.randomElement(using: &generator) ?? .default
+            type.contentTypes = try generator.list { try TypeIdentifier("com.acme.t\($0.count(9))") }
+            type.filenameExtensions = try generator.list { try FilenameExtension("e\($0.count(9))") }
+            type.mimeTypes = try generator.list { try mimeType("a/t\($0.count(9))") }
             return type
         }
+        manifest.typeDeclarations = try list { generator in
+            var type = TypeDeclaration(try TypeIdentifier("com.acme.t\(generator.count(9))"))
+            type.conformsTo = try generator.list { try TypeIdentifier("public.t\($0.count(9))") }
+            type.filenameExtensions = try generator.list { try FilenameExtension("e\($0.count(9))") }
+            type.mimeTypes = try generator.list { try mimeType("a/t\($0.count(9))") }
+            return type
+        }
+        manifest.fileClaims = manifest.resolvedFileClaims()
         manifest.launchImageFile = text()
         manifest.iconFile = maybe { $0.text() }
         manifest.backgroundModes = list { $0.text() }

@@ -72,6 +72,9 @@ struct WinnerTests {
         case .association: "association"
         case .registrationDate: "registrationDate"
         case .identifier: "identifier"
+        case .fileScheme: "fileScheme"
+        case .fileType: "fileType"
+        case .rank: "rank"
         }
     }
 

@@ -52,8 +52,8 @@ extension URLRouter {
     func state(of id: BusName) -> HandlerStateMachine.State? { sessions[id]?.machine.state }
 
     /// The decision of the policy about a URL.
-    func decision(on url: String, from source: OpenContext.Source) throws(OpenURLError) -> PolicyDecision {
-        let destination = try Destination(url, in: registry, for: OpenOptions())
+    func decision(on url: String, from source: OpenContext.Source) async throws(OpenURLError) -> PolicyDecision {
+        let destination = try await destination(url, OpenOptions(), nil)
         return permissions.verdict(on: destination, from: source).decision
     }
 

@@ -17,23 +17,24 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         self.path = path
     }
 
-    /// Makes an application the default for a type, and changes nothing else.
+    /// Makes an application the default for types, and changes nothing else.
     ///
-    /// The application also becomes associated with the type, and is no longer listed as removed, as in GLib. The
+    /// The application also becomes associated with the types, and is no longer listed as removed, as in GLib. The
     /// specification allows only an associated application as the default.
-    public func setDefault(_ id: DesktopFileID, for mimeType: String) throws(FileWriteError) {
-        guard let type = validMimeType(mimeType) else {
-            throw FileWriteError(path, "cannot hold '\(printable(mimeType))', which is not a MIME type")
-        }
+    public func setDefault(_ id: DesktopFileID, for mimeTypes: [String]) throws(FileWriteError) {
         var editor = KeyFileEditor(try contents(ofChangedFile: path, limit: MimeAssociations.limit) ?? [])
-        editor.setValue(KeyFileText.strings([id.rawValue]), of: type, in: AssociationLists.defaultGroup)
-
-        let added = try list(type, AssociationLists.addedGroup, editor)
-        if !added.contains(id.rawValue) {
-            let list = KeyFileText.strings(added + [id.rawValue])
-            editor.setValue(list, of: type, in: AssociationLists.addedGroup)
+        for mimeType in mimeTypes {
+            guard let type = validMimeType(mimeType) else {
+                throw FileWriteError(path, "cannot hold '\(printable(mimeType))', which is not a MIME type")
+            }
+            editor.setValue(KeyFileText.strings([id.rawValue]), of: type, in: AssociationLists.defaultGroup)
+            let added = try list(type, AssociationLists.addedGroup, editor)
+            if !added.contains(id.rawValue) {
+                let list = KeyFileText.strings(added + [id.rawValue])
+                editor.setValue(list, of: type, in: AssociationLists.addedGroup)
+            }
+            try remove([id.rawValue], from: AssociationLists.removedGroup, of: type, &editor)
         }
-        try remove([id.rawValue], from: AssociationLists.removedGroup, of: type, &editor)
         try replaceFile(path, with: editor.bytes, followingLinks: true)
     }
 

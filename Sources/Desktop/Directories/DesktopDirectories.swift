@@ -63,6 +63,11 @@ public struct DesktopDirectories: Sendable, Hashable {
         ([dataHome].compactMap { $0 } + dataDirectories).map { "\($0)/applications" }
     }
 
+    /// The caches of the shared MIME database, in order of precedence (Shared MIME-info Specification, "Directory layout").
+    public var mimeCacheFiles: [String] {
+        ([dataHome].compactMap { $0 } + dataDirectories).map { "\($0)/mime/mime.cache" }
+    }
+
     /// The user's own directory of desktop entries.
     public var userApplicationDirectory: String? { dataHome.map { "\($0)/applications" } }
 

@@ -99,39 +99,7 @@ public struct ExecCommand: Sendable, Hashable {
     }
 }
 
-/// Returns the path of a `file` URL of this machine (RFC 8089), or the URL itself if it is any other URL.
+/// Returns the path of a `file` URL of this machine, or the URL itself if it is any other URL.
 private func localPath(_ url: String) -> String {
-    let bytes = Array(url.utf8)
-    guard url.prefix(5).lowercased() == "file:" else { return url }
-    var rest = bytes[5...]
-    if rest.starts(with: "//".utf8) {
-        rest = rest.dropFirst(2)
-        let host = rest.prefix { $0 != UInt8(ascii: "/") }
-        guard ["", "localhost"].contains(String(decoding: host, as: UTF8.self).lowercased()) else { return url }
-        rest = rest.dropFirst(host.count)
-    }
-    // A path cannot express a query or a fragment.
-    guard rest.first == UInt8(ascii: "/"), !rest.contains(UInt8(ascii: "?")), !rest.contains(UInt8(ascii: "#"))
-    else { return url }
-    var path: [UInt8] = []
-    while let byte = rest.popFirst() {
-        guard byte == UInt8(ascii: "%") else {
-            path.append(byte)
-            continue
-        }
-        guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue),
-            high << 4 | low != 0
-        else { return url }
-        path.append(high << 4 | low)
-    }
-    return String(validating: path, as: UTF8.self) ?? url
-}
-
-private func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
+    localFilePath(ofURL: url).flatMap { String(validating: $0, as: UTF8.self) } ?? url
 }

@@ -5,13 +5,13 @@ internal import OpenURLBus
 struct CommandLineInterface: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "openurl",
-        abstract: "Open URLs with the programs that handle their schemes.",
+        abstract: "Open URLs and files with the programs that handle them.",
         usage: """
-            openurl [open] [<options>] <url> ...
+            openurl [open] [<options>] <url or file> ...
             openurl <command> [<options>] ...
             """,
         discussion: """
-            The router, openurld, starts or wakes the handler of the URL's scheme, delivers the URL and reports the outcome.
+            The router, openurld, starts or wakes the handler of the URL's scheme or of the file's type, delivers the URL and reports the outcome.
 
             EXIT STATUS
               0  done                            6  a time limit ran out
@@ -23,11 +23,13 @@ struct CommandLineInterface: ParsableCommand {
                                                 13  the handler's answer has the wrong type
                                                 64  the command line is wrong
                                                 65  the URL is malformed
+                                                66  there is no such file
                                                 69  no session bus, or no router on it
             """,
         version: ShowVersion.text,
         subcommands: [
-            Open.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self, Default.self,
+            Open.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self, Unregister.self,
+            Default.self,
             Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
             Permissions.self, Publish.self, ShowVersion.self,
         ]
@@ -45,8 +47,12 @@ struct CommandLineInterface: ParsableCommand {
             return invocation.usageError("usage: openurl [open] <url> ..., or openurl <command> ...", "openurl --help")
         }
         if !isRootArgument(first) {
-            guard first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":")) else {
-                return invocation.usageError("'\(first)' is neither a command nor a URL with a ':'", "openurl --help")
+            guard
+                first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":"))
+                    || invocation.arguments[0].isPath || invocation.arguments[0].namesFile
+            else {
+                let reason = "'\(first)' is neither a command, nor a URL with a ':', nor a file"
+                return invocation.usageError(reason, "openurl --help")
             }
             arguments.insert(Open.name, at: 0)
         }

@@ -5,7 +5,7 @@ internal import OpenURLBus
 struct Default: Command {
     static let configuration = CommandConfiguration(
         commandName: "default",
-        abstract: "Show or choose the handler of a scheme.",
+        abstract: "Show or choose the handler of a scheme or of a type of file.",
         discussion: """
             Without an ID the command prints the current handler. The choice is written to mimeapps.list, which the \
             desktop and other programs read too.
@@ -17,8 +17,14 @@ struct Default: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: "The scheme, without a colon.", transform: CommandLineArgument.requiredText)
+    @Argument(
+        help: "The scheme, without a colon, or the MIME type, such as image/png.",
+        transform: CommandLineArgument.requiredText
+    )
     var scheme: String
+
+    /// Whether the argument is a MIME type.
+    private var isType: Bool { scheme.utf8.contains(UInt8(ascii: "/")) }
 
     @Argument(
         help: "The bundle identifier of a handler, or the name of a desktop file.",
@@ -36,10 +42,16 @@ struct Default: Command {
             let input = Arguments(scheme, id ?? "")
             _ = try router.call(RegistryInterface.setDefault, input, refusal: ExitStatus.failure)
         }
-        let explanation = try router.call(RouterInterface.explain, Arguments("\(scheme):", OpenOptions()))
+        var options = OpenOptions()
+        if isType { options.contentType = scheme }
+        // A type has its handler without a file.
+        let url = isType ? "file:///" : "\(scheme):"
+        let explanation = try router.call(RouterInterface.explain, Arguments(url, options))
         if outputOptions.json {
             let handler = explanation.handler.map(JSON.string) ?? .null
-            invocation.output.print(JSON.object([("scheme", .string(scheme)), ("handler", handler)]).text)
+            invocation.output.print(
+                JSON.object([(isType ? "type" : "scheme", .string(scheme)), ("handler", handler)]).text
+            )
         } else if let handler = explanation.handler {
             invocation.output.print(handler.printable)
         }

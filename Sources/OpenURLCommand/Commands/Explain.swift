@@ -25,7 +25,7 @@ struct Explain: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("The URL to explain.", valueName: "url"))
+    @Argument(help: .init("The URL or the file to explain.", valueName: "url"))
     var url: CommandLineArgument
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
@@ -64,6 +64,7 @@ extension Explanation {
         for name in Self.partNames {
             if let text = parts[name] { rows.append([name, text.isEmpty ? "\"\"" : text]) }
         }
+        if let contentType { rows.append(["type", contentType]) }
         rows.append(["goes to", handler ?? Table.absent])
         if let transport { rows.append(["transport", transport.rawValue]) }
         if let state { rows.append(["state", state.rawValue]) }

@@ -7,8 +7,9 @@ struct Open: Command {
 
     static let configuration = CommandConfiguration(
         commandName: name,
-        abstract: "Open URLs in order (the default command).",
+        abstract: "Open URLs and files in order (the default command).",
         discussion: """
+            An argument without a scheme is the path of a file; write ./NAME for a file whose name is a command or has a colon.
             Returns when every handler has answered, or with --queue when every URL is on the disk. A failure does not \
             stop the rest; the exit status is that of the first failure. The tokens in XDG_ACTIVATION_TOKEN and \
             DESKTOP_STARTUP_ID are passed on, so that the handler can take the focus.
@@ -71,7 +72,7 @@ struct Open: Command {
     @Flag(help: "Print the handler and each step with its time.")
     var verbose = false
 
-    @Argument(help: .init("A URL to open.", valueName: "url"))
+    @Argument(help: .init("A URL or a file to open.", valueName: "url"))
     var urls: [CommandLineArgument] = []
 
     func validate() throws {

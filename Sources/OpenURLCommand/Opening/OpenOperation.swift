@@ -3,7 +3,7 @@ internal import Glibc
 internal import OpenURLBus
 internal import RFC1808
 
-/// The opening of URLs.
+/// The opening of URLs and files.
 ///
 /// The operation is the same whether the command line went through the parser or not.
 struct OpenOperation {
@@ -183,7 +183,7 @@ extension OpenOperation {
     ///
     /// The two skip the parser, which takes some milliseconds. The command of a desktop entry is
     /// `openurl open --desktop-entry ID -- URL`. An argument that starts with `-` is an option unless `--` comes before. Without `open` and `--`, the first argument
-    /// could name a command, so the argument has to contain a `:`, which no command's name contains.
+    /// could name a command, so the argument has to contain a `:` or a `/`, which no command's name contains.
     init?(plain arguments: [CommandLineArgument]) {
         var urls = arguments[...]
         let isNamed = urls.first == .text("open")
@@ -195,7 +195,7 @@ extension OpenOperation {
         }
         let isMarked = urls.first == .text("--")
         if isMarked { urls.removeFirst() }
-        guard let first = urls.first, isNamed || isMarked || first.hasColon else { return nil }
+        guard let first = urls.first, isNamed || isMarked || first.hasColon || first.isPath else { return nil }
         guard isMarked || !urls.contains(where: \.isOption) else { return nil }
         self.init(urls: Array(urls), options: options)
     }
@@ -207,13 +207,14 @@ extension OpenResult {
 }
 
 extension CommandLineArgument {
-    /// Returns the text of a URL.
+    /// Returns the text of a URL, or the URL of the file that the argument names.
     ///
     /// Only bytes that the bus cannot carry are an error here. The router judges the rest.
     ///
     /// - Parameter entry: the desktop entry that passes the URL, if there is one. The desktop may have decoded the URL, so the
     ///   bytes get their escapes again.
     func urlText(passedBy entry: String? = nil) throws(CommandFailure) -> String {
+        if isPath || namesFile { return try fileURL() }
         switch self {
         case .text(let text): return text
         case .notUTF8(let bytes) where entry != nil: return GenericURL.escapingForbiddenBytes(in: bytes)

@@ -20,9 +20,9 @@ extension OpenResult {
             }
     }
 
-    /// Returns the URL and the result as an object, without the keys that have no value.
-    func json(of url: String) -> JSON {
-        .object([(name: "url", value: .string(url))] + jsonMembers)
+    /// Returns the URL, or a file, and the result as an object, without the keys that have no value.
+    func json(of url: String, as key: String = "url") -> JSON {
+        .object([(name: key, value: .string(url))] + jsonMembers)
     }
 
     /// The result of a queued URL as an object, without the keys that have no value.

@@ -6,6 +6,8 @@ enum ExitStatus {
     static let failure: Int32 = 1
     /// The command line is wrong. The corresponding C constant is `EX_USAGE`.
     static let usage: Int32 = 64
+    /// There is no such file. The corresponding C constant is `EX_NOINPUT`.
+    static let noInput: Int32 = 66
     /// There is no session bus, or no router on the bus. The corresponding C constant is `EX_UNAVAILABLE`.
     static let unavailable: Int32 = 69
     /// Standard input or output failed. The corresponding C constant is `EX_IOERR`.

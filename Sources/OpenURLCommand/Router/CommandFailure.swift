@@ -1,4 +1,5 @@
 internal import DBus
+internal import Glibc
 internal import OpenURLBus
 internal import RFC1808
 
@@ -28,6 +29,16 @@ struct CommandFailure: Error, Hashable {
 
     init(_ error: GenericURL.ParseError) {
         self.init(OpenURLError(.malformedURL, error.description))
+    }
+
+    /// Creates the failure of an argument that names no file, with the error of the system.
+    init(unusable file: String, _ code: CInt) {
+        let reason = String(cString: strerror(code))
+        self.init(
+            "org.freedesktop.DBus.Error.FileNotFound",
+            "'\(file)' is neither a URL with a scheme nor a file: \(reason)",
+            exitStatus: ExitStatus.noInput
+        )
     }
 
     /// Creates the failure of a program without a session bus.

@@ -69,29 +69,36 @@ public struct DesktopApplications: Sendable {
         return byScheme.compactMap { $1.contains(position) ? $0 : nil }.sorted()
     }
 
+    /// Returns whether an application may open a type: its entry claims the type, or a file assigns the type to the entry.
+    func mayOpen(_ type: MimeType, _ id: DesktopFileID) -> Bool {
+        associations.candidates(for: type.rawValue, in: entries).contains { $0.id == id }
+    }
+
     /// The schemes for which the desktop has an application or a choice.
     public var concernedSchemes: Set<Scheme> { Set(byScheme.keys).union(choices) }
 
     /// Returns whether the desktop has an application or a choice for the scheme.
     func concern(_ scheme: Scheme) -> Bool { byScheme[scheme] != nil || choices.contains(scheme) }
 
-    /// Returns the desktop's own order for a scheme, of applications and of the entries of handlers.
+    /// Returns the desktop's own order for a MIME type, of applications and of the entries of handlers.
     ///
     /// The order is GLib's: the defaults; then for each directory, the associations that its file adds, and the entries that
-    /// claim the scheme in the order of their names.
+    /// claim the type in the order of their names.
     ///
-    /// - Parameter handlers: the handlers that claim the scheme. A handler without an entry of its own has no place.
-    func places(for scheme: Scheme, with handlers: [Handler]) -> [DesktopPlace] {
+    /// - Parameters:
+    ///   - type: the type in lower case. For a scheme, the type that stands for the scheme.
+    ///   - handlers: the handlers that claim the type. A handler without an entry of its own has no place.
+    func places(for type: String, with handlers: [Handler]) -> [DesktopPlace] {
         var holders: [DesktopFileID: Claimant] = [:]
-        var claims = entries.claims(of: scheme.mimeType)
+        var claims = entries.claims(of: type)
         for handler in handlers {
             guard let claim = entries.claim(of: handler) else { continue }
             holders[claim.id] = .handler(handler)
             claims.append(claim)
         }
         claims.sort { ($0.precedence, $0.id) < ($1.precedence, $1.id) }
-        let defaults = associations.defaults(for: scheme.mimeType)
-        let others = associations.associations(with: scheme.mimeType, claims: claims, in: entries)
+        let defaults = associations.defaults(for: type)
+        let others = associations.associations(with: type, claims: claims, in: entries)
         let ids = Set(defaults)
         let places =
             defaults.map { ($0, DesktopPlace.Reason.default) }

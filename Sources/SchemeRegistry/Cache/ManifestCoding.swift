@@ -41,6 +41,8 @@ extension HandlerManifest {
         for text in [name, displayName, version, iconFile] { writer.write(text) { $0.write($1) } }
         writer.write(urlTypes) { $1.write(to: &$0) }
         writer.write(documentTypes) { $1.write(to: &$0) }
+        writer.write(typeDeclarations) { $1.write(to: &$0) }
+        writer.write(fileClaims) { $1.write(to: &$0) }
         writer.write(launchImageFile)
         writer.write(backgroundModes) { $0.write($1) }
         writer.write(exitsOnSuspend)
@@ -76,6 +78,8 @@ extension HandlerManifest {
         iconFile = try reader.optional(string)
         urlTypes = try reader.list(URLType.init(from:))
         documentTypes = try reader.list(DocumentType.init(from:))
+        typeDeclarations = try reader.list(TypeDeclaration.init(from:))
+        fileClaims = try reader.list(FileClaim.init(from:))
         launchImageFile = try reader.string()
         backgroundModes = try reader.list(string)
         exitsOnSuspend = try reader.flag()
@@ -119,21 +123,7 @@ extension URLType {
     }
 }
 
-extension DocumentType {
-    fileprivate func write(to writer: inout ByteWriter) {
-        writer.write(name) { $0.write($1) }
-        for list in [contentTypes, filenameExtensions, mimeTypes] { writer.write(list) { $0.write($1) } }
-    }
-
-    fileprivate init(from reader: inout ByteReader) throws(ByteReader.Mismatch) {
-        self.init(name: try reader.optional(string))
-        contentTypes = try reader.list(string)
-        filenameExtensions = try reader.list(string)
-        mimeTypes = try reader.list(string)
-    }
-}
-
-private func string(_ reader: inout ByteReader) throws(ByteReader.Mismatch) -> String {
+func string(_ reader: inout ByteReader) throws(ByteReader.Mismatch) -> String {
     try reader.string()
 }
 
@@ -145,7 +135,7 @@ private func duration(_ reader: inout ByteReader) throws(ByteReader.Mismatch) ->
     Duration(secondsComponent: try reader.signed(), attosecondsComponent: try reader.signed())
 }
 
-private func checked<Value, E: Error>(
+func checked<Value, E: Error>(
     _ text: String,
     _ make: (String) throws(E) -> Value
 ) throws(ByteReader.Mismatch) -> Value {

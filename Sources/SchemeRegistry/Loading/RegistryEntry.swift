@@ -86,9 +86,17 @@ struct RegistryEntry {
             )
         }
         try checkName(of: handler, against: files.services)
-        guard manifest.isFixed, !handler.isFixed else { return (handler, []) }
-        let warning = diagnostic(.warning, key: "OUFixed", "is ignored outside the system's directories")
-        return (handler, [warning])
+        var warnings = manifest.unknownContentTypes.map { key, type in
+            diagnostic(
+                .warning,
+                key: key,
+                "is \(type), which is not known here; declare it in UTImportedTypeDeclarations, or name its MIME type"
+            )
+        }
+        if manifest.isFixed, !handler.isFixed {
+            warnings.append(diagnostic(.warning, key: "OUFixed", "is ignored outside the system's directories"))
+        }
+        return (handler, warnings)
     }
 
     /// Resolves the entry, and returns its date.

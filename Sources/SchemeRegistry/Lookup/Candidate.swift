@@ -6,6 +6,12 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     case userDefault
     /// The longest matching host wins. A host comes before a pattern, and a pattern comes before a claim on any host.
     case host
+    /// A claim on the scheme `file` wins over claims on the types of files.
+    case fileScheme
+    /// The narrowest type of the file wins.
+    case fileType
+    /// The best `LSHandlerRank` wins.
+    case rank
     /// The claimant that comes first in the desktop's own order wins. Between two handlers, the order counts only where a
     /// file adds or removes an association.
     case association
@@ -22,6 +28,9 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
         case .fixedScheme: "a fixed scheme's handler comes first"
         case .userDefault: "the user's default comes first"
         case .host: "the longest matching host comes first"
+        case .fileScheme: "a claim on the scheme file: comes before claims on types of files"
+        case .fileType: "the narrowest type of the file comes first"
+        case .rank: "the best LSHandlerRank comes first"
         case .directory: "the user's directory comes before the system's, and those in their order"
         case .association: "the desktop's own order (mimeapps.list, then the entries by directory and name)"
         case .registrationDate: "the earliest registration comes first"

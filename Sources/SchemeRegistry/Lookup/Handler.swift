@@ -1,3 +1,5 @@
+public import Desktop
+
 /// A registered handler: the manifest, and the place at which the registry found it.
 public struct Handler: Sendable, Hashable {
     /// The way in which a handler receives its URLs.
@@ -100,6 +102,14 @@ public struct Handler: Sendable, Hashable {
         return claims.flatMap(\.schemes).filter { seen.insert($0).inserted }
     }
 
+    /// The claims on files. A handler without a program has none.
+    public var fileClaims: [FileClaim] { program == nil ? [] : declaration.manifest.fileClaims }
+
+    /// The MIME types of the files that the handler claims, in the manifest's order.
+    public var fileTypes: [MimeType] {
+        fileClaims.compactMap { if case .type(let type) = $0.key { type } else { nil } }
+    }
+
     /// Whether no other handler can take over the handler's schemes: `OUFixed` is set, and the handler is in a system
     /// directory.
     public var isFixed: Bool { manifest.isFixed && scope == .system }
@@ -174,7 +184,7 @@ extension Handler {
         case .registrationDate: left.registrationDate < right.registrationDate
         case .identifier: left.id < right.id
         // Two entries of one directory can have the same id and the same date.
-        case .userDefault, .host, .association, nil: left.entry < right.entry
+        case .userDefault, .host, .association, .fileScheme, .fileType, .rank, nil: left.entry < right.entry
         }
     }
 }

@@ -11,6 +11,8 @@ struct HandlerIndex: Sendable {
     private var slotsByID: [BundleIdentifier: Slot] = [:]
     private var ranks: [Int] = []
     private var claims = ClaimTable()
+    /// The claims on files. There are some hundreds at most: one for each type that programs for files know.
+    private var fileClaims: [FileKey: [(slot: Slot, rank: HandlerRank)]] = [:]
 
     /// Replaces the handlers.
     ///
@@ -23,6 +25,10 @@ struct HandlerIndex: Sendable {
             guard let slot = slotsByID.removeValue(forKey: handler.id) else { continue }
             for claim in handler.claims {
                 for scheme in claim.schemes { claims[scheme] = claims[scheme]?.removing(slot) }
+            }
+            for claim in handler.fileClaims {
+                fileClaims[claim.key]?.removeAll { $0.slot == slot }
+                if fileClaims[claim.key]?.isEmpty == true { fileClaims[claim.key] = nil }
             }
             slots[Int(slot)] = nil
             freeSlots.append(slot)
@@ -45,6 +51,7 @@ struct HandlerIndex: Sendable {
             for claim in handler.claims {
                 for scheme in claim.schemes { insert(slot, scheme, claim.hosts) }
             }
+            for claim in handler.fileClaims { fileClaims[claim.key, default: []].append((slot, claim.rank)) }
         }
         return removed + added
     }
@@ -83,6 +90,14 @@ struct HandlerIndex: Sendable {
             list.slots.filter { seen.insert($0).inserted }.compactMap(handler).map { (handler: $0, host: list.host) }
         }
         return claims.filter(\.handler.isFixed) + claims.filter { !$0.handler.isFixed }
+    }
+
+    /// Returns the handlers that claim files with a property: by rank, then in the registry's order.
+    func handlers(claiming key: FileKey) -> [(handler: Handler, rank: HandlerRank)] {
+        let claims = fileClaims[key, default: []].sorted {
+            ($0.rank, ranks[Int($0.slot)]) < ($1.rank, ranks[Int($1.slot)])
+        }
+        return claims.compactMap { claim in handler(claim.slot).map { ($0, claim.rank) } }
     }
 
     /// The schemes for which several handlers claim the same URLs, in byte order.

@@ -28,7 +28,11 @@ extension Registry {
     ///   - id: the claimant that the sender asks for, if any. No other claimant then gets the URL, even if this
     ///     claimant does not claim the URL.
     public func candidates(for scheme: Scheme, host: String?, asking id: String? = nil) -> [Candidate] {
-        let claims = claims(for: scheme, host: host)
+        candidates(of: claims(for: scheme, host: host), asking: id)
+    }
+
+    /// Returns the candidates of some claims, which are in their order.
+    func candidates(of claims: [Claim], asking id: String?) -> [Candidate] {
         if let id { return candidates(claims, asking: id) }
         guard let winner = claims.first else { return [] }
         return claims.indices.map { position in
@@ -88,12 +92,13 @@ extension Registry {
         guard let id = DesktopFileID(rawValue: entry),
             let handler = handlerClaims(for: scheme, host: host).first(where: { $0.handler.desktopFileID == id })?
                 .handler,
-            applications.places(for: scheme, with: handlers(claiming: scheme)).first?.id != id
+            applications.places(for: scheme.mimeType, with: handlers(claiming: scheme)).first?.id != id
         else { return nil }
         return handler.id.rawValue
     }
 
-    private func claims(for scheme: Scheme, host: String?) -> [Claim] {
+    /// Returns the claims on a URL, the winner's first.
+    func claims(for scheme: Scheme, host: String?) -> [Claim] {
         var handlers = handlerClaims(for: scheme, host: host).map { Claim(claimant: .handler($0), host: $1) }[...]
         var claims: [Claim] = []
         while let handler = handlers.first, handler.claimant.isFixed {
@@ -101,7 +106,18 @@ extension Registry {
             handlers.removeFirst()
         }
         guard applications.concern(scheme) else { return claims + handlers }
-        var places = applications.places(for: scheme, with: handlers.compactMap(\.claimant.handler))[...]
+        return claims + inOrder(handlers, for: scheme.mimeType)
+    }
+
+    /// Returns the claims of handlers and applications in the order of the desktop.
+    ///
+    /// - Parameters:
+    ///   - handlers: the claims of the handlers, in the handlers' own order.
+    ///   - mimeType: the type that the claims are about, or the type that stands for a scheme.
+    func inOrder(_ handlers: ArraySlice<Claim>, for mimeType: String) -> [Claim] {
+        var handlers = handlers
+        var claims: [Claim] = []
+        var places = applications.places(for: mimeType, with: handlers.compactMap(\.claimant.handler))[...]
         if let place = places.first, place.reason == .default {
             places.removeFirst()
             var chosen = handlers.first { $0.claimant == place.claimant } ?? Claim(claimant: place.claimant, host: nil)
@@ -109,16 +125,16 @@ extension Registry {
             chosen.isUserDefault = true
             claims.append(chosen)
         }
-        // The desktop knows nothing of hosts and of registrations, so the registry decides which handler is at which of the
-        // places that the desktop gives to handlers.
+        // The desktop knows nothing of hosts, ranks and registrations, so the registry decides which handler is at which of
+        // the places that the desktop gives to handlers.
         var positions: [String: Int] = [:]
         for (position, place) in places.enumerated() where place.claimant.handler != nil {
             positions[place.claimant.id] = place.reason == .claim ? .max : position
         }
         for index in handlers.indices { handlers[index].position = positions[handlers[index].claimant.id] }
         var ranked = handlers.enumerated().filter { $0.element.position != nil }.sorted { left, right in
-            guard left.element.host == right.element.host, let first = left.element.position,
-                let second = right.element.position
+            guard left.element.host == right.element.host, left.element.rank == right.element.rank,
+                let first = left.element.position, let second = right.element.position
             else { return left.offset < right.offset }
             return (first, left.offset) < (second, right.offset)
         }.map(\.element)[...]
@@ -149,29 +165,5 @@ public enum NoApplication: Error, Hashable, CustomStringConvertible {
             "\(scheme): belongs to the system, and its default application (\(id)) leads back to openurl; choose another "
                 + "one with 'openurl default \(scheme) ID'"
         }
-    }
-}
-
-/// One claim on a URL.
-private struct Claim {
-    let claimant: Claimant
-    /// The pattern by which a handler claims the URL; `nil` for any host.
-    let host: HostPattern?
-    var isUserDefault = false
-    /// The place that the user or the system gave to a handler; the largest number for a handler that only claims the
-    /// scheme, and `nil` for a handler without a place in the desktop's order.
-    var position: Int?
-
-    /// Returns the rule that put the first claim before the second.
-    static func decidingRule(_ first: Claim, _ second: Claim) -> WinningRule {
-        if first.claimant.isFixed != second.claimant.isFixed { return .fixedScheme }
-        if first.isUserDefault != second.isUserDefault { return .userDefault }
-        guard case .handler(let left) = first.claimant, case .handler(let right) = second.claimant,
-            (first.position == nil) == (second.position == nil)
-        else { return .association }
-        if first.host != second.host { return .host }
-        if first.position != second.position { return .association }
-        // Handlers of one registry differ in their ids at least.
-        return Handler.decidingRule(left, right) ?? .identifier
     }
 }

@@ -93,6 +93,9 @@ public struct Registry: Sendable {
         index.claims(for: scheme, host: host)
     }
 
+    /// Returns the claims of handlers on files with a property: by rank, then in the handlers' order.
+    func handlerClaims(on key: FileKey) -> [(handler: Handler, rank: HandlerRank)] { index.handlers(claiming: key) }
+
     /// Returns the handlers that claim a scheme.
     ///
     /// The handlers of any host come first, beginning with the winner for a URL without a host. The handlers of certain

@@ -1,3 +1,6 @@
+internal import Desktop
+internal import UserFiles
+
 extension HandlerManifest {
     /// Decodes a manifest from a property list.
     ///
@@ -18,6 +21,9 @@ extension HandlerManifest {
         let iconFile = reader.optional("CFBundleIconFile") { try $0.icon() }
         let urlTypes = reader.dictionaries("CFBundleURLTypes", URLType.decode)
         let documentTypes = reader.dictionaries("CFBundleDocumentTypes", DocumentType.decode)
+        let typeDeclarations = ["UTExportedTypeDeclarations", "UTImportedTypeDeclarations"].flatMap {
+            reader.dictionaries($0, TypeDeclaration.decode).compactMap(\.self)
+        }
         let launchImageFile = reader.optional("UILaunchImageFile") { try $0.fileName() }
         let backgroundModes = reader.list("UIBackgroundModes") { try $0.string() }
         let exitsOnSuspend = reader.optional("UIApplicationExitsOnSuspend") { try $0.boolean() }
@@ -43,6 +49,8 @@ extension HandlerManifest {
         manifest.iconFile = iconFile
         manifest.urlTypes = urlTypes
         manifest.documentTypes = documentTypes
+        manifest.typeDeclarations = typeDeclarations
+        manifest.fileClaims = manifest.resolvedFileClaims()
         manifest.launchImageFile = launchImageFile ?? defaultLaunchImageFile
         manifest.backgroundModes = backgroundModes ?? []
         manifest.exitsOnSuspend = exitsOnSuspend ?? false
@@ -57,6 +65,7 @@ extension HandlerManifest {
         manifest.reach = reach ?? .everyone
         manifest.asks = asks ?? false
         manifest.isFixed = isFixed ?? false
+        if let problem = manifest.fileClaimProblem { return (nil, [problem]) }
         return (manifest, [])
     }
 }
@@ -75,9 +84,50 @@ extension URLType {
 extension DocumentType {
     fileprivate static func decode(_ reader: ManifestReader) -> DocumentType {
         var type = DocumentType(name: reader.optional("CFBundleTypeName") { try $0.string() })
-        type.contentTypes = reader.list("LSItemContentTypes") { try $0.string() } ?? []
-        type.filenameExtensions = reader.list("CFBundleTypeExtensions") { try $0.string() } ?? []
-        type.mimeTypes = reader.list("CFBundleTypeMIMETypes") { try $0.string() } ?? []
+        type.role = reader.optional("CFBundleTypeRole") { try DocumentRole($0.string()) } ?? type.role
+        type.rank = reader.optional("LSHandlerRank") { try HandlerRank($0.string()) } ?? type.rank
+        type.contentTypes = reader.list("LSItemContentTypes") { try TypeIdentifier($0.string()) } ?? []
+        let extensions = reader.list("CFBundleTypeExtensions") { try $0.filenameExtension() } ?? []
+        type.filenameExtensions = extensions.compactMap(\.self)
+        type.mimeTypes = reader.list("CFBundleTypeMIMETypes") { try $0.mimeType() } ?? []
+        // The asterisk stands for every file.
+        if extensions.contains(nil) { type.mimeTypes.append(.octetStream) }
         return type
+    }
+}
+
+extension TypeDeclaration {
+    fileprivate static func decode(_ reader: ManifestReader) -> TypeDeclaration? {
+        let identifier = reader.required("UTTypeIdentifier") { try TypeIdentifier($0.string()) }
+        let wider = reader.oneOrMore("UTTypeConformsTo") { try TypeIdentifier($0.string()) }
+        var mimeTypes: [MimeType] = []
+        var extensions: [FilenameExtension] = []
+        reader.dictionary("UTTypeTagSpecification") { tags in
+            mimeTypes = tags.oneOrMore("public.mime-type") { try $0.mimeType() }
+            extensions = tags.oneOrMore("public.filename-extension") { try $0.filenameExtension() }.compactMap(\.self)
+        }
+        guard let identifier else { return nil }
+        var declaration = TypeDeclaration(identifier)
+        declaration.conformsTo = wider
+        declaration.mimeTypes = mimeTypes
+        declaration.filenameExtensions = extensions
+        return declaration
+    }
+}
+
+extension PropertyListValue {
+    /// Returns the value as a MIME type.
+    fileprivate func mimeType() throws -> MimeType {
+        let text = try string()
+        guard let type = MimeType(text) else {
+            throw WrongValue(description: "is '\(printable(text))', which is not a MIME type such as image/png")
+        }
+        return type
+    }
+
+    /// Returns the value as an extension; nil for the asterisk, which stands for every file.
+    fileprivate func filenameExtension() throws -> FilenameExtension? {
+        let text = try string()
+        return text == "*" ? nil : try FilenameExtension(text)
     }
 }

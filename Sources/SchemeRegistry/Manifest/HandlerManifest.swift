@@ -23,6 +23,10 @@ public struct HandlerManifest: Sendable, Hashable {
     public var urlTypes: [URLType] = []
     /// `CFBundleDocumentTypes`: the kinds of file that the handler opens.
     public var documentTypes: [DocumentType] = []
+    /// `UTExportedTypeDeclarations` and `UTImportedTypeDeclarations`: the types that the manifest explains.
+    public var typeDeclarations: [TypeDeclaration] = []
+    /// The claims on files that follow from ``documentTypes`` and ``typeDeclarations``.
+    public var fileClaims: [FileClaim] = []
     /// `UILaunchImageFile`: the base name of the launch images; `Default` if the key is missing.
     public var launchImageFile: String = HandlerManifest.defaultLaunchImageFile
     /// `UIBackgroundModes`: the handler's activities in the background. A handler with at least one mode is not
@@ -84,22 +88,5 @@ public struct URLType: Sendable, Hashable {
         self.name = name
         self.schemes = schemes
         self.hosts = hosts
-    }
-}
-
-/// An entry of `CFBundleDocumentTypes`: a kind of file that a handler opens.
-public struct DocumentType: Sendable, Hashable {
-    /// `CFBundleTypeName`: the abstract name of the kind.
-    public var name: String?
-    /// `LSItemContentTypes`: uniform type identifiers.
-    public var contentTypes: [String] = []
-    /// `CFBundleTypeExtensions`: the file name extensions, without the dot.
-    public var filenameExtensions: [String] = []
-    /// `CFBundleTypeMIMETypes`: MIME types.
-    public var mimeTypes: [String] = []
-
-    /// Creates an entry without types.
-    public init(name: String? = nil) {
-        self.name = name
     }
 }

@@ -68,6 +68,22 @@ final class ManifestReader {
         }
     }
 
+    /// Reads the keys of an inner dictionary, if there is one.
+    func dictionary(_ key: String, _ read: (ManifestReader) -> Void) {
+        guard let value = keys[key] else { return }
+        guard case .dictionary(let keys) = value else { return report(key, "is \(value.typeName), not a dictionary") }
+        let inner = ManifestReader(keys, path: "\(path)\(key).")
+        read(inner)
+        problems += inner.problems
+    }
+
+    /// Returns the elements of an array, or the value that stands in the place of an array with this value alone; empty if the
+    /// key is missing.
+    func oneOrMore<Element>(_ key: String, _ read: (PropertyListValue) throws -> Element) -> [Element] {
+        guard case .string? = keys[key] else { return list(key, read) ?? [] }
+        return optional(key, read).map { [$0] } ?? []
+    }
+
     /// Returns a dictionary of environment variables; empty if the key is missing.
     func environment(_ key: String) -> [String: String] {
         guard let value = keys[key] else { return [:] }
@@ -106,7 +122,7 @@ final class ManifestReader {
 }
 
 /// The error of a value that is invalid for its key.
-private struct WrongValue: Error, CustomStringConvertible {
+struct WrongValue: Error, CustomStringConvertible {
     var description: String
 }
 

@@ -356,12 +356,13 @@ extension Handler {
     /// Whether the handler is published to the desktop. A system handler uses the desktop's own applications already.
     var isPublished: Bool { program != nil && !isFixed }
 
-    /// The MIME types of the handler's schemes.
-    fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) }
+    /// The MIME types of the handler's schemes and files.
+    fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) + fileTypes.map(\.rawValue) }
 
-    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme, or does not want to be reached from
-    /// the desktop.
+    /// The id of the handler's entry on the desktop; `nil` if the handler opens no scheme and no type of file, or does not want
+    /// to be reached from the desktop.
     var desktopFileID: DesktopFileID? {
-        schemes.isEmpty || manifest.reach == .local ? nil : DesktopFileID(rawValue: "\(id).desktop")
+        schemes.isEmpty && fileTypes.isEmpty || manifest.reach == .local
+            ? nil : DesktopFileID(rawValue: "\(id).desktop")
     }
 }

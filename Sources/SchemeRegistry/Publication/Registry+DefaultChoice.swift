@@ -1,16 +1,56 @@
 public import Desktop
 public import UserFiles
 
-/// The reason why a user's choice for a scheme was not saved.
+/// The URLs or the files for which a user chooses a handler or an application.
+public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
+    /// The URLs of a scheme.
+    case scheme(Scheme)
+    /// The files of a type.
+    case type(MimeType)
+
+    /// Parses a scheme, or a MIME type, which has a slash.
+    init(_ text: String) throws(DefaultError) {
+        guard !text.contains("/") else {
+            guard let type = MimeType(text) else { throw .badType(text) }
+            self = .type(type)
+            return
+        }
+        do throws(Scheme.ParseError) {
+            self = .scheme(try Scheme(text))
+        } catch {
+            throw .badScheme(text, error)
+        }
+    }
+
+    /// The MIME type by which the desktop knows the choice.
+    var mimeType: String {
+        switch self {
+        case .scheme(let scheme): scheme.mimeType
+        case .type(let type): type.rawValue
+        }
+    }
+
+    /// The scheme with a colon, or the type.
+    public var description: String {
+        switch self {
+        case .scheme(let scheme): "\(scheme):"
+        case .type(let type): type.rawValue
+        }
+    }
+}
+
+/// The reason why a user's choice for a scheme or a type of file was not saved.
 public enum DefaultError: Error, Hashable, CustomStringConvertible {
     /// The text is not a scheme.
     case badScheme(String, Scheme.ParseError)
+    /// The text is not a MIME type of files.
+    case badType(String)
     /// No handler or application has this name.
     case unknown(String)
-    /// The handler does not claim the scheme, or the handler is a system handler without a program.
-    case notClaimed(BundleIdentifier, Scheme)
-    /// The application does not claim the scheme, and no file of the desktop assigns the scheme to it.
-    case notAssigned(DesktopFileID, Scheme)
+    /// The handler does not claim the scheme or the type, or the handler is a system handler without a program.
+    case notClaimed(BundleIdentifier, ChosenKind)
+    /// The application does not claim the scheme or the type, and no file of the desktop assigns them to the application.
+    case notAssigned(DesktopFileID, ChosenKind)
     /// The desktop has no entry that stands for the handler.
     case notPublished(BundleIdentifier)
     /// There is no directory for the user's configuration: neither `XDG_CONFIG_HOME` nor `HOME` is an absolute path.
@@ -22,11 +62,12 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .badScheme(let text, let error): "the scheme '\(printable(text))' \(error)"
+        case .badType(let text): "'\(printable(text))' is not a MIME type of files, such as image/png"
         case .unknown(let id):
             "nothing is called \(printable(id)); `openurl list` shows handlers and applications"
-        case .notClaimed(let id, let scheme): "\(id) does not claim \(scheme):; its manifest has to"
-        case .notAssigned(let id, let scheme):
-            "\(id) does not claim \(scheme):; its desktop entry has to, with MimeType=\(scheme.mimeType)"
+        case .notClaimed(let id, let kind): "\(id) does not claim \(kind); its manifest has to"
+        case .notAssigned(let id, let kind):
+            "\(id) does not claim \(kind); its desktop entry has to, with MimeType=\(kind.mimeType)"
         case .notPublished(let id):
             "\(id) has no desktop entry of its own to choose; another program's is in its place, it cannot be written, "
                 + "or the manifest has OUReach local"
@@ -38,53 +79,74 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
 }
 
 extension Registry {
-    /// Writes the user's choice for a scheme to `mimeapps.list`, which the desktop and other programs also read.
+    /// Writes the user's choice to `mimeapps.list`, which the desktop and other programs also read.
     ///
     /// The function blocks while it reads and writes files. Load the applications again afterwards.
     ///
     /// - Parameters:
     ///   - id: the id of a handler, or the name of a desktop file. An empty id removes the choice.
-    ///   - scheme: the scheme.
+    ///   - kind: a scheme, or the MIME type of files.
     ///   - directories: the desktop's directories.
     public func setDefault(
         _ id: String,
-        for scheme: String,
+        for kind: String,
         in directories: DesktopDirectories
     ) throws(DefaultError) {
         guard let file = MimeAssociationsFile(in: directories) else { throw .noConfigurationDirectory }
-        let scheme = try checked(scheme)
-        let target = id.isEmpty ? nil : try desktopFile(id, opening: scheme)
+        let kind = try ChosenKind(kind)
+        let target = id.isEmpty ? nil : try desktopFile(id, opening: kind)
         do throws(FileWriteError) {
             if let target {
-                try file.setDefault(target, for: scheme.mimeType)
+                try file.setDefault(target, for: [kind.mimeType])
             } else {
-                try file.removeDefault(for: scheme.mimeType)
+                try file.removeDefault(for: kind.mimeType)
             }
         } catch {
             throw .file(error)
         }
     }
 
-    private func checked(_ text: String) throws(DefaultError) -> Scheme {
-        do throws(Scheme.ParseError) {
-            return try Scheme(text)
+    /// Writes several choices of one claimant in one step.
+    func setDefault(
+        _ id: String,
+        for kinds: [ChosenKind],
+        in directories: DesktopDirectories
+    ) throws(DefaultError) {
+        guard let file = MimeAssociationsFile(in: directories) else { throw .noConfigurationDirectory }
+        var target: DesktopFileID?
+        for kind in kinds { target = try desktopFile(id, opening: kind) }
+        guard let target else { return }
+        do throws(FileWriteError) {
+            try file.setDefault(target, for: kinds.map(\.mimeType))
         } catch {
-            throw .badScheme(text, error)
+            throw .file(error)
         }
     }
 
-    private func desktopFile(_ text: String, opening scheme: Scheme) throws(DefaultError) -> DesktopFileID {
+    private func desktopFile(_ text: String, opening kind: ChosenKind) throws(DefaultError) -> DesktopFileID {
         if let handler = handlers.first(where: { $0.id.rawValue == text }) {
-            guard handler.schemes.contains(scheme), handler.program != nil else {
-                throw .notClaimed(handler.id, scheme)
-            }
+            guard handler.claims(kind), handler.program != nil else { throw .notClaimed(handler.id, kind) }
             guard let id = handler.desktopFileID, applications.entries.entries[id]?.handler == text else {
                 throw .notPublished(handler.id)
             }
             return id
         }
         guard let id = DesktopFileID(rawValue: text), applications[id] != nil else { throw .unknown(text) }
-        guard applications.claiming(scheme).contains(where: { $0.id == id }) else { throw .notAssigned(id, scheme) }
+        let mayOpen =
+            switch kind {
+            case .scheme(let scheme): applications.claiming(scheme).contains { $0.id == id }
+            case .type(let type): applications.mayOpen(type, id)
+            }
+        guard mayOpen else { throw .notAssigned(id, kind) }
         return id
+    }
+}
+
+extension Handler {
+    fileprivate func claims(_ kind: ChosenKind) -> Bool {
+        switch kind {
+        case .scheme(let scheme): schemes.contains(scheme)
+        case .type(let type): fileTypes.contains(type)
+        }
     }
 }

@@ -219,7 +219,9 @@ public actor RegistryStore {
         // The new desktop entry is read after the answer, like any other change.
         var snapshot = reload(looking: .atNone) { $0.update(registrationOf: handler) }
         registration.warnings += publication?.diagnostics(of: handler.id) ?? []
-        let taken = registry.schemes(takenBy: handler, from: before)
+        let taken: [(kind: ChosenKind, claimant: Claimant)] =
+            registry.schemes(takenBy: handler, from: before).map { (.scheme($0), $1) }
+            + registry.fileTypes(takenBy: handler, from: before).map { (.type($0), $1) }
         registration.warnings += registry.hosts(takenBy: handler, from: before)
         if !taken.isEmpty {
             registration.warnings += keep(taken)
@@ -229,17 +231,20 @@ public actor RegistryStore {
         return (registration, snapshot)
     }
 
-    /// Makes the claimants of some schemes the user's defaults, as the user would who wants to keep them.
-    private func keep(_ claimants: [(scheme: Scheme, claimant: Claimant)]) -> [Diagnostic] {
+    /// Makes the claimants of some schemes and types the user's defaults, as the user would who wants to keep them.
+    private func keep(_ claimants: [(kind: ChosenKind, claimant: Claimant)]) -> [Diagnostic] {
         var problems: [Diagnostic] = []
         // The entries that were published a moment ago are read here.
         _ = reload()
-        for (scheme, claimant) in claimants {
+        var kinds: [String: [ChosenKind]] = [:]
+        for (kind, claimant) in claimants { kinds[claimant.id, default: []].append(kind) }
+        for (claimant, kinds) in kinds.sorted(by: { $0.key < $1.key }) {
             do throws(DefaultError) {
-                try registry.setDefault(claimant.id, for: scheme.rawValue, in: desktop)
+                try registry.setDefault(claimant, for: kinds, in: desktop)
             } catch {
                 let file = desktop.writtenAssociationFile ?? "mimeapps.list"
-                let reason = "\(scheme): is taken away from \(claimant.id), which cannot be made the default: \(error)"
+                let taken = kinds.map { "\($0)" }.joined(separator: ", ")
+                let reason = "\(taken) taken away from \(claimant), which cannot be made the default: \(error)"
                 problems.append(Diagnostic(severity: .warning, file: file, reason: reason))
             }
         }
@@ -247,11 +252,11 @@ public actor RegistryStore {
         return problems
     }
 
-    /// Writes the user's choice for a scheme, and reads the desktop's files again.
-    package func setDefault(_ id: String, for scheme: String) throws(DefaultError) -> RegistrySnapshot {
+    /// Writes the user's choice for a scheme or a MIME type, and reads the desktop's files again.
+    package func setDefault(_ id: String, for kind: String) throws(DefaultError) -> RegistrySnapshot {
         // The entry of a handler that was registered a moment ago is read here.
         let before = reload()
-        try registry.setDefault(id, for: scheme, in: desktop)
+        try registry.setDefault(id, for: kind, in: desktop)
         var snapshot = reload()
         snapshot.changed = Set(before.changed + snapshot.changed).sorted()
         return snapshot

@@ -54,6 +54,7 @@ package struct Rights: Sendable, Hashable {
             RouterInterface.openURL.name: opening,
             RouterInterface.open.name: opening,
             RouterInterface.openURLs.name: opening,
+            RouterInterface.openFiles.name: opening,
             RouterInterface.canOpenURL.name: asking,
             RouterInterface.explain.name: asking,
             RouterInterface.subscribe.name: governing,

@@ -52,7 +52,7 @@ final class Permissions {
         let handler = destination.claimant.handler
         let callerClass = source.callerClass.known ?? .unknown
         guard let scheme = Scheme(of: destination.url) else { return .allowed }
-        let isForeignFile = callerClass.isConfined && scheme.rawValue == "file"
+        let isForeignFile = callerClass.isConfined && scheme.rawValue == "file" && !destination.isInInbox
         if snapshot.rules.isEmpty, callerClass != .remote, handler?.manifest.asks != true, !isForeignFile {
             return .allowed
         }

@@ -82,16 +82,3 @@ extension URLRouter {
         return try await body(handle)
     }
 }
-
-extension OpenOptions {
-    /// The options of a call for a request that continues when the caller has left the bus, which closes the call's own descriptors.
-    fileprivate func takingDescriptors() throws(OpenURLError) -> OpenOptions {
-        guard let annotation else { return self }
-        guard let taken = annotation.takingDescriptors() else {
-            throw OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
-        }
-        var options = self
-        options.annotation = taken
-        return options
-    }
-}

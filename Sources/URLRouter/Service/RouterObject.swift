@@ -71,6 +71,10 @@ public struct RouterObject: Sendable {
                     guard input.values.0.count <= Self.urlsPerCall else { throw Self.tooManyURLs }
                     return try await open(input.values.0, input.values.1, call)
                 },
+                .method(RouterInterface.openFiles) { [router] call, input in
+                    let (files, options) = input.values
+                    return try await router.openFiles(files, options, caller: call.sender, bytes: call.argumentBytes)
+                },
                 .method(RouterInterface.canOpenURL) { [router] call, url in
                     try await router.canOpen(url, caller: call.sender)
                 },
@@ -253,6 +257,22 @@ extension Registry {
             let sentence = "\(scheme): goes to \(claimants[0]); \(others) it too"
             guard claimants[0] != handler.id.rawValue else { return sentence }
             return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
+        } + fileRivalries(of: handler)
+    }
+
+    /// A sentence for each claimant that gets files of a handler's types instead of the handler.
+    private func fileRivalries(of handler: Handler) -> [String] {
+        var types: [String: [MimeType]] = [:]
+        for type in handler.fileTypes {
+            let file = FileKind(FileTypeGuess(type: type, isByName: true), name: "")
+            guard let winner = winner(for: file), winner.id != handler.id.rawValue else { continue }
+            types[winner.id, default: []].append(type)
+        }
+        return types.sorted { $0.key < $1.key }.map { winner, types in
+            let rest = types.count > 3 ? " and \(types.count - 3) more types" : ""
+            let named = types.prefix(3).map(\.rawValue).joined(separator: ", ")
+            let choice = "'openurl default \(types[0]) \(handler.id)' chooses this handler"
+            return "files of \(named)\(rest) go to \(winner); \(choice)"
         }
     }
 }
@@ -312,6 +332,7 @@ extension URLRouter {
             warnings: []
         )
         entry.reach = Reported(rawValue: handler.manifest.reach.rawValue)
+        entry.types = handler.fileClaims.map(\.key.description)
         return entry
     }
 }

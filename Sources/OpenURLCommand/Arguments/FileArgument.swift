@@ -1,0 +1,71 @@
+internal import Glibc
+
+/// Arguments that name files, as `xdg-open` tells them from URLs: an argument without a scheme is a path.
+///
+/// A text with a scheme is a URL even where the working directory has a file of this name: otherwise the contents of a
+/// directory would decide about a URL. A file with such a name is written as a path, as in `./x:y`.
+extension CommandLineArgument {
+    /// Whether the argument begins with a scheme and a colon (RFC 3986 section 3.1).
+    var hasScheme: Bool {
+        guard let first = bytes.first, isLetter(first), let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
+            return false
+        }
+        return bytes[..<colon].allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0) }
+    }
+
+    /// Whether the argument can only be a path: it has a slash and no scheme.
+    var isPath: Bool { !hasScheme && bytes.contains(UInt8(ascii: "/")) }
+
+    /// Whether the argument has no scheme, and a file of this name exists. A link counts as the file behind it.
+    var namesFile: Bool {
+        guard !hasScheme, !bytes.isEmpty else { return false }
+        return access(path, F_OK) == 0
+    }
+
+    /// Returns the URL of the file that the argument names.
+    ///
+    /// The path is made absolute. A `..` needs the file system: after a link, the path goes on from the directory behind the
+    /// link. Every byte that has a meaning in a URL is escaped, so any name can be written.
+    ///
+    /// - Throws: the failure if there is no such file, or no working directory.
+    func fileURL() throws(CommandFailure) -> String {
+        guard namesFile else { throw CommandFailure(unusable: shown, errno) }
+        var path = bytes
+        if path.first != UInt8(ascii: "/") {
+            guard let directory = getcwd(nil, 0) else { throw CommandFailure(unusable: shown, errno) }
+            defer { free(directory) }
+            var start = Self.bytes(of: directory)
+            if start.last != UInt8(ascii: "/") { start.append(UInt8(ascii: "/")) }
+            path = start + path
+        }
+        var parts = path.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
+        if parts.contains(where: { $0.elementsEqual("..".utf8) }) {
+            guard let resolved = realpath(self.path, nil) else { throw CommandFailure(unusable: shown, errno) }
+            defer { free(resolved) }
+            parts = Self.bytes(of: resolved).split(separator: UInt8(ascii: "/"))
+        }
+        return "file://" + (parts.isEmpty ? "/" : parts.map { "/" + Self.escaped($0) }.joined())
+    }
+
+    /// The bytes with the NUL at the end that the C library expects.
+    private var path: [CChar] { bytes.map(CChar.init(bitPattern:)) + [0] }
+
+    private static func bytes(of text: UnsafePointer<CChar>) -> [UInt8] {
+        UnsafeBufferPointer(start: text, count: strlen(text)).map(UInt8.init(bitPattern:))
+    }
+
+    /// Returns a part of a path with escapes for all bytes but the unreserved ones (RFC 3986 section 2.3).
+    private static func escaped(_ bytes: ArraySlice<UInt8>) -> String {
+        var text = ""
+        for byte in bytes {
+            if isLetter(byte) || (0x30...0x39).contains(byte) || "-._~".utf8.contains(byte) {
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                text += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return text
+    }
+}
+
+private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }

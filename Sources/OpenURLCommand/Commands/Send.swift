@@ -1,0 +1,138 @@
+internal import ArgumentParser
+internal import DBus
+internal import Glibc
+internal import OpenURLBus
+
+struct Send: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "send",
+        abstract: "Copy files into the inbox of a handler, which opens them.",
+        discussion: """
+            The handler has to claim the types of the files. It owns the copies, and deletes them. A file that was not opened \
+            leaves no copy, unless the handler may have acted on it. Returns when the handler has answered, or with --queue \
+            when the files and their URLs are on the disk. The exit status is that of the first failure.
+            """
+    )
+
+    @Option(
+        help: .init("The handler that gets the files.", valueName: "id"),
+        transform: CommandLineArgument.requiredText
+    )
+    var to: String
+
+    @Option(
+        help: .init("Set the time limit of each open, such as 5s, 500ms or 2m.", valueName: "time"),
+        transform: TimeLimit.init
+    )
+    var timeout: TimeLimit?
+
+    @Flag(help: "Leave the foreground as it is.")
+    var background = false
+
+    @Flag(help: "Store the files and return; the router delivers them later.")
+    var queue = false
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(help: .init("A file to send.", valueName: "file"))
+    var files: [CommandLineArgument]
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        var options = OpenOptions()
+        options.handler = to
+        options.timeout = timeout?.duration
+        options.inBackground = background
+        options.isQueued = queue
+        options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
+        options.desktopStartupID = invocation.environment("DESKTOP_STARTUP_ID")
+        let router = RouterClient(for: invocation)
+        let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
+        var status: Int32 = 0
+        var rest = files[...]
+        while !rest.isEmpty {
+            let part = Array(rest.prefix(RouterInterface.filesPerCall))
+            rest = rest.dropFirst(part.count)
+            let outcomes = send(part, options, with: router)
+            let partStatus = batch.perform(Array(zip(part, outcomes)), name: \.0.shown) {
+                (item) throws(CommandFailure) in
+                let result = try item.1.get()
+                if outputOptions.json { invocation.output.print(result.json(of: item.0.shown, as: "file").text) }
+            }
+            if status == 0 { status = partStatus }
+        }
+        return status
+    }
+
+    /// Sends the files of one call. A file that cannot be opened here does not stop the others.
+    private func send(
+        _ files: [CommandLineArgument],
+        _ options: OpenOptions,
+        with router: RouterClient
+    ) -> [Result<OpenResult, CommandFailure>] {
+        let opened = files.map { file in
+            Result { () throws(CommandFailure) in try file.openedFile() }
+        }
+        let sent = opened.compactMap { (file) -> SentFile? in
+            if case .success(let file) = file { file } else { nil }
+        }
+        var answers: [Result<OpenResult, CommandFailure>] = []
+        if !sent.isEmpty {
+            do throws(CommandFailure) {
+                let input = Arguments(sent, options)
+                let outcomes = try router.call(RouterInterface.openFiles, input, timeout: RouterClient.longestCall)
+                answers = outcomes.map { outcome in
+                    switch outcome {
+                    case .opened(let result): .success(result)
+                    case .failed(let error): .failure(CommandFailure(.remote(error), refusal: ExitStatus.failure))
+                    }
+                }
+            } catch {
+                answers = sent.map { _ in .failure(error) }
+            }
+        }
+        var next = answers.makeIterator()
+        return opened.map { file in
+            switch file {
+            case .failure(let failure): return .failure(failure)
+            case .success:
+                let missing = CommandFailure(
+                    .noReply,
+                    "the router did not answer for the file",
+                    exitStatus: ExitStatus.unavailable
+                )
+                return next.next() ?? .failure(missing)
+            }
+        }
+    }
+}
+
+extension CommandLineArgument {
+    /// Opens the file that the argument names, for another program. Only a regular file is opened, and no link is followed.
+    fileprivate func openedFile() throws(CommandFailure) -> SentFile {
+        let path = bytes.map(CChar.init(bitPattern:)) + [0]
+        guard
+            let name = bytes.split(separator: UInt8(ascii: "/")).last.flatMap({ String(validating: $0, as: UTF8.self) })
+        else { throw CommandFailure(unsendable: shown, "its name is not UTF-8") }
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let reason = errno == ELOOP ? "it is a link" : String(cString: strerror(errno))
+            throw CommandFailure(unsendable: shown, reason)
+        }
+        let file = UnixFD(owning: descriptor)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw CommandFailure(unsendable: shown, "it is not a regular file")
+        }
+        return SentFile(name: name, descriptor: file)
+    }
+}
+
+extension CommandFailure {
+    fileprivate init(unsendable file: String, _ reason: String) {
+        self.init(
+            "org.freedesktop.DBus.Error.FileNotFound",
+            "'\(file)' cannot be sent: \(reason)",
+            exitStatus: ExitStatus.noInput
+        )
+    }
+}

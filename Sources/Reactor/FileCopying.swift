@@ -1,0 +1,20 @@
+internal import CLinux
+internal import Glibc
+
+/// Calls of Linux for files that Swift's Glibc module leaves out.
+package enum FileCopying {
+    /// Opens a new file without a name, for writing, in an open directory. linkat(2) gives the file a name.
+    ///
+    /// - Returns: the descriptor, or -1 with `errno`. The file system may know no files without a name.
+    package static func openUnnamedFile(in directory: CInt, mode: UInt32) -> CInt {
+        openat(directory, ".", CInt(OPEN_UNNAMED) | O_WRONLY | O_CLOEXEC, mode)
+    }
+
+    /// Copies bytes from one file to the same place in another one, in the kernel.
+    ///
+    /// - Returns: the number of bytes, 0 at the end of the file, or -1 with `errno`.
+    package static func copyRange(from source: CInt, to target: CInt, at place: Int, atMost count: Int) -> Int {
+        var (from, to) = (off_t(place), off_t(place))
+        return copy_file_range(source, &from, target, &to, count, 0)
+    }
+}

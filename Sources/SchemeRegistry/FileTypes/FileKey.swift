@@ -1,0 +1,17 @@
+public import Desktop
+
+/// A property of files by which a handler claims them.
+public enum FileKey: Sendable, Hashable, CustomStringConvertible {
+    /// The MIME type of the file.
+    case type(MimeType)
+    /// The end of the file's name.
+    case filenameExtension(FilenameExtension)
+
+    /// The MIME type, or a pattern of names such as `*.todo`.
+    public var description: String {
+        switch self {
+        case .type(let type): type.rawValue
+        case .filenameExtension(let end): "*.\(end)"
+        }
+    }
+}

@@ -1,0 +1,26 @@
+public import Desktop
+
+/// The properties of a file by which handlers and applications claim it.
+public struct FileKind: Sendable, Hashable {
+    /// The MIME type of the file by its current name.
+    public let type: MimeType
+    /// The properties, the narrowest first.
+    ///
+    /// If the name of the file leads to its type, the type comes before the extensions of the name. Otherwise the extensions
+    /// come first: a handler that claims them knows more than a guess from the contents. The wider types come last.
+    let keys: [FileKey]
+
+    /// Creates the properties of a file.
+    ///
+    /// - Parameters:
+    ///   - guess: the types of the file.
+    ///   - name: the name of the file without its directory; empty if only the type is known.
+    public init(_ guess: FileTypeGuess, name: String) {
+        type = guess.type
+        let types = guess.types.map(FileKey.type)
+        let extensions =
+            guess.type == .directory ? [] : FilenameExtension.all(inName: name).map(FileKey.filenameExtension)
+        let own = guess.isByName ? 1 : 0
+        keys = types.prefix(own) + extensions + types.dropFirst(own)
+    }
+}

@@ -1,0 +1,66 @@
+internal import UserFiles
+
+/// The end of a file's name after a dot, such as `todo` or `tar.gz`, without the dot.
+///
+/// Extensions are compared without the case of ASCII letters.
+public struct FilenameExtension: Sendable, Hashable, CustomStringConvertible {
+    /// The extension, with ASCII letters in lower case.
+    public let rawValue: String
+
+    /// The maximum length of an extension, in bytes.
+    public static let maximumLength = 64
+
+    /// The error of a text that is not an extension.
+    public enum ParseError: Error, Hashable, CustomStringConvertible {
+        /// The text is empty.
+        case empty
+        /// The text has more than ``FilenameExtension/maximumLength`` bytes.
+        case tooLong(Int)
+        /// The text begins with a dot, or ends with one.
+        case outerDot
+        /// The text contains a slash, a control character or a character of a pattern.
+        case forbiddenCharacter(Unicode.Scalar)
+
+        /// The error as text that follows the name of the key.
+        public var description: String {
+            switch self {
+            case .empty: "is empty"
+            case .tooLong(let length): "has \(length) bytes; an extension has at most \(maximumLength)"
+            case .outerDot: "begins or ends with '.'; an extension is written without the dot"
+            case .forbiddenCharacter(let scalar): "holds \(printable(scalar)); an extension is the end of a file's name"
+            }
+        }
+    }
+
+    /// Checks a text, and stores it in lower case.
+    public init(_ text: String) throws(ParseError) {
+        guard let first = text.utf8.first, let last = text.utf8.last else { throw .empty }
+        guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
+        guard first != UInt8(ascii: "."), last != UInt8(ascii: ".") else { throw .outerDot }
+        for scalar in text.unicodeScalars where isControl(scalar) || "/*?[]\\".unicodeScalars.contains(scalar) {
+            throw .forbiddenCharacter(scalar)
+        }
+        rawValue = asciiLowercased(text)
+    }
+
+    /// Returns the extensions of a file's name, the longest first: `tar.gz`, then `gz`.
+    ///
+    /// A dot at the beginning makes a file hidden, and does not begin an extension.
+    static func all(inName name: String) -> [FilenameExtension] {
+        var extensions: [FilenameExtension] = []
+        var rest = name.dropFirst()
+        while let dot = rest.firstIndex(of: "."), extensions.count < 8 {
+            rest = rest[rest.index(after: dot)...]
+            do throws(ParseError) {
+                extensions.append(try FilenameExtension(String(rest)))
+            } catch {
+                // The end of a name may be anything, and most ends are not extensions.
+                continue
+            }
+        }
+        return extensions
+    }
+
+    /// The text itself.
+    public var description: String { rawValue }
+}

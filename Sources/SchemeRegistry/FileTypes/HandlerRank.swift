@@ -1,0 +1,41 @@
+internal import UserFiles
+
+/// The rank of a handler among those that open the same kind of file (`LSHandlerRank`).
+public enum HandlerRank: String, Sendable, Hashable, CaseIterable, Comparable {
+    /// The handler makes files of this kind.
+    case owner = "Owner"
+    /// The handler opens files of this kind. This is the default.
+    case `default` = "Default"
+    /// The handler can open files of this kind, but other handlers come first.
+    case alternate = "Alternate"
+    /// The handler gets no files of this kind.
+    case none = "None"
+
+    /// The error of a text that is not one of the words.
+    public struct ParseError: Error, Hashable, CustomStringConvertible {
+        let text: String
+
+        /// The error as text that follows the name of the key.
+        public var description: String {
+            "is '\(printable(text))'; it has to be \(HandlerRank.allCases.map(\.rawValue).joined(separator: ", "))"
+        }
+    }
+
+    /// Parses the value of the key.
+    public init(_ text: String) throws(ParseError) {
+        guard let rank = HandlerRank(rawValue: text) else { throw ParseError(text: text) }
+        self = rank
+    }
+
+    private var position: Int {
+        switch self {
+        case .owner: 0
+        case .default: 1
+        case .alternate: 2
+        case .none: 3
+        }
+    }
+
+    /// Compares by precedence: the owner is the smallest.
+    public static func < (left: Self, right: Self) -> Bool { left.position < right.position }
+}

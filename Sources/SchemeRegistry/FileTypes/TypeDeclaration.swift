@@ -1,0 +1,18 @@
+public import Desktop
+
+/// An entry of `UTExportedTypeDeclarations` or `UTImportedTypeDeclarations`: a type that the manifest explains.
+public struct TypeDeclaration: Sendable, Hashable {
+    /// `UTTypeIdentifier`: the type.
+    public var identifier: TypeIdentifier
+    /// `UTTypeConformsTo`: the wider types.
+    public var conformsTo: [TypeIdentifier] = []
+    /// `public.mime-type` in `UTTypeTagSpecification`: the MIME types of the type's files.
+    public var mimeTypes: [MimeType] = []
+    /// `public.filename-extension` in `UTTypeTagSpecification`: the ends of the names of the type's files.
+    public var filenameExtensions: [FilenameExtension] = []
+
+    /// Creates a declaration that says nothing about the type.
+    public init(_ identifier: TypeIdentifier) {
+        self.identifier = identifier
+    }
+}

@@ -1,0 +1,55 @@
+internal import UserFiles
+
+/// A uniform type identifier, such as `public.png` or `com.acme.list`.
+///
+/// An identifier has at least two elements separated by dots, and at most 255 bytes. Each element consists of
+/// `[A-Za-z0-9_-]`. Identifiers are compared without case.
+public struct TypeIdentifier: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The identifier in lower case.
+    public let rawValue: String
+
+    /// The maximum length of an identifier, in bytes.
+    public static let maximumLength = 255
+
+    /// The error of a text that is not a type identifier.
+    public enum ParseError: Error, Hashable, CustomStringConvertible {
+        /// The text has more than ``TypeIdentifier/maximumLength`` bytes.
+        case tooLong(Int)
+        /// The text has fewer than two elements, or an empty one.
+        case missingElement
+        /// The text contains a character outside `[A-Za-z0-9_.-]`.
+        case forbiddenCharacter(Unicode.Scalar)
+
+        /// The error as text that follows the name of the key.
+        public var description: String {
+            switch self {
+            case .tooLong(let length): "has \(length) bytes; a type identifier has at most \(maximumLength)"
+            case .missingElement: "needs two elements or more and no empty one, as in public.png"
+            case .forbiddenCharacter(let scalar):
+                "holds \(printable(scalar)); a type identifier is made of letters, digits, '-', '_' and '.'"
+            }
+        }
+    }
+
+    /// Checks a text, and stores it in lower case.
+    public init(_ text: String) throws(ParseError) {
+        guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
+        for scalar in text.unicodeScalars where !(isNameScalar(scalar) || scalar == ".") {
+            throw .forbiddenCharacter(scalar)
+        }
+        let elements = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard elements.count > 1, elements.allSatisfy({ !$0.isEmpty }) else { throw .missingElement }
+        rawValue = asciiLowercased(text)
+    }
+
+    /// Creates an identifier from a valid text in lower case, without checking the text again.
+    init(checked rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// Compares by byte order.
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+
+    /// The text itself.
+    public var description: String { rawValue }
+}

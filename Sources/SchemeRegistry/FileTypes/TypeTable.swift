@@ -1,0 +1,104 @@
+internal import Desktop
+
+/// The meaning of type identifiers: the public ones, and those that a manifest declares.
+struct TypeTable {
+    private var declarations: [TypeIdentifier: TypeDeclaration] = [:]
+    /// The types that conform directly to each type.
+    private var narrower: [TypeIdentifier: [TypeIdentifier]] = [:]
+
+    /// Creates the table of a manifest. A public type keeps its meaning, whatever the manifest declares.
+    init(declaring own: [TypeDeclaration] = []) {
+        self = Self.public
+        for declaration in own where Self.public.declarations[declaration.identifier] == nil { add(declaration) }
+    }
+
+    private init(of declarations: [TypeDeclaration]) {
+        for declaration in declarations { add(declaration) }
+    }
+
+    private static let `public` = TypeTable(of: publicTypes)
+
+    private mutating func add(_ declaration: TypeDeclaration) {
+        // Two declarations of one type add to each other: a manifest may export a type and import it too.
+        declarations[declaration.identifier, default: TypeDeclaration(declaration.identifier)].merge(declaration)
+        for wider in declaration.conformsTo { narrower[wider, default: []].append(declaration.identifier) }
+    }
+
+    /// Returns the properties of a type's files. A type without properties has those of all types that conform to the type.
+    ///
+    /// - Returns: no property for a type that the table does not know.
+    func keys(of type: TypeIdentifier) -> [FileKey] {
+        var keys: [FileKey] = []
+        var seen: Set<TypeIdentifier> = [type]
+        var next = [type]
+        while let type = next.first {
+            next.removeFirst()
+            let own = declarations[type]?.keys ?? []
+            keys += own
+            guard own.isEmpty else { continue }
+            next += narrower[type, default: []].filter { seen.insert($0).inserted }
+        }
+        return keys
+    }
+}
+
+extension TypeDeclaration {
+    fileprivate mutating func merge(_ other: TypeDeclaration) {
+        conformsTo += other.conformsTo
+        mimeTypes += other.mimeTypes
+        filenameExtensions += other.filenameExtensions
+    }
+
+    fileprivate var keys: [FileKey] { mimeTypes.map(FileKey.type) + filenameExtensions.map(FileKey.filenameExtension) }
+}
+
+extension HandlerManifest {
+    /// The largest number of claims on files in a manifest.
+    static let maximumFileClaims = 1024
+    /// The largest size of all claims on files in a manifest, in bytes.
+    static let maximumFileClaimBytes = 64 << 10
+
+    /// Returns the claims of the manifest's document types, each property once with its best rank, in the manifest's order.
+    func resolvedFileClaims() -> [FileClaim] {
+        let table = TypeTable(declaring: typeDeclarations)
+        var claims: [FileClaim] = []
+        var positions: [FileKey: Int] = [:]
+        for type in documentTypes where type.claimsFiles {
+            let keys =
+                type.contentTypes.flatMap(table.keys) + type.mimeTypes.map(FileKey.type)
+                + type.filenameExtensions.map(FileKey.filenameExtension)
+            for key in keys {
+                if let position = positions[key] {
+                    claims[position].rank = min(claims[position].rank, type.rank)
+                } else {
+                    positions[key] = claims.count
+                    claims.append(FileClaim(key, type.rank))
+                }
+            }
+        }
+        return claims
+    }
+
+    /// The problem of a manifest with too many claims on files; nil if the claims are within the limits.
+    var fileClaimProblem: ManifestProblem? {
+        let bytes = fileClaims.reduce(0) { $0 + $1.key.description.utf8.count }
+        guard fileClaims.count > Self.maximumFileClaims || bytes > Self.maximumFileClaimBytes else { return nil }
+        return ManifestProblem(
+            key: "CFBundleDocumentTypes",
+            reason: "claims \(fileClaims.count) types and extensions of \(bytes) bytes; at most "
+                + "\(Self.maximumFileClaims) of \(Self.maximumFileClaimBytes) bytes are allowed"
+        )
+    }
+
+    /// The type identifiers of the manifest's document types that lead to no file, with their keys.
+    var unknownContentTypes: [(key: String, type: TypeIdentifier)] {
+        guard !documentTypes.isEmpty else { return [] }
+        let table = TypeTable(declaring: typeDeclarations)
+        return documentTypes.enumerated().flatMap { index, document in
+            document.contentTypes.enumerated().compactMap { position, type in
+                let key = "CFBundleDocumentTypes[\(index)].LSItemContentTypes[\(position)]"
+                return table.keys(of: type).isEmpty ? (key, type) : nil
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/// One claim on a URL or on a file.
+struct Claim {
+    let claimant: Claimant
+    /// The pattern by which a handler claims the URL; `nil` for any host.
+    let host: HostPattern?
+    /// The rank of a handler that claims the file; `nil` for an application, and for a claim on a URL.
+    var rank: HandlerRank?
+    /// The position of the property by which the file is claimed, among the properties of the file; -1 for a claim on the
+    /// URL.
+    var property = -1
+    var isUserDefault = false
+    /// The place that the user or the system gave to a handler; the largest number for a handler that only claims the
+    /// scheme, and `nil` for a handler without a place in the desktop's order.
+    var position: Int?
+
+    /// Returns the rule that put the first claim before the second.
+    static func decidingRule(_ first: Claim, _ second: Claim) -> WinningRule {
+        if first.claimant.isFixed != second.claimant.isFixed { return .fixedScheme }
+        if first.property != second.property { return first.property < 0 ? .fileScheme : .fileType }
+        if first.isUserDefault != second.isUserDefault { return .userDefault }
+        guard case .handler(let left) = first.claimant, case .handler(let right) = second.claimant,
+            (first.position == nil) == (second.position == nil)
+        else { return .association }
+        if first.host != second.host { return .host }
+        if first.rank != second.rank { return .rank }
+        if first.position != second.position { return .association }
+        // Handlers of one registry differ in their ids at least.
+        return Handler.decidingRule(left, right) ?? .identifier
+    }
+}

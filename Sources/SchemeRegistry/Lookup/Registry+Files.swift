@@ -1,0 +1,83 @@
+internal import Desktop
+
+extension Registry {
+    /// Returns the claimant that gets a file, or `nil` if nothing claims the file.
+    ///
+    /// The claims on the scheme `file` come first, as in GLib. Then each property of the file has its turn: its narrowest type,
+    /// the extensions of its name, its wider types. For one property, the rules are those of
+    /// ``winner(for:host:)``, with `LSHandlerRank` in the place of the host.
+    public func winner(for file: FileKind) -> Claimant? { claims(on: file).first?.claimant }
+
+    /// Returns every candidate for a file; the winner comes first. A claimant of several properties is listed once, with its
+    /// narrowest property.
+    ///
+    /// - Parameters:
+    ///   - id: the claimant that the sender asks for, if any.
+    ///   - picked: the handler that the user picked for the file, if any, as ``handlerPicked(by:for:)`` returns it. The handler
+    ///     is a candidate also without a claim on the file.
+    public func candidates(for file: FileKind, asking id: String? = nil, picked: Handler? = nil) -> [Candidate] {
+        var claims = claims(on: file)
+        if let picked, !claims.contains(where: { $0.claimant.id == picked.id.rawValue }) {
+            claims.append(Claim(claimant: .handler(picked), host: nil, property: file.keys.count))
+        }
+        return candidates(of: claims, asking: id ?? picked?.id.rawValue)
+    }
+
+    private func claims(on file: FileKind) -> [Claim] {
+        var claims = claims(for: Scheme.file, host: nil)
+        for (position, key) in file.keys.enumerated() {
+            let handlers = handlerClaims(on: key).map { handler, rank in
+                Claim(claimant: .handler(handler), host: nil, rank: rank)
+            }
+            let ordered: [Claim]
+            switch key {
+            case .type(let type): ordered = inOrder(handlers[...], for: type.rawValue)
+            // The desktop knows nothing of a handler's extensions.
+            case .filenameExtension: ordered = handlers
+            }
+            claims += ordered.map {
+                var claim = $0
+                claim.property = position
+                return claim
+            }
+        }
+        var seen: Set<String> = []
+        return claims.filter { seen.insert($0.claimant.id).inserted }
+    }
+
+    /// Returns the handler that the user picked on the desktop for a file; `nil` if the desktop only followed its own order.
+    ///
+    /// Choosers of applications offer every application for a file, so a pick counts whether or not the handler claims the
+    /// file. The handler has to claim some files.
+    ///
+    /// - Parameter entry: the name of the desktop entry through which the desktop passes the file.
+    public func handlerPicked(by entry: String, for file: FileKind) -> Handler? {
+        guard let id = DesktopFileID(rawValue: entry),
+            let handler = handler(named: String(entry.dropLast(DesktopFileID.suffix.count))),
+            handler.desktopFileID == id, !handler.fileClaims.isEmpty
+        else { return nil }
+        for case .type(let type) in file.keys {
+            let handlers = handlerClaims(on: .type(type)).map(\.handler)
+            guard let first = applications.places(for: type.rawValue, with: handlers).first else { continue }
+            return first.id == id ? nil : handler
+        }
+        return handler
+    }
+
+    /// Returns the MIME types of files that a handler has taken away from another claimant since an earlier registry, with that
+    /// claimant.
+    func fileTypes(takenBy handler: Handler, from earlier: Registry) -> [(type: MimeType, claimant: Claimant)] {
+        handler.fileTypes.compactMap { type in
+            let file = FileKind(FileTypeGuess(type: type, isByName: true), name: "")
+            guard winner(for: file)?.id == handler.id.rawValue, let before = earlier.winner(for: file),
+                before.id != handler.id.rawValue, candidates(for: file).contains(where: { $0.claimant.id == before.id })
+            else { return nil }
+            return (type, before)
+        }
+    }
+}
+
+extension Scheme {
+    /// The scheme of the files of this machine.
+    public static let file = Scheme(checked: "file")
+}

@@ -1,0 +1,102 @@
+internal import DBus
+internal import Desktop
+internal import OpenURLBus
+internal import RFC1808
+internal import Reactor
+internal import SchemeRegistry
+internal import SystemPackage
+internal import UserFiles
+
+/// The kinds of the files that callers open.
+///
+/// A look at a file may wait for its file system without end, so each look has a thread of its own and a time limit. The object
+/// belongs to the router's actor.
+final class FileKinds {
+    private var types: LocalFileTypes
+    private let loop: EventLoop
+    private let limits: RouterLimits
+    /// The threads that look at files, by the applications of the callers.
+    private(set) var looks: Shares<String>
+
+    init(_ directories: DesktopDirectories, _ limits: RouterLimits, on loop: EventLoop) {
+        types = LocalFileTypes(directories)
+        self.loop = loop
+        self.limits = limits
+        looks = Shares(limit: limits.fileLooks)
+    }
+
+    /// Returns the kind of the file that a URL names; nil for a URL that names no file of this machine.
+    ///
+    /// The router has the rights of the user. It looks at a file only for a caller that has these rights too. For any other
+    /// caller, and for a file that is not there, the name alone decides. A copy in the inbox of the handler that the sender asks
+    /// for is the handler's.
+    ///
+    /// - Throws: `limitsExceeded` for too many looks of one application, and `timedOut`.
+    func kind(
+        of url: GenericURL,
+        _ options: OpenOptions,
+        for account: String,
+        _ callerClass: CallerClass,
+        inboxes: Inboxes? = nil
+    ) async throws(OpenURLError) -> FileKind? {
+        guard let path = url.localFilePath else { return nil }
+        let isInInbox = options.handler.map { inboxes?.holds(path, of: $0) ?? false } ?? false
+        let known: MimeType?
+        if let type = options.contentType {
+            guard let type = MimeType(type) else { throw OpenURLError(.noHandler, "\(type) is not a type of files") }
+            known = type
+        } else {
+            known = nil
+        }
+        let mayLook = isInInbox || !callerClass.isConfined && callerClass != .unknown
+        let guess = try await look(account, url) { types in
+            if let known { return types.database.guess(known, isByName: true) }
+            guard mayLook else { return types.type(ofName: path) }
+            do throws(FileError) {
+                return try types.type(ofFile: path)
+            } catch {
+                return types.type(ofName: path)
+            }
+        }
+        let name = path.split(separator: UInt8(ascii: "/")).last ?? []
+        return FileKind(guess, name: String(decoding: name, as: UTF8.self))
+    }
+
+    /// Runs a look in a thread of its own, with the current database.
+    private func look(
+        _ account: String,
+        _ url: GenericURL,
+        _ body: @escaping @Sendable (LocalFileTypes) -> FileTypeGuess
+    ) async throws(OpenURLError) -> FileTypeGuess {
+        guard looks.refusal(of: account, 1) == nil else {
+            throw OpenURLError(.limitsExceeded, "\(looks[account]) files of \(account) are being looked at already")
+        }
+        looks.add(1, to: account)
+        let types = types
+        let result: (LocalFileTypes, FileTypeGuess)?
+        do throws(Errno) {
+            result = try await HelperThread.run(for: limits.fileTime, on: loop) {
+                var types = types
+                types.update()
+                return (types, body(types))
+            } late: { [self] _ in
+                looks.remove(1, from: account)
+            }
+        } catch {
+            looks.remove(1, from: account)
+            throw OpenURLError(.limitsExceeded, "there is no thread to look at \(url): \(error)")
+        }
+        // A look that is late stays counted until its thread ends.
+        guard let (types, guess) = result else {
+            throw OpenURLError(.timedOut, "the file system of \(url) does not tell the file's type in time")
+        }
+        looks.remove(1, from: account)
+        self.types = types
+        return guess
+    }
+}
+
+extension GenericURL {
+    /// The path of the file of this machine that the URL names; nil for any other URL. A fragment is a place in the file.
+    var localFilePath: [UInt8]? { Desktop.localFilePath(ofURL: String(description.prefix { $0 != "#" })) }
+}

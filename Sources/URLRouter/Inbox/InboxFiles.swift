@@ -1,0 +1,205 @@
+internal import Glibc
+internal import Reactor
+internal import UserFiles
+
+/// The reason for which a file did not get into an inbox.
+struct InboxError: Error, Hashable {
+    /// Whether the inbox or the file system is full.
+    var isFull = false
+    /// The reason, worded to follow the name of the file.
+    let reason: String
+}
+
+/// The inboxes of the handlers: `$XDG_DATA_HOME/ID/Inbox`.
+///
+/// A file gets its name when it is complete and on the disk, so an inbox never has half a file, also after a crash. Every method
+/// blocks, and any thread may call it.
+final class InboxFiles: Sendable {
+    private let dataHome: String
+    private let limits: InboxLimits
+    /// The files that are being copied, by handler.
+    private let copies = Lock<[String: (files: Int, bytes: Int)]>([:])
+
+    init(dataHome: String, limits: InboxLimits = InboxLimits()) {
+        self.dataHome = dataHome
+        self.limits = limits
+    }
+
+    /// The path of a handler's inbox.
+    func path(of id: String) -> String { "\(dataHome)/\(id)/Inbox" }
+
+    /// Returns whether a path is that of a file in a handler's inbox. The file need not exist.
+    func holds(_ path: [UInt8], of id: String) -> Bool {
+        let directory = Array("\(self.path(of: id))/".utf8)
+        guard path.starts(with: directory), let name = String(validating: path[directory.count...], as: UTF8.self)
+        else {
+            return false
+        }
+        do throws(InboxName.ParseError) {
+            _ = try InboxName(name)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Copies an open file into the inbox of a handler.
+    ///
+    /// - Parameters:
+    ///   - source: the descriptor of a regular file that is open for reading. Its position does not matter and stays.
+    ///   - name: the name that the sender gives to the file.
+    ///   - id: the identifier of a registered handler.
+    /// - Returns: the path of the copy. Only the user may read it.
+    func receive(_ source: CInt, named name: InboxName, for id: String) throws(InboxError) -> String {
+        var status = stat()
+        guard fstat(source, &status) == 0 else { throw InboxError(errno) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw InboxError(reason: "is \(fileTypeName(status)), not a file")
+        }
+        let size = Int(status.st_size)
+        do throws(FileError) {
+            let directory = try PrivateDirectory(path(of: id), isMade: true)
+            try checkSpace(directory.descriptor, size)
+            try reserve(size, for: id, in: directory)
+            defer { release(size, of: id) }
+            let taken = Set(try directory.names())
+            let file = try Self.unnamedFile(in: directory.descriptor)
+            defer { close(file) }
+            try Self.copy(source, to: file, size: size)
+            guard fsync(file) == 0 else { throw FileError(code: errno) }
+            let chosen = try link(file, into: directory.descriptor, name, taken)
+            guard fsync(directory.descriptor) == 0 else { throw FileError(code: errno) }
+            return "\(path(of: id))/\(chosen)"
+        } catch {
+            throw InboxError(error)
+        }
+    }
+
+    /// Removes a file that no handler has learnt of. A missing file is not an error.
+    func remove(_ path: String) {
+        unlink(path)
+    }
+
+    // MARK: Limits
+
+    private func checkSpace(_ directory: CInt, _ size: Int) throws(FileError) {
+        var space = statvfs()
+        guard fstatvfs(directory, &space) == 0 else { throw FileError(code: errno) }
+        let (free, isOverflow) = Int(clamping: space.f_bavail).multipliedReportingOverflow(by: Int(space.f_frsize))
+        guard isOverflow || free - size >= limits.spare else { throw FileError(code: ENOSPC) }
+    }
+
+    /// Counts a copy before it begins, together with the files in the inbox.
+    private func reserve(_ size: Int, for id: String, in directory: borrowing PrivateDirectory) throws(FileError) {
+        let (files, bytes) = try Self.contents(of: directory)
+        let isWithin = copies.withLock { copies in
+            let other = copies[id, default: (0, 0)]
+            guard files + other.files < limits.files, size <= limits.bytes - bytes - other.bytes else { return false }
+            copies[id] = (other.files + 1, other.bytes + size)
+            return true
+        }
+        guard isWithin else { throw FileError(code: EDQUOT) }
+    }
+
+    private func release(_ size: Int, of id: String) {
+        copies.withLock { copies in
+            guard let all = copies[id] else { return }
+            copies[id] = all.files == 1 ? nil : (all.files - 1, all.bytes - size)
+        }
+    }
+
+    private static func contents(
+        of directory: borrowing PrivateDirectory
+    ) throws(FileError) -> (files: Int, bytes: Int) {
+        var (files, bytes) = (0, 0)
+        for name in try directory.names() {
+            var status = stat()
+            // The handler may have deleted the file meanwhile.
+            guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+            files += 1
+            bytes += Int(status.st_size)
+        }
+        return (files, bytes)
+    }
+
+    // MARK: Files
+
+    private static func unnamedFile(in directory: CInt) throws(FileError) -> CInt {
+        let file = FileCopying.openUnnamedFile(in: directory, mode: 0o600)
+        guard file >= 0 else { throw FileError(code: errno) }
+        return file
+    }
+
+    /// Copies a number of bytes. File systems that can share the blocks of two files do so.
+    private static func copy(_ source: CInt, to file: CInt, size: Int) throws(FileError) {
+        var place = 0
+        while place < size {
+            let count = FileCopying.copyRange(from: source, to: file, at: place, atMost: size - place)
+            place += max(count, 0)
+            if count > 0 || count < 0 && errno == EINTR { continue }
+            guard count < 0 else { break }
+            // Some pairs of file systems cannot copy in the kernel.
+            guard [EXDEV, EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileError(code: errno) }
+            place = try copyBytes(source, to: file, from: place, size: size)
+            break
+        }
+        guard place == size else { throw FileError("became shorter while it was copied") }
+        var status = stat()
+        guard fstat(source, &status) == 0 else { throw FileError(code: errno) }
+        guard Int(status.st_size) == size else { throw FileError("changed its size while it was copied") }
+    }
+
+    private static func copyBytes(_ source: CInt, to file: CInt, from start: Int, size: Int) throws(FileError) -> Int {
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        var place = start
+        while place < size {
+            let count = pread(source, &buffer, min(buffer.count, size - place), off_t(place))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw FileError(code: errno) }
+            guard count > 0 else { break }
+            var written = 0
+            while written < count {
+                let result = buffer.withUnsafeBytes {
+                    pwrite(file, $0.baseAddress?.advanced(by: written), count - written, off_t(place + written))
+                }
+                if result < 0, errno == EINTR { continue }
+                guard result >= 0 else { throw FileError(code: errno) }
+                written += result
+            }
+            place += count
+        }
+        return place
+    }
+
+    /// Gives a file the first name that is free.
+    private func link(
+        _ file: CInt,
+        into directory: CInt,
+        _ name: InboxName,
+        _ taken: Set<String>
+    ) throws(FileError) -> String {
+        // A handler may make files in its inbox too, so some names more than the limit may be taken.
+        for number in 0...(limits.files + taken.count) {
+            let chosen = name.alternative(number)
+            if taken.contains(chosen) { continue }
+            // With O_TMPFILE, only this way to a name needs no privilege (open(2)).
+            if linkat(AT_FDCWD, "/proc/self/fd/\(file)", directory, chosen, AT_SYMLINK_FOLLOW) == 0 { return chosen }
+            guard errno == EEXIST else { throw FileError(code: errno) }
+        }
+        throw FileError(code: EEXIST)
+    }
+}
+
+extension InboxError {
+    fileprivate init(_ code: CInt) {
+        self.init(FileError(code: code))
+    }
+
+    fileprivate init(_ error: FileError) {
+        switch error {
+        case FileError(code: EDQUOT): self.init(isFull: true, reason: "does not fit into the inbox, which is full")
+        case FileError(code: ENOSPC): self.init(isFull: true, reason: "does not fit on the disk")
+        default: self.init(reason: error.reason)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+internal import UserFiles
+
+/// The name that a file gets in the inbox of a handler: one element of a path that a person can read.
+struct InboxName: Hashable, CustomStringConvertible {
+    /// The longest name that Linux file systems have, in bytes.
+    static let maximumLength = 255
+
+    /// The error of a text that is not a name for an inbox.
+    enum ParseError: Error, Hashable, CustomStringConvertible {
+        case empty
+        case tooLong(Int)
+        case hidden
+        case forbiddenCharacter(Unicode.Scalar)
+
+        /// The error as text that follows the name.
+        var description: String {
+            switch self {
+            case .empty: "is empty"
+            case .tooLong(let length): "has \(length) bytes; a name has at most \(InboxName.maximumLength)"
+            case .hidden: "begins with '.'; a file in an inbox is not hidden"
+            case .forbiddenCharacter(let scalar): "holds \(printable(scalar)); a name is one element of a path"
+            }
+        }
+    }
+
+    private let text: String
+
+    /// Checks the name that a sender gives to a file.
+    init(_ text: String) throws(ParseError) {
+        guard !text.isEmpty else { throw .empty }
+        guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
+        // The names of the directory itself and of the one above begin with a dot too.
+        guard !text.hasPrefix(".") else { throw .hidden }
+        for scalar in text.unicodeScalars where scalar == "/" || isControl(scalar) || Self.hidesItself(scalar) {
+            throw .forbiddenCharacter(scalar)
+        }
+        self.text = text
+    }
+
+    /// Whether a scalar changes the direction of a text, so that a name looks like another one.
+    private static func hidesItself(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isBidiControl || scalar.properties.generalCategory == .lineSeparator
+            || scalar.properties.generalCategory == .paragraphSeparator
+    }
+
+    /// Returns the name to try after a number of names that were taken: `a.png`, `a-1.png`, `a-2.png`.
+    ///
+    /// The end of the name stays, because it tells the type of the file. A long name is shortened before its number.
+    func alternative(_ number: Int) -> String {
+        guard number > 0 else { return text }
+        let dot = text.dropFirst().lastIndex(of: ".") ?? text.endIndex
+        let end = text.utf8.distance(from: dot, to: text.endIndex) > 64 ? "" : text[dot...]
+        let suffix = "-\(number)\(end)"
+        var stem = text.dropLast(end.count)
+        while stem.utf8.count + suffix.utf8.count > Self.maximumLength { stem.removeLast() }
+        return stem + suffix
+    }
+
+    /// The name itself.
+    var description: String { text }
+}
