@@ -28,8 +28,8 @@ public enum QueueInterface {
     /// Returns the outcome of a URL, and waits for it if necessary: the result with the handler's reply, or the error of a dead
     /// letter. The outcome of a URL that is dropped is ``OpenURLError/Code/cancelled``.
     ///
-    /// A reply is kept for ``keptTime``, without its descriptors. A caller's oldest replies give way to its newer ones: the router keeps
-    /// ``keptReplies``, of which one caller gets at most half of what is left. The wait ends after the same time with
+    /// A reply is kept for ``keptTime``, without its descriptors. The router keeps ``keptReplies``. One caller gets at most half of
+    /// what is left, and the caller's oldest replies give way to newer ones. The wait ends after ``keptTime`` with
     /// ``OpenURLError/Code/timedOut``, and with the caller's connection.
     public static let wait = Method<UInt64, OpenResult>(name, "Wait", inputs: ["id"], outputs: ["result"])
     /// The time for which a reply is kept.

@@ -3,8 +3,8 @@ internal import SQLite
 
 /// The replies to deliveries, in the table `replies` of a ``DeliveryStore``.
 ///
-/// A reply is kept for ``QueueInterface/keptTime``. One caller gets at most half of the room that is left, and its oldest replies give
-/// way to its newer ones.
+/// A reply is kept for ``QueueInterface/keptTime``. One caller gets at most half of the room that is left. The oldest replies of a
+/// caller give way to newer ones.
 struct KeptReplies {
     private let limits: DeliveryStoreLimits
     /// The contents of the table; nil before the first count.
