@@ -149,7 +149,8 @@ public enum LifecycleInterface {
     public static let background = Method<String, Empty>(name, "Background", inputs: ["id"])
     /// Takes a handler to the background and suspends the handler at once. Returns when the process is stopped.
     public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
-    /// Ends a handler and removes its saved state. Returns when the process has ended.
+    /// Ends a handler and removes its saved state. Returns when the process has ended. If the handler was in the foreground, the
+    /// handler that sent its latest URL then comes to the foreground again.
     public static let terminate = Method<String, Empty>(name, "Terminate", inputs: ["id"])
     /// Forgets the crashes of a handler. A handler that crashes too often is not started for a while
     /// (``HandlerStatus/quarantinedUntil``); after this call it may be started at once, and its
@@ -182,6 +183,20 @@ public enum LifecycleInterface {
         name,
         "ReportProgress",
         inputs: ["request_id", "fraction", "message"]
+    )
+    /// Brings the handler that has sent a URL to the foreground again, because the calling handler has finished with the URL ("App
+    /// Termination", the return to the sender).
+    ///
+    /// The arguments are ``OpenContext/requestID``, or an empty text for the latest URL, and the `platform_data` of
+    /// ``FreedesktopApplication`` with the token that lets a window of the sender take the focus. The method returns when the router
+    /// has begun: the sender may itself be waiting for the answer to the URL.
+    ///
+    /// The error is ``OpenURLError/Code/notAllowed`` if the caller is not the handler in the foreground, or if no handler has sent the
+    /// URL. Each URL leads back once, among the newest 16 that have reached the process in the foreground.
+    public static let returnToSource = Method<Arguments<String, [String: Value]>, Empty>(
+        name,
+        "ReturnToSource",
+        inputs: ["request_id", "platform_data"]
     )
     /// Notifies a running handler of a change. No handler is started for a notification.
     ///

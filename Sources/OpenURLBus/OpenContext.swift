@@ -55,6 +55,8 @@ public struct OpenContext: Sendable, Hashable {
     /// After a crash of the handler or of the router, a queued URL arrives again with the same name. A handler that must not act
     /// twice on a URL therefore remembers the name. No other request has it, unless the caller gives a name twice.
     public var requestID: String?
+    /// The place of the request in the sender's trace, unchanged.
+    public var traceParent: TraceParent?
     /// Whether the handler stays in the background, or is launched into the background.
     public var inBackground = false
     /// The changes that happened while the handler was suspended: the latest value of each kind. The handler gets the
@@ -110,6 +112,12 @@ extension OpenContext: Record {
             { $0.requestID },
             { $0.requestID = $1 },
             "The name of the request; that of a queued URL is the same each time that the URL is delivered."
+        ),
+        Field(
+            "traceparent",
+            { $0.traceParent },
+            { $0.traceParent = $1 },
+            "The place of the request in the sender's trace, as W3C Trace Context writes it."
         ),
         Field(
             "background",

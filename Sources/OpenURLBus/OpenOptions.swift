@@ -2,7 +2,8 @@ public import DBus
 
 /// The options of an open: the `options` of `OpenURL`.
 public struct OpenOptions: Sendable, Hashable {
-    /// A value that the handler gets unchanged.
+    /// A value that the handler gets unchanged. The value may hold descriptors, at most ``DBus/Value/maximumDescriptors``, which
+    /// the handler gets as its own. A descriptor cannot wait in the queue.
     public var annotation: Value?
     /// The bundle identifier of the only handler that may get the URL.
     public var handler: String?
@@ -35,6 +36,9 @@ public struct OpenOptions: Sendable, Hashable {
     /// A caller that opens a URL again because it does not know the outcome uses the same name, so that the handler can tell.
     public var requestID: RequestID?
 
+    /// The place of the request in the caller's trace, which the handler gets unchanged.
+    public var traceParent: TraceParent?
+
     /// Whether the caller itself asks the person at its terminal. The router then answers ``OpenURLError/Code/notAllowed`` where it
     /// would ask, and the caller gets the question from ``PolicyInterface/question``.
     public var asksAtTerminal = false
@@ -51,6 +55,7 @@ public struct OpenOptions: Sendable, Hashable {
 
     fileprivate static let deliveryKey = "delivery"
     private static let fallbackKey = "fallback"
+    private static let annotationKey = "annotation"
     private static let contentTypeKey = "content-type"
 
     fileprivate enum Delivery: String, CaseIterable {
@@ -72,10 +77,10 @@ extension OpenOptions: Record {
     package static let fields = FieldList(
         initial: OpenOptions(),
         Field(
-            "annotation",
+            annotationKey,
             { $0.annotation },
             { $0.annotation = $1 },
-            "A value of any type, which the handler gets unchanged."
+            "A value of any type, which the handler gets unchanged; at most \(Value.maximumDescriptors) descriptors, none for the queue."
         ),
         Field(
             "handler",
@@ -147,6 +152,12 @@ extension OpenOptions: Record {
             "The name of the request; without the key the router makes a name."
         ),
         Field(
+            "traceparent",
+            { $0.traceParent },
+            { $0.traceParent = $1 },
+            "The place of the request in the caller's trace, as W3C Trace Context writes it; the handler gets it unchanged."
+        ),
+        Field(
             "asks-at-terminal",
             { $0.asksAtTerminal },
             { $0.asksAtTerminal = $1 },
@@ -162,6 +173,9 @@ extension OpenOptions: Record {
     )
 
     package func validate() throws(MessageDecodingError) {
+        guard annotation?.descriptorCount ?? 0 <= Value.maximumDescriptors else {
+            throw .invalidValue("'\(Self.annotationKey)' holds more than \(Value.maximumDescriptors) descriptors")
+        }
         if let contentType, !isMIMEType(contentType) {
             throw .invalidValue("'\(Self.contentTypeKey)' is not a MIME type such as image/png")
         }

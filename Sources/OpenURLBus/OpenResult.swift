@@ -28,7 +28,8 @@ public struct OpenResult: Sendable, Hashable {
     public var handler: String
     /// The way in which the router reached the handler.
     public var path: Path
-    /// The values that the handler answered with.
+    /// The values that the handler answered with. A descriptor among them belongs to this program, and is closed with its last
+    /// reference.
     public var reply: [String: Value]
     /// The steps of the open, in order.
     public var trace: [TracePhase]
@@ -83,7 +84,12 @@ extension OpenResult: Record {
             { $0.requestID = $1 },
             "The name of the request, which the handler gets in its context."
         ),
-        Field("reply", { $0.reply }, { $0.reply = $1 }, "The values that the handler answered with."),
+        Field(
+            "reply",
+            { $0.reply },
+            { $0.reply = $1 },
+            "The values that the handler answered with; at most \(Value.maximumDescriptors) descriptors."
+        ),
         Field("trace", { $0.trace }, { $0.trace = $1 }, "The steps of the open, in order.")
     )
 }

@@ -25,6 +25,17 @@ public enum QueueInterface {
     public static let retry = Method<String, Empty>(name, "Retry", inputs: ["id"])
     /// Removes a URL. A URL that is being delivered may still arrive.
     public static let drop = Method<String, Empty>(name, "Drop", inputs: ["id"])
+    /// Returns the outcome of a URL, and waits for it if necessary: the result with the handler's reply, or the error of a dead
+    /// letter. The outcome of a URL that is dropped is ``OpenURLError/Code/cancelled``.
+    ///
+    /// A reply is kept for ``keptTime``, without its descriptors. The router keeps ``keptReplies``. One caller gets at most half of
+    /// what is left, and the caller's oldest replies give way to newer ones. The wait ends after ``keptTime`` with
+    /// ``OpenURLError/Code/timedOut``, and with the caller's connection.
+    public static let wait = Method<UInt64, OpenResult>(name, "Wait", inputs: ["id"], outputs: ["result"])
+    /// The time for which a reply is kept.
+    public static let keptTime = Duration.seconds(86_400)
+    /// The largest number of replies that are kept.
+    public static let keptReplies = 8192
     /// A URL has reached a state: a raw value of ``QueuedURL/State``.
     public static let stateChanged = Signal<Arguments<String, String>>(
         name,

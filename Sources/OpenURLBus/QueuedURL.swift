@@ -20,6 +20,8 @@ public struct QueuedURL: Sendable, Hashable {
     public var url: String
     /// The handler that would have got the URL at the time when the URL arrived.
     public var handler: String
+    /// The name of the request, from the caller, or else the number.
+    public var requestID: String?
     /// The state of the URL.
     public var state: State
     /// The number of attempts.
@@ -52,6 +54,12 @@ extension QueuedURL: Record, ErrorReporting {
         initial: QueuedURL(id: "", url: "", handler: "", state: .waiting, attempts: 0, accepted: 0),
         incomplete: "a queued URL without an id, a URL or a state",
         Field("id", { $0.id }, { $0.id = $1 }, isRequired: true, "The number of the URL."),
+        Field(
+            "request-id",
+            { $0.requestID },
+            { $0.requestID = $1 },
+            "The name of the request, which the handler gets in its context."
+        ),
         Field("url", { $0.url }, { $0.url = $1 }, isRequired: true, "The URL as it arrived."),
         Field(
             "handler",

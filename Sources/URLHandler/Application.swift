@@ -27,17 +27,25 @@ public final class Application {
     ///
     /// The value is nil between URLs.
     public private(set) var source: OpenContext.Source?
-    /// The token that lets a window of the handler take the focus, from the sender of the URL that is being opened.
+    /// The token that lets a window of the handler take the focus, from the sender of the URL that is being opened, or from the
+    /// handler that returns to this one.
     ///
     /// The token is for `xdg_activation_v1` of Wayland, and for `gdk_toplevel_set_startup_id` and similar functions of
-    /// toolkits. The value is nil between URLs, and if the sender has passed no token.
+    /// toolkits. The value is nil at other times, and if no token was passed.
     public private(set) var activationToken: String?
     /// The name of the startup notification, from the sender of the URL that is being opened: the token of X11.
     ///
     /// The value is nil between URLs, and if the sender has passed no name.
     public private(set) var desktopStartupID: String?
 
+    /// The name of the request for the URL that is being opened; see `OpenContext.requestID`. The value is nil between URLs.
+    public private(set) var requestID: String?
+    /// The place of the URL that is being opened in the sender's trace (W3C Trace Context). The value is nil between URLs, and if the
+    /// sender has passed none.
+    public private(set) var traceParent: TraceParent?
+
     package let backgroundTasks: BackgroundTasks
+    let wayBack: (any WayBack)?
     let observers = Observers()
     private let delegate: any ApplicationDelegate
     private let progress: Progress
@@ -49,8 +57,10 @@ public final class Application {
         delegate: any ApplicationDelegate,
         progress: Progress = Progress(),
         timekeeper: (any BackgroundTimekeeper)? = nil,
+        wayBack: (any WayBack)? = nil,
         store: (any RestorableStateStore)? = nil
     ) {
+        self.wayBack = wayBack
         self.identifier = identifier
         self.delegate = delegate
         self.progress = progress
@@ -86,7 +96,11 @@ public final class Application {
         (source, activationToken, desktopStartupID) = (
             context.source, context.activationToken, context.desktopStartupID
         )
-        defer { (source, activationToken, desktopStartupID) = (nil, nil, nil) }
+        (requestID, traceParent) = (context.requestID, context.traceParent)
+        defer {
+            (source, activationToken, desktopStartupID) = (nil, nil, nil)
+            (requestID, traceParent) = (nil, nil)
+        }
         await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, &result)
         return (outcome(of: result), result.trace)
     }
@@ -106,9 +120,16 @@ public final class Application {
 
     /// Runs the sequence for an event without a URL.
     ///
+    /// - Parameter tokens: options with the tokens of the focus.
     /// - Returns: the trace of the delegate's methods that ran.
     @discardableResult
-    package func handle(_ event: LifecycleEvent, notifications: [String: Value] = [:]) async -> [TracePhase] {
+    package func handle(
+        _ event: LifecycleEvent,
+        notifications: [String: Value] = [:],
+        tokens: OpenOptions = OpenOptions()
+    ) async -> [TracePhase] {
+        (activationToken, desktopStartupID) = (tokens.activationToken, tokens.desktopStartupID)
+        defer { (activationToken, desktopStartupID) = (nil, nil) }
         var context = OpenContext()
         context.notifications = notifications
         var result = SequenceResult()

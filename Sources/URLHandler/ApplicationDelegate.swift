@@ -45,7 +45,8 @@ public protocol ApplicationDelegate: AnyObject {
     ///   - sourceApplication: the sender's bundle identifier, or nil if the sender is not a handler. The router
     ///     determines the identifier itself; a sender cannot choose it. ``Application/source`` tells more about the
     ///     sender.
-    ///   - annotation: additional data from the sender.
+    ///   - annotation: additional data from the sender. Descriptors in it are this process's own; each is closed with its last
+    ///     reference.
     /// - Returns: `true` or ``OpenResponse/handled(reply:)`` if the URL was opened, otherwise `false` or
     ///   ``OpenResponse/declined(reason:)``.
     func application(

@@ -1,10 +1,12 @@
 /// The limits of a router: amounts and time limits.
 public struct RouterLimits: Sendable, Hashable {
     /// The number of requests without an answer. One application gets at most half of what is left, also of the limits
-    /// ``requestBytes``, ``queries``, ``waitingPerHandler`` and ``commands``.
+    /// ``requestBytes``, ``requestDescriptors``, ``queries``, ``waitingPerHandler`` and ``commands``.
     public var requests = 8192
     /// The size of the arguments of all requests without an answer, in bytes.
     public var requestBytes = 64 << 20
+    /// The number of descriptors in the annotations of all requests without an answer.
+    public var requestDescriptors = 256
     /// The number of requests for lists and for explanations without an answer.
     public var queries = 64
     /// The number of files that are looked at for their types at once. One application gets at most half of what is left.
@@ -27,6 +29,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var questionsPerAccount = 2
     /// The number of questions that may wait for a reply.
     public var questions = 32
+    /// The number of calls that wait for replies to queued URLs. One application gets at most half of what is left.
+    public var replyWaiters = 256
     /// The number of connections that get the router's signals. One application gets at most half of what is left.
     public var subscribers = 256
     /// The number of claims on callbacks. One application gets at most half of what is left.

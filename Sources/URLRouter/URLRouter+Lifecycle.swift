@@ -25,11 +25,46 @@ extension URLRouter {
 
     /// Ends a handler, and removes its saved state; returns when its process is gone.
     func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
-        try await sessions.find(handler(id))?.terminate()
+        if let session = try await sessions.find(handler(id)) {
+            let source = session.isInForeground ? session.process.returnPaths.take("") : nil
+            try await session.terminate()
+            // Another handler may have come to the foreground meanwhile.
+            if sessions.host.foreground.isEmpty, let source = registry.handler(named: source) { bringBack(source) }
+        }
         do throws(FileError) {
             try SavedStateLocation(ofHandler: id.rawValue, environment: launcher.environment)?.remove()
         } catch {
             log.error("the saved state of \(id) cannot be removed: \(error)")
+        }
+    }
+
+    /// Brings the handler that has sent a URL to the foreground again.
+    ///
+    /// - Parameters:
+    ///   - request: the name of the URL's request; empty for the latest one.
+    ///   - tokens: options with the tokens of the focus.
+    /// - Throws: `notAllowed` if the caller is not the handler in the foreground, or if no handler has sent the URL.
+    func returnToSource(of request: String, _ tokens: OpenOptions, caller: BusName?) throws(OpenURLError) {
+        let session = try callingSession(caller)
+        guard session.isInForeground else {
+            throw OpenURLError(.notAllowed, "\(session.id) is not in the foreground")
+        }
+        guard let source = registry.handler(named: session.process.returnPaths.take(request)) else {
+            throw OpenURLError(.notAllowed, "no handler has sent the URL to \(session.id), so there is no way back")
+        }
+        bringBack(source, tokens)
+    }
+
+    /// Brings a handler to the foreground, in a task: the handler may be waiting for the one that leads back to it.
+    private func bringBack(_ handler: Handler, _ tokens: OpenOptions = OpenOptions()) {
+        guard handler.program != nil else { return }
+        let session = sessions.obtain(for: handler)
+        sessions.host.tasks.start { [log] in
+            do throws(OpenURLError) {
+                try await session.activate(tokens)
+            } catch {
+                log.notice("the sender of a URL does not come back: \(error)", metadata: ["handler": "\(session.id)"])
+            }
         }
     }
 
@@ -138,4 +173,8 @@ extension HandlerSession {
         status.backgroundTasks = process.tasks.sorted { $0.key < $1.key }.map(\.value)
         return status
     }
+}
+
+extension Registry {
+    fileprivate func handler(named id: String?) -> Handler? { id.flatMap { handler(named: $0) } }
 }

@@ -24,6 +24,7 @@ extension URLRouter {
             let call = RequestCall(
                 caller: caller,
                 bytes: bytes ?? url.utf8.count,
+                descriptors: options.annotation?.descriptorCount ?? 0,
                 requestID: options.requestID?.rawValue ?? requestNames.next(),
                 stop: stop
             )
@@ -120,7 +121,8 @@ extension URLRouter {
             _ check: (Caller) throws(OpenURLError) -> Void
         ) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
-        try await callers.counting(call.caller, bytes: call.bytes) { counted async throws(OpenURLError) in
+        try await callers.counting(call.caller, bytes: call.bytes, descriptors: call.descriptors) {
+            counted async throws(OpenURLError) in
             var destination = try await destination(text, options, call.caller, of: counted)
             /// The handler that the person has allowed.
             var allowed: String?
@@ -181,6 +183,9 @@ extension URLRouter {
         guard let deliveries else {
             throw OpenURLError(.notQueued, "there is no directory for the queue; set HOME or XDG_STATE_HOME")
         }
+        guard call.descriptors == 0 else {
+            throw OpenURLError(.notQueued, "the annotation holds a descriptor, which cannot be stored")
+        }
         return try await permitted(text, options, call) { (destination, counted, check) async throws(OpenURLError) in
             let handler = destination.claimant.id
             var stored = options
@@ -228,11 +233,13 @@ extension URLRouter {
             request.id = delivery.options.requestID?.rawValue ?? "\(id)"
             request.endsAtDeadline = delivery.options.timeout != nil
             do throws(OpenURLError) {
-                _ = try await session.open(request) { () async throws(OpenURLError) in
+                var result = try await session.open(request) { () async throws(OpenURLError) in
                     try callers.check(context, for: handler)
                     request.complete(context)
                 }
-                return .delivered
+                result.id = "\(id)"
+                result.requestID = request.id
+                return .delivered(result)
             } catch {
                 return .failed(error, wasHandedOver: request.wasHandedOver)
             }
@@ -248,8 +255,10 @@ extension URLRouter {
                 timeout: timeout
             )
             do throws(OpenURLError) {
-                _ = try await applications.open(request)
-                return .delivered
+                var result = try await applications.open(request)
+                result.id = "\(id)"
+                result.requestID = delivery.options.requestID?.rawValue ?? "\(id)"
+                return .delivered(result)
             } catch {
                 return .failed(error, wasHandedOver: request.wasHandedOver)
             }
@@ -288,6 +297,22 @@ extension URLRouter {
     func dropQueued(_ id: String, caller: BusName?) async throws(RemoteError) {
         guard let deliveries else { throw .noSuchDelivery(id) }
         try await deliveries.drop(id, of: await ownAccount(of: caller))
+    }
+
+    /// The outcome of a queued URL that a caller may know of. Waits for the outcome if necessary.
+    func outcome(ofQueued number: UInt64, caller: BusName?) async throws -> OpenResult {
+        guard let deliveries else { throw RemoteError.noSuchDelivery("\(number)") }
+        let known = await callers.caller(caller)
+        return try await deliveries.outcome(of: number, await ownAccount(of: caller), countedTo: known.account) {
+            left in
+            guard let caller else { return {} }
+            // The closures run on the event loop, which is the router's executor.
+            nonisolated(unsafe) let left = left
+            let watch = try await bus.watchOwner(of: caller) { _, new in if new == nil { left() } }
+            // The connection may have ended before the watch began.
+            if try await bus.owner(of: caller) == nil { left() }
+            return { [bus] in bus.unwatchOwner(watch) }
+        }
     }
 
     /// The account that a caller's rights to the queue are limited to; nil without a limit.

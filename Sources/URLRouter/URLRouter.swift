@@ -169,6 +169,7 @@ public actor URLRouter {
             deliveryStore,
             bus: bus,
             loop: loop,
+            limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
             open: { [unowned self] delivery, id in await open(delivery, id) },

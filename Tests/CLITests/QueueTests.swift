@@ -30,10 +30,19 @@ import Testing
             #expect(
                 json.lines.last
                     == """
-                    {"id":"8","url":"ok:y","handler":"com.acme.ok","state":"dead","attempts":8,"accepted":86400,\
+                    {"id":"8","request-id":null,"url":"ok:y","handler":"com.acme.ok","state":"dead","attempts":8,"accepted":86400,\
                     "next":null,"error":null,"message":null}
                     """
             )
+        }
+    }
+
+    @Test func waitsForReplies() async throws {
+        try await StandInRouter.with { router in
+            #expect(try await openurl(["queue", "wait", "7"], on: router).output == "{\"text\":\"hello\"}\n")
+            let late = try await openurl(["queue", "wait", "--timeout", "1ms", "99"], on: router)
+            #expect(late.status == 6)
+            #expect(late.errors == "openurl: URL 99 is still in the queue after the time limit\n")
         }
     }
 

@@ -174,6 +174,10 @@ actor StandInRouter {
                     failed.error = RemoteError(OpenURLError.Code.launchFailed.errorName, "it did not start")
                     return [failed, self.queuedURL("8", "ok:y", .dead, attempts: 8)]
                 },
+                .method(QueueInterface.wait) { _, id in
+                    if id == 99 { try await Task.sleep(for: .seconds(600)) }
+                    return OpenResult(handler: "com.acme.ok", path: .active, reply: ["text": "hello"], trace: [])
+                },
                 askedOfQueue("retry", QueueInterface.retry), askedOfQueue("drop", QueueInterface.drop),
             ]
         )

@@ -119,7 +119,7 @@ import Testing
         let verbose = try await router.openurl("--verbose", "good:x")
         #expect(verbose.status == 0)
         let lines = verbose.output.split(separator: "\n").map(String.init)
-        #expect(lines.first == "good:x: com.example.good (launched)")
+        #expect(lines.first?.hasPrefix("good:x: com.example.good (launched, request 1-") == true)
         let steps = try lines.dropFirst().map { line in
             let words = line.split(separator: " ").map(String.init)
             try #require(words.count == 3 && words[1] == "ms" && Double(words[0]) != nil, "\(line)")

@@ -241,7 +241,7 @@ import Testing
         #expect(demo.status == 0 && demo.errors == "")
         let lines = demo.output.split(separator: "\n").map(String.init)
         #expect(lines.last == "2008-06-23 13:00  Quarterly Report")
-        #expect(lines.contains("\(Self.guideURL): com.acme.todolist (launched)"))
+        #expect(lines.contains { $0.hasPrefix("\(Self.guideURL): com.acme.todolist (launched, request ") })
         let phases = lines.filter { $0.contains(" ms  ") }.compactMap { $0.split(separator: " ").last }
         #expect(
             phases == [

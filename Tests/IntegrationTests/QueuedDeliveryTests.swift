@@ -46,6 +46,37 @@ import Testing
         #expect(Set(opened) == ["open app:1", "open app:2", "open app:3"])
     }
 
+    @Test func replyToAQueuedURLCanBeHad() async throws {
+        let router = try await RouterProcess([
+            Self.app: ["pipe=text", "startDelay=200"], "com.example.no": ["decline=no"],
+        ])
+        defer { router.stop() }
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let stored = try await router.run([
+            "env", "TRACEPARENT=\(parent)", RouterProcess.command.path, "open", "--queue", "--verbose", "--annotation",
+            "a=b", "app:1",
+        ])
+        let id = try #require(stored.output.split(separator: " ").last?.dropLast(2))
+        let waited = try await router.openurl("queue", "wait", String(id))
+        #expect(waited.status == 0, "\(waited.errors)")
+        #expect(waited.output.contains(#""annotation":{"a":"b"}"#), "\(waited.output)")
+        #expect(waited.output.contains(#""traceparent":"\#(parent)""#), "\(waited.output)")
+        #expect(waited.output.contains(#""request-id":"\#(id)""#), "\(waited.output)")
+        #expect(!waited.output.contains("pipe"))
+        // The reply is still there, for the next router too.
+        #expect(await router.terminate() == 0)
+        let next = try await router.startAnother()
+        defer { next.terminate() }
+        let again = try await router.openurl("queue", "wait", "--json", String(id))
+        #expect(again.output.hasPrefix(#"{"handler":"\#(Self.app)","path":"launched""#), "\(again.output)")
+        let refused = try #require(try await router.open("no:x", queued).id)
+        let dead = try await router.openurl("queue", "wait", refused)
+        #expect(dead.status == 1)
+        #expect(dead.errors == "openurl: no\n")
+        #expect(try await router.openurl("queue", "wait", "7").status == 64)
+        #expect(try await router.openurl("queue", "wait", "seven").status == 64)
+    }
+
     @Test func crashedDeliveryIsRepeated() async throws {
         let router = try await RouterProcess([Self.app: ["crash=once"]])
         defer { router.stop() }

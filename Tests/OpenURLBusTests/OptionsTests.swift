@@ -1,3 +1,4 @@
+import Glibc
 import OpenURLBus
 import Testing
 
@@ -285,6 +286,19 @@ import Testing
                     warnings: []
                 )
         )
+    }
+
+    @Test func annotationHoldsAtMostSixteenDescriptors() throws {
+        func options(_ count: Int) -> OpenOptions {
+            var options = OpenOptions()
+            let files = (0..<count).map { _ in Value.unixFD(UnixFD(owning: dup(STDERR_FILENO))) }
+            options.annotation = .options(["files": .array(files, of: "h")])
+            return options
+        }
+        #expect(throws: Never.self) { try options(16).validate() }
+        #expect(throws: MessageDecodingError.invalidValue("'annotation' holds more than 16 descriptors")) {
+            try options(17).validate()
+        }
     }
 
     @Test func handlerEntryOfAnotherTypeIsAnError() throws {

@@ -12,7 +12,7 @@ import Testing
         ([""], "'' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),
         (["open"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--json"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
-        (["--nope", "a:b"], "Unknown option '--nope' (see 'openurl open --help')"),
+        (["--unheard-of", "a:b"], "Unknown option '--unheard-of' (see 'openurl open --help')"),
         (["a:b", "--foreground"], "Unknown option '--foreground' (see 'openurl open --help')"),
         (["--verbos", "a:b"], "Unknown option '--verbos'. Did you mean '--verbose'? (see 'openurl open --help')"),
         (["can-open"], "Missing expected argument '<url> ...' (see 'openurl can-open --help')"),

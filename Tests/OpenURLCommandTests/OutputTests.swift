@@ -110,8 +110,8 @@ import Testing
         #expect(url.row == ["7", "h", "waiting", "2", LocalTime.text(9), "a:b", "why"])
         #expect(
             JSON(url).text == """
-                {"id":"7","url":"a:b","handler":"h","state":"waiting","attempts":2,"accepted":5,"next":9,\
-                "error":"com.example.Error.A","message":"why"}
+                {"id":"7","request-id":null,"url":"a:b","handler":"h","state":"waiting","attempts":2,"accepted":5,\
+                "next":9,"error":"com.example.Error.A","message":"why"}
                 """
         )
     }

@@ -27,6 +27,9 @@ import URLHandler
 /// - `slow=PHASE`: block in a phase for half a second.
 /// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
 /// - `report=COUNT`: report the progress so many times on each URL.
+/// - `pipe=TEXT`: answer with the end of a pipe that holds the text.
+/// - `return`: return to the sender of each URL before the answer.
+/// - `tokens`: say in the log with which token the handler becomes active.
 /// - `stall=open`: wait without end and leave the main actor free.
 /// - `task=NAME`: begin a background task on the way to the background, and end the task on `endTask`.
 /// - `chain`: when the background task expires, begin another one before its end.
@@ -135,6 +138,7 @@ final class TestDelegate: ApplicationDelegate {
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
+        if behaviour["return"] != nil { await goBack(application) }
         if let reason = behaviour["decline"] { return .declined(reason: reason.isEmpty ? nil : reason) }
         var reply: [String: Value] = ["pid": .int32(getpid())]
         if behaviour["task-url"] != nil {
@@ -142,7 +146,20 @@ final class TestDelegate: ApplicationDelegate {
             reply["time-left"] = (await application.backgroundTimeRemaining).map { .double($0 / .seconds(1)) }
             application.endBackgroundTask(task)
         }
+        if let text = behaviour["pipe"] {
+            let pipe = Pipe()
+            pipe.fileHandleForWriting.write(Data(text.utf8))
+            try pipe.fileHandleForWriting.close()
+            reply["pipe"] = .unixFD(UnixFD(owning: dup(pipe.fileHandleForReading.fileDescriptor)))
+        }
+        if case .unixFD(let file) = annotation?.options?["file"] {
+            let text = String(decoding: FileHandle(fileDescriptor: file.rawValue).availableData, as: UTF8.self)
+            record("read \(text)")
+            reply["text"] = .string(text)
+        }
         reply["annotation"] = annotation
+        reply["request-id"] = application.requestID.map(Value.string)
+        reply["traceparent"] = (application.traceParent?.rawValue).map(Value.string)
         reply["source-application"] = sourceApplication.map(Value.string)
         reply["source-class"] = (application.source?.callerClass.rawValue).map(Value.string)
         reply["source-pid"] = application.source?.pid.map(Value.uint32)
@@ -153,6 +170,16 @@ final class TestDelegate: ApplicationDelegate {
         reply["desktop-startup-id"] = application.desktopStartupID.map(Value.string)
         reply["environment"] = .array(environment(), of: "s")
         return .handled(reply: reply)
+    }
+
+    /// Returns to the sender of the URL, and says the outcome in the log.
+    private func goBack(_ application: Application) async {
+        do {
+            try await application.returnToSource(activationToken: "token of the return")
+            record("returned")
+        } catch {
+            record("not returned: \(error.code.rawValue): \(error.message)")
+        }
     }
 
     private func forward(_ url: GenericURL) async throws -> OpenResponse {
@@ -183,6 +210,7 @@ final class TestDelegate: ApplicationDelegate {
 
     func applicationDidBecomeActive(_ application: Application) {
         pass("didBecomeActive")
+        if behaviour["tokens"] != nil { record("token \(application.activationToken ?? "none")") }
     }
 
     func application(_ application: Application, willEncodeRestorableStateWith coder: RestorableStateCoder) throws {
@@ -227,6 +255,7 @@ final class TestDelegate: ApplicationDelegate {
     func application(_ application: Application, didReceiveNotification kind: String, value: Value) {
         record("notification \(kind) \(value.string ?? "")")
         if kind == "endTask" { endTask(application) }
+        if kind == "return" { Task { await goBack(application) } }
     }
 
     private func chain(_ application: Application) {

@@ -1,3 +1,4 @@
+import Glibc
 import OpenURLBus
 import Testing
 
@@ -42,6 +43,17 @@ import Testing
     @Test func refusalWithoutAReasonNamesTheHandler() async throws {
         let result = try await answer(.success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
         #expect(result == .failure(OpenURLError(.declined, "com.example.app declined the URL")))
+    }
+
+    @Test func replyHoldsAtMostSixteenDescriptors() async throws {
+        func answer(_ count: Int) async throws -> Result<OpenResult, OpenURLError> {
+            let files = (0..<count).map { _ in Value.unixFD(UnixFD(owning: dup(STDERR_FILENO))) }
+            let reply: [String: Value] = ["files": .array(files, of: "h")]
+            return try await self.answer(.success(OpenAnswer(isHandled: true, reply: reply, trace: [])))
+        }
+        #expect(try await answer(16).get().reply.values.descriptorCount == 16)
+        let error = OpenURLError(.invalidReply, "com.example.app answered with more than 16 descriptors")
+        #expect(try await answer(17) == .failure(error))
     }
 
     private static let crashed = OpenURLError(

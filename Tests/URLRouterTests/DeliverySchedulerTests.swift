@@ -55,6 +55,102 @@ import Testing
         #expect(await router.hasAnsweredAll)
     }
 
+    private func number(_ result: OpenResult) throws -> UInt64 {
+        try #require(result.id.flatMap { UInt64($0) })
+    }
+
+    @Test func waitEndsWithTheOutcome() async throws {
+        let bus = try FakeHandlers([handler: owner, ownConnection: ownConnection])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try number(try await router.open("app:1", queued, caller: ownConnection))
+        let wait = Task { try await router.outcome(ofQueued: id, caller: ownConnection) }
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1")
+        let result = try await wait.value
+        #expect(result.reply == ["k": "v"])
+        #expect(result.id == "\(id)")
+        #expect(result.requestID == "\(id)")
+        // The reply is kept.
+        #expect(try await router.outcome(ofQueued: id, caller: ownConnection) == result)
+        // Nobody else's program learns of it.
+        await #expect(throws: RemoteError.noSuchDelivery("\(id)")) {
+            try await router.outcome(ofQueued: id, caller: ":1.9")
+        }
+        await #expect(throws: RemoteError.noSuchDelivery("1")) {
+            try await router.outcome(ofQueued: 1, caller: ownConnection)
+        }
+        await router.stopDeliveries()
+    }
+
+    @Test func waitForADeadLetterIsItsError() async throws {
+        let bus = try FakeHandlers([handler: owner, ownConnection: ownConnection])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        let id = try number(try await router.open("app:1", queued, caller: ownConnection))
+        let wait = Task { try await router.outcome(ofQueued: id, caller: ownConnection) }
+        await bus.wait(for: .opened("app:1", at: owner))
+        bus.answer("app:1", .success(OpenAnswer(isHandled: false, reply: [:], trace: [])))
+        let declined = OpenURLError(.declined, "com.example.app declined the URL")
+        await #expect(throws: declined) { try await wait.value }
+        await #expect(throws: declined) { try await router.outcome(ofQueued: id, caller: ownConnection) }
+        await router.stopDeliveries()
+    }
+
+    @Test func waitEndsWithTheDropAndWithTheRouter() async throws {
+        let bus = try FakeHandlers([handler: owner, ownConnection: ownConnection])
+        let router = try router(on: bus)
+        // Nothing is delivered before the router has its name.
+        var waits: [Task<OpenResult, any Error>] = []
+        var ids: [UInt64] = []
+        for number in 1...3 {
+            let result = try await router.open("app:\(number)", queued, caller: ownConnection)
+            let id = try self.number(result)
+            ids.append(id)
+            waits.append(Task { try await router.outcome(ofQueued: id, caller: ownConnection) })
+        }
+        // Whether a wait has begun or not, a dropped URL has no other outcome.
+        while await router.waits < 3 { await Task.yield() }
+        try await router.dropQueued("\(ids[0])", caller: ownConnection)
+        let dropped = OpenURLError(.cancelled, "the URL \(ids[0]) was removed from the queue")
+        await #expect(throws: dropped) { try await waits[0].value }
+        // The number of a dropped URL is unknown afterwards.
+        await #expect(throws: RemoteError.noSuchDelivery("\(ids[0])")) {
+            try await router.outcome(ofQueued: ids[0], caller: ownConnection)
+        }
+        await router.stopDeliveries()
+        let ending = OpenURLError(.timedOut, "the router is ending; the URL stays in the queue")
+        await #expect(throws: ending) { try await waits[1].value }
+        await #expect(throws: ending) { try await waits[2].value }
+    }
+
+    @Test func waitEndsWithItsCaller() async throws {
+        let bus = try FakeHandlers([handler: owner, ownConnection: ownConnection])
+        let router = try router(on: bus)
+        let id = try number(try await router.open("app:1", queued, caller: ownConnection))
+        let wait = Task { try await router.outcome(ofQueued: id, caller: ownConnection) }
+        while await router.waits < 1 { await Task.yield() }
+        bus.setOwner(of: ownConnection, to: nil)
+        await #expect(throws: OpenURLError(.cancelled, "the caller has left")) { try await wait.value }
+        #expect(await router.waits == 0)
+        await router.stopDeliveries()
+    }
+
+    @Test func waitsOfAProgramAreLimited() async throws {
+        let waiters = OutcomeWaiters(limit: 2)
+        try await waiters.waiting(for: 1, "program") { waiter in
+            await #expect(throws: OpenURLError(.limitsExceeded, "1 calls of program wait for replies already")) {
+                try await waiters.waiting(for: 2, "program") { _ in }
+            }
+            waiters.end(1, .success(.taken))
+            // The second outcome comes too late.
+            waiters.end(1, .failure(OpenURLError(.cancelled, "")))
+            let result = try await waiter.value()
+            #expect(result == .taken)
+        }
+        try await waiters.waiting(for: 2, "program") { _ in }
+    }
+
     @Test func attemptThatTheEndOfTheBusCutsShortDoesNotCount() async throws {
         let bus = try FakeHandlers([handler: owner])
         let router = try router(on: bus)

@@ -45,7 +45,7 @@ import Testing
         #expect(begun.delivery == delivery("app:1"))
         #expect(begun.attempt == 1)
         #expect(try await next.begin(id)?.attempt == 2)
-        try await next.succeed(id)
+        try await next.succeed(id, .taken, at: 0)
         #expect(try await next.begin(id) == nil)
         await next.giveBack()
         #expect(try await store().waiting()?.map(\.id) == [id + 1])
@@ -183,10 +183,16 @@ import Testing
         #expect(caller() == "the sandbox of com.example.sender")
     }
 
+    /// Makes the tables those of the first version.
+    private static let firstVersion = """
+        ALTER TABLE deliveries DROP COLUMN caller; ALTER TABLE deliveries DROP COLUMN name; DROP TABLE replies;
+        PRAGMA user_version = 1
+        """
+
     @Test func fileWithoutCallersIsUsedFurther() async throws {
         let id = try await store().accept(delivery("app:1"), at: 0)
         try Database(path: directory.queue, .existing).execute(
-            "ALTER TABLE deliveries DROP COLUMN caller; PRAGMA user_version = 1"
+            Self.firstVersion
         )
         let store = try limited { $0.deliveries = 4 }
         #expect(await accepted("com.example.second", by: store) == 1)
@@ -198,7 +204,7 @@ import Testing
         let file = DeliveryFile(path: directory.queue)
         for _ in 1...50 {
             try Database(path: directory.queue, .existing).execute(
-                "ALTER TABLE deliveries DROP COLUMN caller; PRAGMA user_version = 1"
+                Self.firstVersion
             )
             let failures = Lock<[String]>([])
             DispatchQueue.concurrentPerform(iterations: 2) { _ in
@@ -229,6 +235,109 @@ import Testing
         #expect(
             log.lines.contains { $0.hasSuffix("1 of the queue's oldest dead letters are gone, as there are too many") }
         )
+    }
+
+    // MARK: Replies
+
+    private func taken(_ text: String) -> OpenResult {
+        var result = OpenResult.taken
+        result.reply = ["text": .string(text)]
+        return result
+    }
+
+    /// Accepts a delivery and stores the reply to it.
+    private func reply(_ text: String, to sender: String, at now: Int64, by store: DeliveryStore) async throws -> Int64
+    {
+        let id = try await store.accept(delivery("app:\(text)", of: sender), at: now)
+        try await store.succeed(id, taken(text), at: now)
+        return id
+    }
+
+    private func kept(_ id: Int64, at now: Int64, by store: DeliveryStore) async throws -> String? {
+        guard case .delivered(let result) = try await store.outcome(of: id, at: now) else { return nil }
+        return result.reply["text"]?.string
+    }
+
+    @Test func replyIsKeptForADay() async throws {
+        let store = try store()
+        let id = try await reply("a", to: "com.example.sender", at: 1000, by: store)
+        #expect(try await store.list(after: 0, limit: 10) == [])
+        let next = try self.store()
+        #expect(try await kept(id, at: 1000, by: next) == "a")
+        #expect(try await next.caller(of: id) == "the handler com.example.sender")
+        let day: Int64 = 86_400_000
+        #expect(try await kept(id, at: 1000 + day, by: next) == "a")
+        #expect(try await kept(id, at: 1001 + day, by: next) == nil)
+        // The next reply removes it from the file.
+        _ = try await reply("b", to: "com.example.sender", at: 1001 + day, by: next)
+        #expect(try await kept(id, at: 1000, by: next) == nil)
+    }
+
+    @Test func outcomeIsKnownBeforeAndAfterTheDelivery() async throws {
+        let store = try store()
+        #expect(try await store.outcome(of: 7, at: 0) == nil)
+        let id = try await store.accept(delivery("app:1"), at: 0)
+        guard case .some(.none) = try await store.outcome(of: id, at: 0) else {
+            Issue.record("a waiting delivery has an outcome")
+            return
+        }
+        #expect(try await store.fail(id, OpenURLError(.declined, "no"), due: nil))
+        guard case .dead(OpenURLError(.declined, "no"))? = try await store.outcome(of: id, at: 0) else {
+            Issue.record("a dead letter has no outcome")
+            return
+        }
+    }
+
+    @Test func replyOfADroppedDeliveryIsNotKept() async throws {
+        let store = try store()
+        let id = try await store.accept(delivery("app:1"), at: 0)
+        #expect(try await store.drop(id))
+        try await store.succeed(id, taken("a"), at: 0)
+        #expect(try await store.outcome(of: id, at: 0) == nil)
+    }
+
+    @Test func oldRepliesOfACallerGiveWay() async throws {
+        let store = try limited { $0.replies = 4 }
+        var ids: [Int64] = []
+        for number in 1...3 { ids.append(try await reply("\(number)", to: "com.example.a", at: 0, by: store)) }
+        // One caller gets half of what is left.
+        let other = try await reply("other", to: "com.example.b", at: 0, by: store)
+        #expect(try await kept(ids[0], at: 0, by: store) == nil)
+        #expect(try await kept(ids[2], at: 0, by: store) == "3")
+        #expect(try await kept(other, at: 0, by: store) == "other")
+    }
+
+    @Test func largeReplyIsNotKeptWithoutRoom() async throws {
+        let store = try limited { $0.replyBytes = 4096 }
+        let large = try await reply(String(repeating: "x", count: 4096), to: "com.example.a", at: 0, by: store)
+        #expect(try await store.outcome(of: large, at: 0) == nil)
+        let small = try await reply("small", to: "com.example.a", at: 0, by: store)
+        #expect(try await kept(small, at: 0, by: store) == "small")
+    }
+
+    @Test func descriptorOfAReplyIsLeftOut() async throws {
+        let store = try store()
+        let id = try await store.accept(delivery("app:1"), at: 0)
+        var result = taken("a")
+        result.reply["file"] = .unixFD(UnixFD(owning: dup(STDERR_FILENO)))
+        try await store.succeed(id, result, at: 0)
+        guard case .delivered(let kept) = try await store.outcome(of: id, at: 0) else {
+            Issue.record("there is no reply")
+            return
+        }
+        #expect(kept.reply == ["text": "a"])
+    }
+
+    @Test func listHasTheNameOfTheRequest() async throws {
+        let store = try store()
+        let plain = try await store.accept(delivery("app:1"), at: 0)
+        var options = OpenOptions()
+        options.requestID = RequestID(rawValue: "login-7")
+        _ = try await store.accept(
+            Delivery(url: "app:2", handler: "com.example.app", options: options, context: OpenContext()),
+            at: 0
+        )
+        #expect(try await store.list(after: 0, limit: 10).map(\.requestID) == ["\(plain)", "login-7"])
     }
 
     @Test func longErrorIsTruncated() async throws {
@@ -262,7 +371,7 @@ import Testing
     @Test func numbersAreNeverReused() async throws {
         let store = try store()
         let id = try await store.accept(delivery("app:1"), at: 0)
-        try await store.succeed(id)
+        try await store.succeed(id, .taken, at: 0)
         #expect(try await store.accept(delivery("app:2"), at: 0) > id)
     }
 
@@ -292,6 +401,7 @@ import Testing
             attempts: 1,
             accepted: 1
         )
+        entry.requestID = "\(id)"
         entry.next = 3
         entry.error = RemoteError("org.openurl.Error.LaunchFailed", "why")
         #expect(try await store.list(after: 0, limit: 1000) == [entry])
@@ -480,4 +590,9 @@ final class TemporaryState: Sendable {
     func remove() throws { try FileManager.default.removeItem(atPath: path) }
 
     func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: "\(path)/state") }
+}
+
+extension OpenResult {
+    /// The result of a delivery that a handler has taken.
+    static var taken: OpenResult { OpenResult(handler: "com.example.app", path: .active, reply: [:], trace: []) }
 }

@@ -52,7 +52,7 @@ import Testing
             let data: [String: Value] = ["activation-token": "t", "desktop-startup-id": "s"]
             try await handlers.openApplication("x:1", data, with: Self.name, at: owner, timeout: .seconds(60))
             try await handlers.openApplication("x:2", [:], with: Self.name, at: owner, timeout: .seconds(60))
-            try await handlers.activate(Self.name, at: owner, timeout: .seconds(60))
+            try await handlers.activate(Self.name, [:], at: owner, timeout: .seconds(60))
             var received = calls.makeAsyncIterator()
             #expect(await received.next() == Call(method: "Open", urls: ["x:1"], platformData: data))
             #expect(await received.next() == Call(method: "Open", urls: ["x:2"]))
@@ -63,9 +63,9 @@ import Testing
     /// An application without `Activate` is not an error, but an application without `Open` is.
     @Test func onlyActivateMayBeMissing() async throws {
         try await with({ _ in [] }) { handlers, owner, _ in
-            try await handlers.activate(Self.name, at: owner, timeout: .seconds(60))
+            try await handlers.activate(Self.name, [:], at: owner, timeout: .seconds(60))
             let other: BusName = "org.example.Other"
-            try await handlers.activate(other, at: owner, timeout: .seconds(60))
+            try await handlers.activate(other, [:], at: owner, timeout: .seconds(60))
             for name in [Self.name, other] {
                 await #expect {
                     try await handlers.openApplication("x:1", [:], with: name, at: owner, timeout: .seconds(60))
@@ -84,7 +84,7 @@ import Testing
                 try await handlers.openApplication("x:1", [:], with: Self.name, at: owner, timeout: .seconds(60))
             }
             await #expect(throws: CallError.remote(refusal)) {
-                try await handlers.activate(Self.name, at: owner, timeout: .seconds(60))
+                try await handlers.activate(Self.name, [:], at: owner, timeout: .seconds(60))
             }
         }
     }

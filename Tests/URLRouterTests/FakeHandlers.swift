@@ -385,7 +385,12 @@ final class FakeHandlers: HandlerBus {
         record(.announced(id, state))
     }
 
-    func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+    func activate(
+        _ name: BusName,
+        _ platformData: [String: Value],
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) {
         record(.activated(name, at: owner))
     }
 

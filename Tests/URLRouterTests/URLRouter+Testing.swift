@@ -107,6 +107,11 @@ extension Handler {
     }
 }
 
+extension URLRouter {
+    /// The number of calls that wait for replies.
+    var waits: Int { deliveries?.waitsForReplies ?? 0 }
+}
+
 /// Returns the error of a request. A request that succeeds records an issue and returns nil.
 func failure(_ body: () async throws(OpenURLError) -> OpenResult) async -> OpenURLError? {
     do throws(OpenURLError) {

@@ -138,7 +138,8 @@ struct IncomingCalls {
         senders[name]?.hasLeft = true
         for number in sender.calls {
             guard let call = calls[number] else { continue }
-            for received in call.descriptors { received.descriptor?.closeNow() }
+            // The descriptors of a call that has not started are still counted, and its method may want to keep them.
+            if call.start == nil { for received in call.descriptors { received.descriptor?.closeNow() } }
             if call.load == nil { end(number) } else if call.start == nil { discount(number, call) }
         }
         if sender.calls.isEmpty { senders[name] = nil }

@@ -6,8 +6,9 @@ internal import Synchronization
 ///
 /// A descriptor that arrives is this process's own duplicate, and is closed on `exec`. ``take()`` makes the caller its
 /// owner. A descriptor in the arguments of an exported method is closed when the caller of the method leaves the bus
-/// before the method has answered, unless the method has taken the descriptor. The descriptor is closed on the event
-/// loop, so a method that uses the descriptor on another thread takes it first. A descriptor that is sent stays with the sender, because the message gets a duplicate when it is written.
+/// while the method runs, unless the method has taken the descriptor. The descriptor is closed on the event
+/// loop, so a method that uses the descriptor on another thread takes it first. A descriptor that is sent stays with the
+/// sender, because the message gets a duplicate when it is written.
 public final class UnixFD: Sendable, Hashable {
     private let descriptor: Atomic<CInt>
 

@@ -29,11 +29,34 @@ struct KeyValue: Sendable, Hashable {
 
     /// Reads a pair. The value may be empty, the key may not.
     init(_ argument: String) throws {
+        try self.init(argument, form: "an annotation is key=value")
+    }
+
+    /// Reads a pair.
+    ///
+    /// - Parameter form: the message for an argument without a key.
+    init(_ argument: String, form: String) throws {
         let text = try CommandLineArgument.requiredText(argument)
         guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")), equals > text.startIndex else {
-            throw ValidationError("an annotation is key=value")
+            throw ValidationError(form)
         }
         key = String(text[..<equals])
         value = String(Substring(text.utf8[equals...].dropFirst()))
+    }
+}
+
+/// A key and a file on the command line: `key=file`, in which `-` is a standard stream of the command.
+struct KeyFile: Sendable, Hashable {
+    let key: String
+    /// The path of the file; nil for the standard stream.
+    let path: String?
+
+    /// Reads a pair. Neither part may be empty.
+    init(_ argument: String) throws {
+        let form = "an attached or saved file is key=file"
+        let pair = try KeyValue(argument, form: form)
+        guard !pair.value.isEmpty else { throw ValidationError(form) }
+        key = pair.key
+        path = pair.value == "-" ? nil : pair.value
     }
 }

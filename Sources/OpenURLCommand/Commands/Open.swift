@@ -26,6 +26,24 @@ struct Open: Command {
     var annotation: [KeyValue] = []
 
     @Option(
+        help: .init(
+            "Pass an open file to the handler; '-' is standard input; repeat for more.",
+            valueName: "key=file"
+        ),
+        transform: KeyFile.init
+    )
+    var attach: [KeyFile] = []
+
+    @Option(
+        help: .init(
+            "Save a value of the handler's reply in a file; '-' is standard output; repeat for more.",
+            valueName: "key=file"
+        ),
+        transform: KeyFile.init
+    )
+    var save: [KeyFile] = []
+
+    @Option(
         help: .init("Set the time limit of each URL, such as 5s, 500ms or 2m.", valueName: "time"),
         transform: TimeLimit.init
     )
@@ -58,6 +76,15 @@ struct Open: Command {
     var urls: [CommandLineArgument] = []
 
     func validate() throws {
+        if queue, !attach.isEmpty || !save.isEmpty {
+            throw ValidationError("a URL in the queue has neither open files nor a reply; remove --queue")
+        }
+        if save.count > 0, urls.count > 1 {
+            throw ValidationError("--save takes one URL, because each URL has a reply")
+        }
+        if save.contains(where: { $0.path == nil }), outputOptions.json || verbose {
+            throw ValidationError("standard output is for the saved value; remove --json and --verbose")
+        }
         // A menu starts the command of a desktop entry without a URL.
         guard urls.isEmpty, desktopEntry == nil else { return }
         throw ValidationError("Missing expected argument '<url> ...'")
@@ -74,13 +101,15 @@ struct Open: Command {
             let entries = annotation.map { (Value.string($0.key), Value.string($0.value)) }
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")
         }
-        let operation = OpenOperation(
+        var operation = OpenOperation(
             urls: urls,
             fallback: fallback,
             options: options,
             report: outputOptions.json ? .json : verbose ? .trace : .nothing,
             isQuiet: quiet
         )
+        operation.attached = attach
+        operation.saved = save
         return operation.perform(invocation)
     }
 }

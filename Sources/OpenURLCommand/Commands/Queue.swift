@@ -6,7 +6,7 @@ struct Queue: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queue",
         abstract: "Show and change the queue of 'openurl open --queue'.",
-        subcommands: [QueueList.self, QueueRetry.self, QueueDrop.self],
+        subcommands: [QueueList.self, QueueWait.self, QueueRetry.self, QueueDrop.self],
         defaultSubcommand: QueueList.self
     )
 }
@@ -29,6 +29,58 @@ struct QueueList: Command {
                 .print(to: invocation.output)
         }
         return 0
+    }
+}
+
+struct QueueWait: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "wait",
+        abstract: "Wait until URLs have left the queue, and report their outcomes.",
+        discussion: "Prints the values that the handler has answered with. The outcome is kept for a day."
+    )
+
+    @Option(
+        help: .init("Give up after this time, such as 5s or 2m.", valueName: "time"),
+        transform: TimeLimit.init
+    )
+    var timeout: TimeLimit?
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(
+        help: .init("The number of a URL, as 'openurl --queue --verbose' prints it.", valueName: "id"),
+        transform: CommandLineArgument.requiredText
+    )
+    var ids: [String]
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = RouterClient(for: invocation)
+        let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
+        return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
+            guard let number = UInt64(id) else {
+                let message = "there is no URL '\(id.printable)' in the queue"
+                throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
+            }
+            let result = try wait(for: number, router)
+            if outputOptions.json {
+                invocation.output.print(result.json.text)
+            } else {
+                invocation.output.print(JSON(Value.options(result.reply)).text)
+            }
+        }
+    }
+
+    private func wait(for number: UInt64, _ router: RouterClient) throws(CommandFailure) -> OpenResult {
+        guard let timeout else {
+            return try router.call(QueueInterface.wait, number, timeout: RouterClient.longestCall)
+        }
+        do throws(CommandFailure) {
+            return try router.call(QueueInterface.wait, number, timeout: timeout.duration)
+        } catch {
+            guard error.name == .noReply else { throw error }
+            let message = "URL \(number) is still in the queue after the time limit"
+            throw CommandFailure(OpenURLError(.timedOut, message))
+        }
     }
 }
 

@@ -15,6 +15,10 @@ struct OpenOperation {
     var urls: [CommandLineArgument]
     var fallback: [CommandLineArgument] = []
     var options = OpenOptions()
+    /// The files that the handler gets in the annotation.
+    var attached: [KeyFile] = []
+    /// The files for values of the reply. The operation then has one URL.
+    var saved: [KeyFile] = []
     var report = Report.nothing
     /// Whether nothing is printed on standard error.
     var isQuiet = false
@@ -37,21 +41,38 @@ struct OpenOperation {
             defer { startup?.end() }
             return activate(entry, with: router, invocation)
         }
+        var operation = self
+        do throws(CommandFailure) {
+            operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)
+        } catch {
+            if !isQuiet { invocation.errors.print(error) }
+            return error.exitStatus
+        }
+        return operation.openAll(router, startup, invocation)
+    }
+
+    private func openAll(
+        _ router: RouterClient,
+        _ startup: StartupNotification?,
+        _ invocation: Invocation
+    ) -> Int32 {
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
         var isWithApplication = false
         // The bus answers while the router opens the URL.
         let owner = isQuiet ? nil : router.askForOwner()
         // A URL that is stored is in the queue, and 'queue drop' removes it.
         let interrupt = options.isQueued ? nil : invocation.makeInterrupt()
-        let status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
+        var replied: OpenResult?
+        var status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
             if interrupt?.isRequested == true { throw .interrupted }
             let text = try url.urlText(passedBy: options.desktopEntry)
-            if report == .nothing, startup == nil {
+            if report == .nothing, startup == nil, saved.isEmpty {
                 _ = try open(text, OpenCall.unread, with: router, interrupt, invocation)
                 return
             }
             let result = try open(text, OpenCall.method, with: router, interrupt, invocation)
             if result.isWithApplication { isWithApplication = true }
+            replied = result
             switch report {
             case .nothing: break
             case .trace: for line in result.traceLines(of: text) { invocation.output.print(line) }
@@ -59,9 +80,21 @@ struct OpenOperation {
             }
         }
         interrupt?.end()
+        // Ctrl-C ends the program again, whose copying may take as long as the handler writes.
+        if let replied, !saved.isEmpty { status = save(replied, invocation) }
         if !isWithApplication { startup?.end() }
         if let owner { router.warnOfStranger(owner, invocation) }
         return status
+    }
+
+    private func save(_ result: OpenResult, _ invocation: Invocation) -> Int32 {
+        do throws(CommandFailure) {
+            for file in saved { try result.save(file, invocation.output) }
+            return 0
+        } catch {
+            if !isQuiet { invocation.errors.print(error) }
+            return error.exitStatus
+        }
     }
 
     /// Brings the handler of a desktop entry to the foreground. A menu starts the entry's command without a URL.
@@ -90,9 +123,11 @@ struct OpenOperation {
         if !options.isQueued { options.handleToken = RouterClient.token }
         for url in fallback { options.fallback.append(try url.urlText(passedBy: options.desktopEntry)) }
         options.activationToken = invocation.environment("XDG_ACTIVATION_TOKEN")
+        // A value that breaks the rules is ignored, as W3C Trace Context says.
+        options.traceParent = invocation.environment("TRACEPARENT").flatMap(TraceParent.init(rawValue:))
         options.desktopStartupID = invocation.environment(Self.startupVariable)
         let isWatched = !isQuiet && report != .json && invocation.errors.isTerminal
-        options.asksAtTerminal = isWatched && isatty(invocation.input) != 0
+        options.asksAtTerminal = isWatched && isatty(invocation.input) != 0 && !attached.contains { $0.path == nil }
         do throws(CommandFailure) {
             return try call(method, url, options, isWatched: isWatched, with: router, interrupt, invocation)
         } catch {

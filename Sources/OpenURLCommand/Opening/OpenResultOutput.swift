@@ -3,12 +3,14 @@ internal import OpenURLBus
 extension OpenResult {
     /// Returns the result as lines for a person.
     ///
-    /// The first line names the handler and says how the URL reached the handler. Each further line has a step and the
+    /// The first line names the handler and the request, and says how the URL reached the handler. Each further line has a step and the
     /// milliseconds since the router accepted the URL.
     func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
         let origin = isVerified ? "" : ", started by hand"
-        let title = "\(url.printable): \(handler.printable) (\(path.rawValue)\(number)\(origin))"
+        // The number of a queued URL is its name, unless the caller has given one.
+        let request = requestID.flatMap { $0 == id ? nil : ", request \($0.printable)" } ?? ""
+        let title = "\(url.printable): \(handler.printable) (\(path.rawValue)\(number)\(origin)\(request))"
         return [title]
             + trace.map { phase in
                 let tenths = (phase.microseconds + 50) / 100
@@ -20,7 +22,13 @@ extension OpenResult {
 
     /// Returns the URL, or a file, and the result as an object, without the keys that have no value.
     func json(of url: String, as key: String = "url") -> JSON {
-        let members = members.compactMap { member in member.content.map { (name: member.key, value: JSON($0)) } }
-        return .object([(name: key, value: .string(url))] + members)
+        .object([(name: key, value: .string(url))] + jsonMembers)
+    }
+
+    /// The result of a queued URL as an object, without the keys that have no value.
+    var json: JSON { .object(jsonMembers) }
+
+    private var jsonMembers: [(name: String, value: JSON)] {
+        members.compactMap { member in member.content.map { (name: member.key, value: JSON($0)) } }
     }
 }

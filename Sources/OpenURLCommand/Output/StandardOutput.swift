@@ -30,10 +30,19 @@ final class StandardOutput {
         if buffer.count >= 1 << 16 { flush() }
     }
 
+    /// Writes bytes at once, after the output that was collected before.
+    ///
+    /// - Returns: whether there is a use for more.
+    func write(_ bytes: ArraySlice<UInt8>) -> Bool {
+        flush()
+        if isIntact { problem = OpenURLCommand.write(bytes, to: descriptor) }
+        return isIntact
+    }
+
     /// Writes the collected output.
     func flush() {
         guard isIntact else { return buffer.removeAll() }
-        problem = write(buffer[...], to: descriptor)
+        problem = OpenURLCommand.write(buffer[...], to: descriptor)
         buffer.removeAll(keepingCapacity: true)
     }
 
@@ -93,7 +102,7 @@ struct StandardError {
 /// Writes all bytes.
 ///
 /// - Returns: the error number of a failure, nil if there is none.
-fileprivate func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
+func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
     var bytes = bytes
     while !bytes.isEmpty {
         let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

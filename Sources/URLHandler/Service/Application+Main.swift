@@ -58,6 +58,7 @@ extension Application {
                 delegate: delegate,
                 progress: progress,
                 timekeeper: RouterTimekeeper(connection: connection),
+                wayBack: RouterWayBack(connection: connection),
                 store: stateFile(of: identifier)
             )
             suspension = Suspension(of: identifier, connection, queue, progress)

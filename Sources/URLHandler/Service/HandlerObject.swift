@@ -57,7 +57,9 @@ struct HandlerObject: Sendable {
             ExportedInterface(
                 FreedesktopApplication.name,
                 [
-                    .method(FreedesktopApplication.activate) { _, _ in try await handle(.activate) },
+                    .method(FreedesktopApplication.activate) { _, platformData in
+                        try await handle(.activate, tokens: FreedesktopApplication.options(platformData))
+                    },
                     .method(FreedesktopApplication.open) { call, input in
                         try checkReach(of: call.sender)
                         let options = FreedesktopApplication.options(input.values.1)
@@ -85,7 +87,14 @@ struct HandlerObject: Sendable {
 
     private func open(_ text: String, _ told: OpenContext, _ call: IncomingCall) async throws -> OpenAnswer {
         try checkReach(of: call.sender)
-        let context = routers.verified(told, from: call.sender)
+        var context = routers.verified(told, from: call.sender)
+        // The delegate uses the descriptors on the main actor, while the end of the caller would close them on this thread.
+        if let annotation = context.annotation {
+            guard let taken = annotation.takingDescriptors() else {
+                throw OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
+            }
+            context.annotation = taken
+        }
         let url: GenericURL
         do throws(GenericURL.ParseError) {
             url = try GenericURL(text)
@@ -113,8 +122,12 @@ struct HandlerObject: Sendable {
         return ArrivedURL(request, reports: RouterReports(call.connection, router: router, request: request))
     }
 
-    private func handle(_ event: LifecycleEvent, _ notifications: [String: Value] = [:]) async throws -> Empty {
-        _ = try await queue.run { await application.handle(event, notifications: notifications) }
+    private func handle(
+        _ event: LifecycleEvent,
+        _ notifications: [String: Value] = [:],
+        tokens: OpenOptions = OpenOptions()
+    ) async throws -> Empty {
+        _ = try await queue.run { await application.handle(event, notifications: notifications, tokens: tokens) }
         return Empty()
     }
 

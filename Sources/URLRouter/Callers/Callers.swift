@@ -17,6 +17,7 @@ final class Callers {
     /// The requests without an answer, by the applications of the callers.
     private(set) var unanswered: Shares<String>
     private var unansweredBytes: Shares<String>
+    private var unansweredDescriptors: Shares<String>
     /// The lists that are being made, by the applications of the callers.
     private var queries: Shares<String>
     private let freedMemory: FreedMemory
@@ -28,6 +29,7 @@ final class Callers {
         self.commandHops = commandHops
         unanswered = Shares(limit: limits.requests)
         unansweredBytes = Shares(limit: limits.requestBytes)
+        unansweredDescriptors = Shares(limit: limits.requestDescriptors)
         queries = Shares(limit: limits.queries)
         freedMemory = FreedMemory(on: sessions.host.loop)
     }
@@ -143,17 +145,19 @@ final class Callers {
     ///
     /// - Parameters:
     ///   - bytes: the size of the request.
+    ///   - descriptors: the number of descriptors that the request keeps open.
     ///   - body: gets what the request is counted to. A caller that is not known yet is an application of its own until
     ///     ``caller(_:of:)``.
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func counting<Result>(
         _ name: BusName?,
         bytes: Int,
+        descriptors: Int = 0,
         _ body: (CountedRequest) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
         let entry = name.flatMap { self.known[$0] }
         let account = entry.map { caller($0, name).account } ?? name?.rawValue ?? ""
-        let request = CountedRequest(account: account, bytes: bytes)
+        let request = CountedRequest(account: account, bytes: bytes, descriptors: descriptors)
         try check(request, for: account)
         count(request)
         defer {
@@ -179,14 +183,19 @@ final class Callers {
     private func count(_ request: CountedRequest) {
         unanswered.add(1, to: request.account)
         unansweredBytes.add(request.bytes, to: request.account)
+        unansweredDescriptors.add(request.descriptors, to: request.account)
     }
 
     private func discount(_ request: CountedRequest) {
         unanswered.remove(1, from: request.account)
         unansweredBytes.remove(request.bytes, from: request.account)
+        unansweredDescriptors.remove(request.descriptors, from: request.account)
     }
 
     private func check(_ request: CountedRequest, for account: String) throws(OpenURLError) {
+        if unansweredDescriptors.refusal(of: account, request.descriptors) != nil {
+            throw OpenURLError(.limitsExceeded, "URLs without an answer hold too many descriptors")
+        }
         let refusals = [unanswered.refusal(of: account, 1), unansweredBytes.refusal(of: account, request.bytes)]
         guard let refusal = refusals.lazy.compactMap(\.self).first else { return }
         throw OpenURLError(
@@ -225,9 +234,12 @@ final class CountedRequest {
     fileprivate(set) var account: String
     /// The size of the call's arguments.
     fileprivate let bytes: Int
+    /// The number of descriptors in the call's arguments.
+    fileprivate let descriptors: Int
 
-    fileprivate init(account: String, bytes: Int) {
+    fileprivate init(account: String, bytes: Int, descriptors: Int) {
         self.account = account
         self.bytes = bytes
+        self.descriptors = descriptors
     }
 }

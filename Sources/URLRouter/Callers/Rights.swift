@@ -84,6 +84,7 @@ package struct Rights: Sendable, Hashable {
             LifecycleInterface.reset.name: changing,
             LifecycleInterface.notify.name: looking,
             LifecycleInterface.relieveMemory.name: governing,
+            LifecycleInterface.returnToSource.name: working,
             LifecycleInterface.beginBackgroundTask.name: working,
             LifecycleInterface.endBackgroundTask.name: working,
             LifecycleInterface.backgroundTimeRemaining.name: working,
@@ -105,6 +106,7 @@ package struct Rights: Sendable, Hashable {
             QueueInterface.list.name: looking,
             QueueInterface.retry.name: looking,
             QueueInterface.drop.name: looking,
+            QueueInterface.wait.name: looking,
         ],
         PolicyInterface.name: [
             PolicyInterface.rules.name: governing,

@@ -7,7 +7,7 @@ struct DeliveryFile: Sendable {
     let path: String
 
     /// The version of the tables.
-    private static let schemaVersion: Int64 = 2
+    private static let schemaVersion: Int64 = 3
 
     /// The first number of a delivery: the current time. Handlers recognise a repeated delivery by its number, so a new file
     /// must not reuse the numbers of a file that was lost.
@@ -48,10 +48,18 @@ struct DeliveryFile: Sendable {
             if version == 1 {
                 try database.execute("ALTER TABLE deliveries ADD COLUMN caller TEXT NOT NULL DEFAULT ''")
             }
+            if version > 0, version < 3 {
+                try database.execute("ALTER TABLE deliveries ADD COLUMN name TEXT NOT NULL DEFAULT ''")
+                try database.execute(Self.replies)
+            }
             if version < Self.schemaVersion { try database.execute("PRAGMA user_version = \(Self.schemaVersion)") }
         }
         return isKnown ? database : nil
     }
+
+    /// The table of the replies to deliveries, which have the numbers of the deliveries.
+    private static let replies =
+        "CREATE TABLE replies (id INTEGER PRIMARY KEY, caller TEXT NOT NULL, ended INTEGER NOT NULL, reply BLOB NOT NULL)"
 
     private func create(in database: Database) throws(SQLiteError) {
         try database.execute(
@@ -66,8 +74,10 @@ struct DeliveryFile: Sendable {
                 attempts INTEGER NOT NULL,
                 error TEXT,
                 message TEXT,
-                caller TEXT NOT NULL DEFAULT ''
+                caller TEXT NOT NULL DEFAULT '',
+                name TEXT NOT NULL DEFAULT ''
             );
+            \(Self.replies);
             INSERT INTO sqlite_sequence VALUES ('deliveries', \(Self.firstNumber))
             """
         )

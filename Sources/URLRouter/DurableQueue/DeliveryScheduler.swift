@@ -24,6 +24,8 @@ final class DeliveryScheduler {
     /// The number of deliveries that are being stored.
     private var storing = 0
     private let timer: RestartableTimer
+    private let loop: EventLoop
+    private let waiters: OutcomeWaiters
     /// The outcomes of attempts that the store does not know yet.
     private var outcomes: [Int64: Outcome] = [:]
     /// The deliveries whose attempt has begun, and whose outcome the store does not know yet.
@@ -35,7 +37,7 @@ final class DeliveryScheduler {
 
     /// The result of trying to deliver a URL.
     enum AttemptResult: Sendable {
-        case delivered
+        case delivered(OpenResult)
         /// The URL was not delivered. A process that has got the URL may have acted on it.
         case failed(OpenURLError, wasHandedOver: Bool)
     }
@@ -51,7 +53,7 @@ final class DeliveryScheduler {
     }
 
     private enum Outcome {
-        case delivered
+        case delivered(OpenResult)
         /// The attempt failed. Without a delay there is no next attempt. An attempt that does not count leaves the number of
         /// attempts as it is.
         case failed(OpenURLError, delay: Duration?, counts: Bool)
@@ -79,6 +81,7 @@ final class DeliveryScheduler {
         _ store: DeliveryStore,
         bus: any HandlerBus,
         loop: EventLoop,
+        limits: RouterLimits,
         log: Logger,
         tasks: RouterTasks,
         open: @escaping (Delivery, Int64) async -> AttemptResult,
@@ -90,6 +93,8 @@ final class DeliveryScheduler {
         self.tasks = tasks
         self.open = open
         self.quarantine = quarantine
+        self.loop = loop
+        waiters = OutcomeWaiters(limit: limits.replyWaiters)
         timer = RestartableTimer(on: loop)
     }
 
@@ -124,6 +129,7 @@ final class DeliveryScheduler {
         guard state == .new || state == .running else { return }
         state = .stopping
         timer.cancel()
+        waiters.endAll(Self.ending)
         await idle()
         state = .closed
         await idle()
@@ -135,6 +141,7 @@ final class DeliveryScheduler {
         guard state != .closed else { return }
         state = .closed
         timer.cancel()
+        waiters.endAll(Self.ending)
         for id in attempted { await abandon(id) }
         await store.giveBack()
     }
@@ -142,7 +149,11 @@ final class DeliveryScheduler {
     private func abandon(_ id: Int64) async {
         do throws(DeliveryStoreError) {
             // The store may have failed when the handler had taken the URL.
-            if case .delivered? = outcomes[id] { try await store.succeed(id) } else { try await store.takeBack(id) }
+            if case .delivered(let result) = outcomes[id] {
+                try await store.succeed(id, result, at: Self.milliseconds)
+            } else {
+                try await store.takeBack(id)
+            }
         } catch {
             log.error("queued URL \(id): \(error)")
         }
@@ -240,14 +251,16 @@ final class DeliveryScheduler {
             // The outcome stays until the store has it, so a full disk does not lead to a second delivery.
             guard let outcome = outcomes[id] else { return .gone }
             switch outcome {
-            case .delivered:
-                try await store.succeed(id)
+            case .delivered(let result):
+                try await store.succeed(id, result, at: Self.milliseconds)
                 forget(id)
+                waiters.end(id, .success(result.withoutDescriptors))
                 return .delivered
             case .failed(let error, let delay, let counts):
                 let due = delay.map { Self.milliseconds + Int64($0 / .milliseconds(1)) }
                 let isThere = try await store.fail(id, error, due: due, counts: counts)
                 forget(id)
+                if delay == nil { waiters.end(id, .failure(error)) }
                 return isThere ? delay.map(Disposition.again) ?? .dead : .gone
             }
         } catch {
@@ -264,7 +277,12 @@ final class DeliveryScheduler {
     }
 
     private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> Outcome? {
-        guard case .failed(let error, let wasHandedOver) = await open(delivery, id) else { return .delivered }
+        let error: OpenURLError
+        let wasHandedOver: Bool
+        switch await open(delivery, id) {
+        case .delivered(let result): return .delivered(result)
+        case .failed(let cause, let isHandedOver): (error, wasHandedOver) = (cause, isHandedOver)
+        }
         // The attempt has no outcome. `abandon` follows.
         guard bus.isOpen else { return nil }
         // A handler in quarantine is not started, so the attempt was none.
@@ -275,7 +293,10 @@ final class DeliveryScheduler {
         let next = delay.map { "in \($0.inWords)" } ?? "never"
         log.warning(
             "a queued URL was not delivered: \(error.message)",
-            metadata: ["id": "\(id)", "attempt": "\(attempt)", "next": "\(next)"]
+            metadata: [
+                "id": "\(id)", "request": "\(delivery.options.requestID?.rawValue ?? "\(id)")",
+                "attempt": "\(attempt)", "next": "\(next)",
+            ]
         )
         return .failed(error, delay: delay, counts: quarantine == nil)
     }
@@ -330,7 +351,49 @@ final class DeliveryScheduler {
             throw .noSuchDelivery(text)
         }
         waiting.remove(id)
+        waiters.end(id, .failure(OpenURLError(.cancelled, "the URL \(id) was removed from the queue")))
     }
+
+    /// Returns the outcome of a delivery, and waits for it if necessary.
+    ///
+    /// - Parameters:
+    ///   - account: the only account whose deliveries count; nil for all.
+    ///   - waiter: the application that the wait is counted to.
+    ///   - watch: calls its argument when the caller has left the bus; the result ends the watch.
+    func outcome(
+        of number: UInt64,
+        _ account: String?,
+        countedTo waiter: String,
+        watch: (@escaping () -> Void) async throws -> () -> Void
+    ) async throws -> OpenResult {
+        let id = try await self.number("\(number)", of: account)
+        return try await waiters.waiting(for: id, waiter) { waiter in
+            // The outcome may come while the store is asked.
+            let stored = try await asking { () async throws(DeliveryStoreError) in
+                try await store.outcome(of: id, at: Self.milliseconds)
+            }
+            switch stored {
+            case nil: throw RemoteError.noSuchDelivery("\(number)")
+            case .delivered(let result): return result
+            case .dead(let error): throw error
+            case .some(.none): break
+            }
+            if state == .stopping || state == .closed { throw Self.ending }
+            let unwatch = try await watch { waiter.end(.failure(OpenURLError(.cancelled, "the caller has left"))) }
+            defer { unwatch() }
+            let timer = RestartableTimer(on: loop)
+            timer.start(at: .now + QueueInterface.keptTime) {
+                waiter.end(.failure(OpenURLError(.timedOut, "the URL \(id) is still in the queue")))
+            }
+            defer { timer.cancel() }
+            return try await waiter.value()
+        }
+    }
+
+    /// The number of calls that wait for outcomes.
+    var waitsForReplies: Int { waiters.count }
+
+    private static let ending = OpenURLError(.timedOut, "the router is ending; the URL stays in the queue")
 
     /// The number of a delivery that belongs to an account.
     private func number(_ text: String, of account: String?) async throws(RemoteError) -> Int64 {

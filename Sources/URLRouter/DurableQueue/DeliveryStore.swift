@@ -24,6 +24,10 @@ struct DeliveryStoreLimits: Sendable {
     var bytes = 256 << 20
     /// The number of dead letters; the oldest give way to new ones.
     var deadLetters = 1000
+    /// The number of replies, which ``QueueShares`` divides as it divides the deliveries.
+    var replies = QueueInterface.keptReplies
+    /// The size of all replies, in bytes.
+    var replyBytes = 64 << 20
     /// The length of a stored error message, in Unicode scalars.
     var messageLength = 1024
 }
@@ -49,6 +53,7 @@ public actor DeliveryStore {
     private var lock: CInt?
     /// The contents of the file, as far as this process knows; nil before the first count.
     private var held: QueueShares?
+    private var replies: KeptReplies
     private var accepting: [Accepting] = []
 
     private struct Accepting {
@@ -74,6 +79,7 @@ public actor DeliveryStore {
     init(path: String, limits: DeliveryStoreLimits = DeliveryStoreLimits(), on loop: EventLoop, log: Logger) {
         file = DeliveryFile(path: path)
         self.limits = limits
+        replies = KeptReplies(limits)
         self.loop = loop
         self.log = log
     }
@@ -132,12 +138,12 @@ public actor DeliveryStore {
             try writing { database throws(SQLiteError) in
                 results = []
                 if held == nil { held = try count(database) }
-                var shares = held ?? QueueShares(limits)
+                var shares = held ?? QueueShares(deliveries: limits.deliveries, bytes: limits.bytes)
                 held = nil
                 let insert = try database.prepare(
                     """
-                    INSERT INTO deliveries (url, handler, request, accepted, due, caller, attempts)
-                        VALUES (?, ?, ?, ?, ?, ?, 0) RETURNING id
+                    INSERT INTO deliveries (url, handler, request, accepted, due, caller, name, attempts)
+                        VALUES (?, ?, ?, ?, ?, ?, ?, 0) RETURNING id
                     """
                 )
                 for entry in accepted {
@@ -153,6 +159,7 @@ public actor DeliveryStore {
                     try insert.bind(4, entry.time)
                     try insert.bind(5, entry.time)
                     try insert.bind(6, caller)
+                    try insert.bind(7, entry.delivery.options.requestID?.rawValue ?? "")
                     while try insert.step() { results.append(.success(insert.integer(0))) }
                     shares.add(bytes: size, of: caller)
                 }
@@ -166,7 +173,7 @@ public actor DeliveryStore {
 
     private func count(_ database: Database) throws(SQLiteError) -> QueueShares {
         let rows = try database.prepare("SELECT caller, count(*), sum(\(Self.size)) FROM deliveries GROUP BY caller")
-        var shares = QueueShares(limits)
+        var shares = QueueShares(deliveries: limits.deliveries, bytes: limits.bytes)
         while try rows.step() {
             shares.add(deliveries: Int(rows.integer(1)), bytes: Int(rows.integer(2)), of: rows.text(0))
         }
@@ -176,6 +183,8 @@ public actor DeliveryStore {
     /// The bytes of a row, in SQL.
     private static let size = "length(CAST(url AS BLOB)) + length(request)"
 
+    private typealias Rows = [(caller: String, bytes: Int)]
+
     /// Deletes rows.
     ///
     /// - Returns: the number of rows that were deleted.
@@ -183,19 +192,29 @@ public actor DeliveryStore {
         where condition: String,
         _ value: Int64
     ) throws(DeliveryStoreError) -> Int {
-        var deleted: [(caller: String, bytes: Int)] = []
-        try writing { database throws(SQLiteError) in
-            let delete = try database.prepare(
-                "DELETE FROM deliveries WHERE \(condition) RETURNING caller, \(Self.size)"
-            )
-            try delete.bind(1, value)
-            deleted = []
-            while try delete.step() { deleted.append((delete.text(0), Int(delete.integer(1)))) }
-        }
-        for (caller, bytes) in deleted {
-            held?.remove(bytes: bytes, of: caller)
-        }
-        return deleted.count
+        try deleted { database throws(SQLiteError) in
+            try deleteRows(where: condition, value, in: database)
+        }.count
+    }
+
+    private func deleteRows(
+        where condition: String,
+        _ value: Int64,
+        in database: Database
+    ) throws(SQLiteError) -> Rows {
+        let delete = try database.prepare("DELETE FROM deliveries WHERE \(condition) RETURNING caller, \(Self.size)")
+        try delete.bind(1, value)
+        var rows: Rows = []
+        while try delete.step() { rows.append((delete.text(0), Int(delete.integer(1)))) }
+        return rows
+    }
+
+    /// Performs a transaction, and gives back what the deleted rows held.
+    private func deleted(_ body: (Database) throws(SQLiteError) -> Rows) throws(DeliveryStoreError) -> Rows {
+        var rows: Rows = []
+        try writing { database throws(SQLiteError) in rows = try body(database) }
+        for (caller, bytes) in rows { held?.remove(bytes: bytes, of: caller) }
+        return rows
     }
 
     /// The size of a message, and some more for the context that the router adds.
@@ -251,9 +270,56 @@ public actor DeliveryStore {
         }
     }
 
-    /// Removes a delivery that a handler has taken.
-    func succeed(_ id: Int64) throws(DeliveryStoreError) {
-        _ = try drop(id)
+    /// Replaces a delivery that a handler has taken by the reply, see ``KeptReplies``.
+    func succeed(_ id: Int64, _ result: OpenResult, at now: Int64) throws(DeliveryStoreError) {
+        guard try isThere() else { return }
+        var reply: [UInt8]?
+        do throws(MessageEncodingError) {
+            reply = try MessageArchive.bytes(of: result.withoutDescriptors, limit: Self.requestLimit)
+        } catch {
+            log.error("the reply to queued URL \(id) is not kept: \(error)")
+        }
+        var replies = replies
+        let deleted = try deleted { database throws(SQLiteError) in
+            let rows = try deleteRows(where: "id = ?", id, in: database)
+            if let reply, let caller = rows.first?.caller {
+                try replies.keep(reply, to: id, of: caller, at: now, in: database)
+            }
+            return rows
+        }
+        if !deleted.isEmpty { self.replies = replies }
+    }
+
+    /// The outcome of a delivery as the store knows it.
+    enum StoredOutcome: Sendable {
+        /// The delivery waits, or is in progress.
+        case none
+        case delivered(OpenResult)
+        case dead(OpenURLError)
+    }
+
+    /// The outcome of a delivery; nil if there is neither a delivery nor a reply.
+    func outcome(of id: Int64, at now: Int64) throws(DeliveryStoreError) -> StoredOutcome? {
+        var reply: [UInt8]?
+        let outcome: StoredOutcome? = try reading(nil) { database throws(SQLiteError) in
+            let rows = try database.prepare(
+                "SELECT due IS NULL, error, \(Self.listed("message")) FROM deliveries WHERE id = ?"
+            )
+            try rows.bind(1, id)
+            if try rows.step() {
+                guard rows.integer(0) != 0 else { return StoredOutcome.none }
+                let error = ErrorName(rows.text(1)).flatMap { OpenURLError(RemoteError($0, rows.text(2))) }
+                return .dead(error ?? OpenURLError(.notQueued, rows.text(2)))
+            }
+            reply = try KeptReplies.reply(to: id, at: now, in: database)
+            return nil
+        }
+        guard let reply else { return outcome }
+        do throws(MessageDecodingError) {
+            return .delivered(try MessageArchive.body(from: reply))
+        } catch {
+            throw DeliveryStoreError(path: file.path, reason: "the reply to URL \(id) is damaged: \(error)")
+        }
     }
 
     /// Notes the reason for which an attempt failed.
@@ -304,7 +370,7 @@ public actor DeliveryStore {
             let rows = try database.prepare(
                 """
                 SELECT id, \(Self.listed("url")), \(Self.listed("handler")), attempts, accepted, due, due IS NULL, error,
-                    \(Self.listed("message")) FROM deliveries
+                    \(Self.listed("message")), \(Self.listed("name")) FROM deliveries
                     WHERE id > ?1 AND (caller = ?3 OR \(account == nil)) ORDER BY id LIMIT ?2
                 """
             )
@@ -323,6 +389,7 @@ public actor DeliveryStore {
                     attempts: UInt32(clamping: rows.integer(3)),
                     accepted: UInt64(rows.time(4) / 1000)
                 )
+                url.requestID = rows.text(9).isEmpty ? url.id : rows.text(9)
                 if !isDead { url.next = UInt64((rows.time(5) + 999) / 1000) }
                 if let name = ErrorName(rows.text(7)) { url.error = RemoteError(name, rows.text(8)) }
                 size += url.url.utf8.count + url.handler.utf8.count + rows.text(8).utf8.count
@@ -341,10 +408,12 @@ public actor DeliveryStore {
         "substr(replace(CAST(\(column) AS TEXT), char(0), ''), 1, \(1 << 20))"
     }
 
-    /// The account that a delivery is counted to; nil if there is no such delivery.
+    /// The account that a delivery or the reply to it is counted to; nil if there is neither.
     func caller(of id: Int64) throws(DeliveryStoreError) -> String? {
         try reading(nil) { database throws(SQLiteError) in
-            let rows = try database.prepare("SELECT caller FROM deliveries WHERE id = ?")
+            let rows = try database.prepare(
+                "SELECT caller FROM deliveries WHERE id = ?1 UNION ALL SELECT caller FROM replies WHERE id = ?1"
+            )
             try rows.bind(1, id)
             return try rows.step() ? rows.text(0) : nil
         }
@@ -415,6 +484,7 @@ public actor DeliveryStore {
         } catch {
             database = nil
             held = nil
+            replies.forgetCount()
             guard error.isDamage else { throw DeliveryStoreError(path: file.path, reason: error.message) }
             // The damaged file is kept for a person to look at. The queue continues with a new file.
             let kept = try file.setAside()

@@ -5,9 +5,9 @@ struct QueueShares {
     private var deliveries: Shares<String>
     private var bytes: Shares<String>
 
-    init(_ limits: DeliveryStoreLimits) {
-        deliveries = Shares(limit: limits.deliveries)
-        bytes = Shares(limit: limits.bytes)
+    init(deliveries limit: Int, bytes size: Int) {
+        deliveries = Shares(limit: limit)
+        bytes = Shares(limit: size)
     }
 
     /// Counts what a caller has in the queue.

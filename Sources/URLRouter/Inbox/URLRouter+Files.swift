@@ -22,7 +22,7 @@ extension URLRouter {
         guard files.count <= RouterInterface.filesPerCall else {
             throw OpenURLError(.limitsExceeded, "more than \(RouterInterface.filesPerCall) files in one call")
         }
-        var options = options
+        var options = try options.takingDescriptors()
         options.contentType = nil
         options.fallback = []
         let copies = try await copies(of: files, for: id, caller, bytes)

@@ -7,6 +7,8 @@ struct RequestCall {
     let caller: BusName?
     /// The size of the call's arguments, which is counted to the caller's application.
     let bytes: Int
+    /// The number of descriptors in the call's arguments, which are counted as the bytes are.
+    let descriptors: Int
     /// The name of the request, from the caller or from the router.
     let requestID: String
     /// The caller's way to cancel; nil if the caller has none.

@@ -16,7 +16,8 @@ extension URLRouter {
         bytes: Int? = nil,
         abandon: @escaping @Sendable () -> Void = {}
     ) async throws -> OpenResult {
-        try await withHandle(options.handleToken, caller) { handle in
+        let options = try options.takingDescriptors()
+        return try await withHandle(options.handleToken, caller) { handle in
             try await open(url, options, caller: caller, bytes: bytes, stop: handle.map { Stop($0, abandon) })
         }
     }
@@ -34,6 +35,7 @@ extension URLRouter {
         guard options.requestID == nil || urls.count <= 1 else {
             throw RemoteError(.invalidArguments, "'request-id' names one request, not \(urls.count)")
         }
+        let options = try options.takingDescriptors()
         return try await withHandle(options.handleToken, caller) { handle in
             let stop = handle.map { Stop($0, abandon) }
             var outcomes: [OpenOutcome] = []

@@ -54,6 +54,12 @@ enum LifecycleObject {
                     try await router.reportProgress(report, on: request, caller: call.sender)
                     return Empty()
                 },
+                .method(LifecycleInterface.returnToSource) { call, input in
+                    let (request, platformData) = input.values
+                    let tokens = FreedesktopApplication.options(platformData)
+                    try await router.returnToSource(of: request, tokens, caller: call.sender)
+                    return Empty()
+                },
                 .method(LifecycleInterface.notify) { call, input in
                     let (id, kind, value) = input.values
                     try await router.notify(try await subject(id, call, router), kind, value)

@@ -18,6 +18,9 @@ enum QueueObject {
                     try await router.dropQueued(id, caller: call.sender)
                     return Empty()
                 },
+                .method(QueueInterface.wait) { call, id in
+                    try await router.outcome(ofQueued: id, caller: call.sender)
+                },
                 .signal(QueueInterface.stateChanged),
             ]
         )

@@ -80,7 +80,12 @@ protocol HandlerBus: Sendable {
     /// Makes the bus start the service that owns a name.
     func startService(_ name: BusName, timeout: Duration) async throws(CallError)
     /// Asks the handler or application `name` at the connection `owner` to show itself.
-    func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError)
+    func activate(
+        _ name: BusName,
+        _ platformData: [String: Value],
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError)
     /// Hands a URL to the application `name` at the connection `owner`.
     func openApplication(
         _ url: String,
@@ -276,10 +281,15 @@ struct ConnectedHandlers: HandlerBus {
         try await connection.startService(name, timeout: timeout)
     }
 
-    func activate(_ name: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
+    func activate(
+        _ name: BusName,
+        _ platformData: [String: Value],
+        at owner: BusName,
+        timeout: Duration
+    ) async throws(CallError) {
         let object = RemoteObject(owner, ObjectPath(for: name))
         do throws(CallError) {
-            _ = try await connection.call(FreedesktopApplication.activate, on: object, [:], timeout: timeout)
+            _ = try await connection.call(FreedesktopApplication.activate, on: object, platformData, timeout: timeout)
         } catch .remote(let error) where error.isFromMissingMethod {
             // A handler that only implements `Open` has nothing to show.
         }

@@ -58,6 +58,8 @@ struct HandlerProcess {
     /// The number of the background task that was begun last. The first number is random, because the handler may still end
     /// the tasks of an earlier router by their numbers.
     var lastTask = UInt32.random(in: 0 ... .max)
+    /// The senders of the URLs that have brought the process to the foreground.
+    var returnPaths = ReturnPaths()
     /// The changes since the process was stopped: the latest value of each kind.
     var notifications: [String: Value] = [:]
     /// The bytes of the notifications that are kept, by their kinds.
@@ -104,7 +106,8 @@ struct HandlerProcess {
             since: since,
             isEnded: isEnded,
             claim: claim,
-            launchDeadline: launchDeadline
+            launchDeadline: launchDeadline,
+            returnPaths: returnPaths
         )
     }
 }

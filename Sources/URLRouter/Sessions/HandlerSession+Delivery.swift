@@ -158,10 +158,12 @@ extension HandlerSession {
                 context.inBackground = inBackground
                 context.notifications = notifications
                 let url = destination.url.description
+                if !inBackground { process.returnPaths.add(request.id ?? "", from: context.sourceApplication) }
                 return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
             case .activate, .wake:
                 if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: left) }
-                try await host.bus.activate(id, at: owner, timeout: left)
+                let platformData = FreedesktopApplication.platformData(request.options)
+                try await host.bus.activate(id, platformData, at: owner, timeout: left)
                 return .success(OpenAnswer(isHandled: true, reply: [:], trace: []))
             }
         } catch {
@@ -178,6 +180,12 @@ extension HandlerSession {
     ) throws(OpenURLError) -> OpenResult {
         finishLaunch(owner)
         guard answer.isHandled else { throw OpenURLError(.declined, "\(id) declined the URL") }
+        guard answer.reply.values.descriptorCount <= Value.maximumDescriptors else {
+            throw OpenURLError(
+                .invalidReply,
+                "\(id) answered with more than \(Value.maximumDescriptors) descriptors"
+            )
+        }
         var result = OpenResult(
             handler: id.rawValue,
             path: path(of: request),

@@ -8,8 +8,10 @@ extension HandlerSession {
     /// Starts the handler if it does not run, and asks it to show itself; returns when it has.
     ///
     /// The request waits in the handler's queue like a URL, behind every earlier request.
-    func activate() async throws(OpenURLError) {
-        let request = makeRequest(.activate)
+    ///
+    /// - Parameter tokens: options with the tokens of the focus.
+    func activate(_ tokens: OpenOptions = OpenOptions()) async throws(OpenURLError) {
+        let request = makeRequest(.activate, tokens)
         request.complete(OpenContext())
         defer { end(request) }
         try accept(request)

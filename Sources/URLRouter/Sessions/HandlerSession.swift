@@ -91,6 +91,9 @@ final class HandlerSession {
     /// The connection that gets the handler's URLs now.
     var owner: BusName? { machine.owner }
 
+    /// Whether the handler is in the foreground.
+    var isInForeground: Bool { host.foreground.contains(id) }
+
     /// The state as callers see it.
     var state: HandlerState {
         switch machine.state {

@@ -93,6 +93,7 @@ final class OpenRequest {
         context.desktopStartupID = options.desktopStartupID
         context.accepted = accepted
         context.requestID = id
+        context.traceParent = options.traceParent
         self.context = context
     }
 

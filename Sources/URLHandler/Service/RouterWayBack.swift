@@ -1,0 +1,22 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The router on the bus, as the way back to the sender of a URL. A call does not start the router.
+struct RouterWayBack: WayBack {
+    private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
+
+    let connection: Connection
+
+    func take(_ request: String, activationToken: String?) async throws(OpenURLError) {
+        var tokens = OpenOptions()
+        tokens.activationToken = activationToken
+        let input = Arguments(request, FreedesktopApplication.platformData(tokens))
+        do throws(CallError) {
+            try await connection.call(LifecycleInterface.returnToSource, on: Self.router, input)
+        } catch .remote(let error) {
+            throw OpenURLError(error) ?? OpenURLError(.notAllowed, "the router does not return: \(error)")
+        } catch {
+            throw OpenURLError(.notAllowed, "the router does not return: \(error)")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import DBus
+import Foundation
+import OpenURLBus
+import PrivateBus
+import Testing
+
+/// The way back to the handler that has sent a URL, with real processes.
+@Suite(.timeLimit(.minutes(10))) struct ReturningTests {
+    private static let first = "com.example.first"
+    private static let second = "com.example.second"
+
+    /// Starts a router with a handler that opens a URL of another one, and opens a URL of each. The second is in the foreground.
+    private func router(_ second: [String] = []) async throws -> RouterProcess {
+        let router = try await RouterProcess([Self.first: ["forward=second:x", "tokens"], Self.second: second])
+        _ = try await router.open("first:x")
+        return router
+    }
+
+    /// Returns when a handler has reached a state.
+    private func wait(
+        for state: HandlerState,
+        of id: String,
+        _ states: inout SignalSequence<Arguments<String, String>>.AsyncIterator
+    ) async {
+        while let values = await states.next()?.body.values, values != (id, state.rawValue) {}
+    }
+
+    private func status(_ router: RouterProcess, of id: String) async throws -> HandlerState? {
+        let list = try await router.connection.call(LifecycleInterface.list, on: RouterService.object, Empty())
+        return list.first { $0.id == id }?.state.known
+    }
+
+    private func notify(_ router: RouterProcess, _ id: String) async throws {
+        let input = Arguments(id, "return", Value.string(""))
+        _ = try await router.connection.call(LifecycleInterface.notify, on: RouterService.object, input)
+    }
+
+    @Test func handlerReturnsToTheSenderAfterTheURL() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        #expect(try await status(router, of: Self.second) == .active)
+        var states = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
+        try await notify(router, Self.second)
+        await wait(for: .active, of: Self.first, &states)
+        #expect(try await status(router, of: Self.second) != .active)
+        let log = try router.log(of: Self.first)
+        #expect(log.last == "token token of the return", "\(log)")
+        #expect(log.contains("token none"))
+        // The way back was used.
+        try await notify(router, Self.second)
+        _ = try await router.open("second:y")
+        try await notify(router, Self.second)
+        _ = try await router.open("second:z")
+        let second = try router.log(of: Self.second)
+        #expect(second.contains("returned"))
+        let refusals = second.filter { $0.hasPrefix("not returned: ") }
+        #expect(refusals.first?.hasSuffix("\(Self.second) is not in the foreground") == true, "\(second)")
+        #expect(refusals.last?.contains("no handler has sent the URL") == true, "\(second)")
+    }
+
+    @Test func senderThatWaitsForTheAnswerComesBackAfterIt() async throws {
+        let router = try await RouterProcess([
+            Self.first: ["forward=second:x", "tokens"], Self.second: ["return", "tokens"],
+        ])
+        defer { router.stop() }
+        var states = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
+        #expect(try await router.open("first:x").handler == Self.first)
+        await wait(for: .active, of: Self.second, &states)
+        await wait(for: .active, of: Self.first, &states)
+        #expect(try router.log(of: Self.second).contains("returned"))
+    }
+
+    @Test func endOfTheHandlerInTheForegroundBringsTheSenderBack() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        var states = try await router.subscribed(LifecycleInterface.stateChanged).makeAsyncIterator()
+        #expect(try await router.openurl("terminate", Self.second).status == 0)
+        await wait(for: .active, of: Self.first, &states)
+        // Nobody has sent the first handler's URL, and it runs alone now.
+        #expect(try await router.openurl("terminate", Self.first).status == 0)
+        #expect(try await status(router, of: Self.first) == .notRunning)
+        #expect(try await status(router, of: Self.second) == .notRunning)
+    }
+
+    @Test func handlerInTheBackgroundStaysWhereItIs() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.openurl("background", Self.second)
+        #expect(try await router.openurl("terminate", Self.second).status == 0)
+        #expect(try await status(router, of: Self.first) != .active)
+    }
+
+    @Test func onlyAHandlerReturns() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let input: Arguments<String, [String: Value]> = Arguments("", [:])
+        let error = await #expect(throws: CallError.self) {
+            try await router.connection.call(LifecycleInterface.returnToSource, on: RouterService.object, input)
+        }
+        guard case .remote(let refusal) = error else { return }
+        #expect(OpenURLError(refusal)?.code == .notAllowed)
+    }
+}
