@@ -109,7 +109,7 @@ final class CallbackOperation {
         guard outcome == nil else { return }
         let error = details.error ?? OpenURLError(.cancelled, "the wait for the callback has ended").dbusError
         guard code == .received else {
-            // Where a person pastes the callback, the URL need not be opened here.
+            // The person may open the URL on another machine, and paste the callback.
             if lines != nil, error.name == OpenURLError.Code.noHandler.errorName {
                 return invocation.errors.print("nothing here opens the address: \(error.message)")
             }

@@ -6,9 +6,10 @@ internal import RFC1808
 struct Callback: Command {
     static let configuration = CommandConfiguration(
         commandName: "callback",
-        abstract: "Open a URL and wait for the URL that comes back, as a sign-in needs it.",
+        abstract: "Open a URL, and wait for the URL that comes back.",
         discussion: """
-            Prints the callback. The URL names it as redirect_uri=, and its state= has to come back. A callback to \
+            A sign-in in a browser needs this. Prints the callback. The URL names it as redirect_uri=, and its state= has \
+            to come back. A callback to \
             http://127.0.0.1, http://[::1] or http://localhost comes to a server of this command, at a free port unless \
             the address has one. Any other scheme needs no registration; the desktop passes its URLs on while the command \
             waits.
