@@ -142,7 +142,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "login", "openurl", "openurld",
+                "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "login", "openurl",
+                "openurld",
                 "requester", "testhandler", "todolist", "viewer",
             ],
             resources: [.copy("Handlers")]
