@@ -2,7 +2,7 @@
 public enum CallbackExpectation: Sendable, Hashable {
     /// Every URL of a scheme, such as `myapp`.
     case scheme(String)
-    /// The URLs of a host or below a path, such as `myapp://auth/done`. ``CallbackPattern`` has the rules.
+    /// The URLs of a host or below a path, such as `myapp://auth/done`. `CallbackPattern` of `OpenURLBus` has the rules.
     case prefix(String)
     /// A request to a server of the program on this machine, for a path such as `/callback`. The client puts the server's address
     /// into `redirect_uri` of the URL.

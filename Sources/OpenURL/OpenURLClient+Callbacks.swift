@@ -16,7 +16,7 @@ extension OpenURLClient {
     /// end the wait. No registration is needed. While the program waits, no other program gets the callback, and no other program
     /// can wait for the same one. The wait ends if the task is cancelled.
     ///
-    /// - Parameter timeout: the time limit; at most ``CallbackOptions/maximumTimeout``.
+    /// - Parameter timeout: the time limit; at most `CallbackOptions.maximumTimeout` of `OpenURLBus`.
     /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `noHandler` if nothing opens the URL, `timedOut`, `notAllowed`,
     ///   `alreadyClaimed`, `limitsExceeded`; another ``OpenURLClientError``; `CancellationError`.
     public func openForCallback(

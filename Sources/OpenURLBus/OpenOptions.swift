@@ -2,7 +2,7 @@ public import DBus
 
 /// The options of an open: the `options` of `OpenURL`.
 public struct OpenOptions: Sendable, Hashable {
-    /// A value that the handler gets unchanged. The value may hold descriptors, at most ``DBus/Value/maximumDescriptors``, which
+    /// A value that the handler gets unchanged. The value may hold descriptors, at most `Value.maximumDescriptors`, which
     /// the handler gets as its own. A descriptor cannot wait in the queue.
     public var annotation: Value?
     /// The bundle identifier of the only handler that may get the URL.

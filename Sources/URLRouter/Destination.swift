@@ -10,7 +10,7 @@ struct Destination {
 
     /// The kind of the file that the URL names; nil for any other URL.
     let file: FileKind?
-    /// Whether the URL names a file in the inbox of its handler. Such a file belongs to the handler, whoever sent it.
+    /// Whether the URL names a copy in the inbox of its handler. The copy belongs to the handler, whoever sent it.
     let isInInbox: Bool
 
     /// Finds the destination of a URL.
@@ -18,19 +18,18 @@ struct Destination {
     /// - Parameters:
     ///   - options: the options of the sender, which may ask for a claimant.
     ///   - file: the kind of the file that the URL names; nil for any other URL.
-    ///   - inboxes: the inboxes of the handlers, to know their files.
+    ///   - isInInbox: whether the URL names a copy that the router has made in the inbox of the wanted handler.
     /// - Throws: `malformedURL` for a URL without a scheme, `noHandler` if nothing claims the URL.
     init(
         _ url: GenericURL,
         in registry: Registry,
         for options: OpenOptions = OpenOptions(),
         file: FileKind? = nil,
-        inboxes: Inboxes? = nil
+        isInInbox: Bool = false
     ) throws(OpenURLError) {
         self.url = url
         self.file = file
-        let path = file == nil ? nil : url.localFilePath
-        isInInbox = options.handler.flatMap { id in path.flatMap { inboxes?.holds($0, of: id) } } ?? false
+        self.isInInbox = isInInbox
         let scheme = try Scheme(ofURL: url)
         let host = url.host.map(String.init)
         let winner: Claimant

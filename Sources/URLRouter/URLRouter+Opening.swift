@@ -166,8 +166,8 @@ extension URLRouter {
         } else {
             sender = await callers.caller(caller)
         }
-        let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass, inboxes: inboxes)
-        return try Destination(url, in: registry, for: options, file: file, inboxes: inboxes)
+        let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
+        return try Destination(url, in: registry, for: options, file: file, isInInbox: inboxes.isOpening(url))
     }
 
     // MARK: The queue
@@ -211,9 +211,15 @@ extension URLRouter {
             let callerClass = delivery.context.source.callerClass.known ?? .unknown
             let file =
                 Scheme(of: url) == .file
-                ? try await files.kind(of: url, delivery.options, for: delivery.caller, callerClass, inboxes: inboxes)
+                ? try await files.kind(of: url, delivery.options, for: delivery.caller, callerClass)
                 : nil
-            destination = try Destination(url, in: registry, for: delivery.options, file: file, inboxes: inboxes)
+            destination = try Destination(
+                url,
+                in: registry,
+                for: delivery.options,
+                file: file,
+                isInInbox: inboxes.holds(url, of: delivery.options.handler)
+            )
             try permissions.check(delivery, to: destination)
         } catch {
             return .failed(error, wasHandedOver: false)

@@ -121,7 +121,9 @@ import Testing
         let shell = try Handler.test("com.example.app", program: .path("/bin/sh")) {
             $0.arguments = ["-c", "sleep 600; :"]
         }
-        let router = URLRouter([shell], on: bus)
+        var limits = RouterLimits()
+        limits.launchTimeout = .seconds(300)
+        let router = URLRouter([shell], on: bus, limits: limits)
         let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
         await router.wait { $0.pid(of: Self.id) != nil }
         let pid = try #require(await router.pid(of: Self.id))

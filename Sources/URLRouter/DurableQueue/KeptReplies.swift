@@ -3,7 +3,7 @@ internal import SQLite
 
 /// The replies to deliveries, in the table `replies` of a ``DeliveryStore``.
 ///
-/// A reply is kept for ``QueueInterface/keptTime``. One caller gets at most half of the room that is left. The oldest replies of a
+/// A reply is kept for `QueueInterface.keptTime`. One caller gets at most half of the room that is left. The oldest replies of a
 /// caller give way to newer ones.
 struct KeptReplies {
     private let limits: DeliveryStoreLimits

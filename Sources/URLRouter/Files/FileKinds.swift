@@ -28,19 +28,16 @@ final class FileKinds {
     /// Returns the kind of the file that a URL names; nil for a URL that names no file of this machine.
     ///
     /// The router has the rights of the user. It looks at a file only for a caller that has these rights too. For any other
-    /// caller, and for a file that is not there, the name alone decides. A copy in the inbox of the handler that the sender asks
-    /// for is the handler's.
+    /// caller, and for a file that is not there, the name alone decides: the handler of an inbox may replace a copy by a link.
     ///
     /// - Throws: `limitsExceeded` for too many looks of one application, and `timedOut`.
     func kind(
         of url: GenericURL,
         _ options: OpenOptions,
         for account: String,
-        _ callerClass: CallerClass,
-        inboxes: Inboxes? = nil
+        _ callerClass: CallerClass
     ) async throws(OpenURLError) -> FileKind? {
         guard let path = url.localFilePath else { return nil }
-        let isInInbox = options.handler.map { inboxes?.holds(path, of: $0) ?? false } ?? false
         let known: MimeType?
         if let type = options.contentType {
             guard let type = MimeType(type) else { throw OpenURLError(.noHandler, "\(type) is not a type of files") }
@@ -48,7 +45,7 @@ final class FileKinds {
         } else {
             known = nil
         }
-        let mayLook = isInInbox || !callerClass.isConfined && callerClass != .unknown
+        let mayLook = !callerClass.isConfined && callerClass != .unknown
         let guess = try await look(account, url) { types in
             if let known { return types.database.guess(known, isByName: true) }
             guard mayLook else { return types.type(ofName: path) }

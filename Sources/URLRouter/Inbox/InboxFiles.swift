@@ -58,7 +58,7 @@ final class InboxFiles: Sendable {
         }
         let size = Int(status.st_size)
         do throws(FileError) {
-            let directory = try PrivateDirectory(path(of: id), isMade: true)
+            let directory = try PrivateDirectory(path(of: id), depth: 2, isMade: true)
             try checkSpace(directory.descriptor, size)
             try reserve(size, for: id, in: directory)
             defer { release(size, of: id) }
@@ -76,8 +76,17 @@ final class InboxFiles: Sendable {
     }
 
     /// Removes a file that no handler has learnt of. A missing file is not an error.
+    ///
+    /// The name is looked up in the checked directory: the handler may have put a link in the place of its inbox meanwhile.
     func remove(_ path: String) {
-        unlink(path)
+        guard let slash = path.lastIndex(of: "/") else { return }
+        do throws(FileError) {
+            let directory = try PrivateDirectory(String(path[..<slash]), depth: 2)
+            _ = unlinkat(directory.descriptor, String(path[path.index(after: slash)...]), 0)
+        } catch {
+            // The directory is not the inbox any more, so the copy is out of reach.
+            return
+        }
     }
 
     // MARK: Limits
@@ -94,7 +103,7 @@ final class InboxFiles: Sendable {
         let (files, bytes) = try Self.contents(of: directory)
         let isWithin = copies.withLock { copies in
             let other = copies[id, default: (0, 0)]
-            guard files + other.files < limits.files, size <= limits.bytes - bytes - other.bytes else { return false }
+            guard files + other.files < limits.files, bytes <= limits.bytes, size <= limits.bytes - bytes - other.bytes else { return false }
             copies[id] = (other.files + 1, other.bytes + size)
             return true
         }
@@ -117,7 +126,9 @@ final class InboxFiles: Sendable {
             // The handler may have deleted the file meanwhile.
             guard fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
             files += 1
-            bytes += Int(status.st_size)
+            // Sparse files may have sizes whose sum is no number.
+            let sum = bytes.addingReportingOverflow(Int(status.st_size))
+            bytes = sum.overflow ? .max : sum.partialValue
         }
         return (files, bytes)
     }

@@ -1,6 +1,7 @@
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import RFC1808
 internal import Reactor
 internal import SchemeRegistry
 internal import SystemPackage
@@ -17,6 +18,8 @@ final class Inboxes {
     private let limits: RouterLimits
     /// The threads that copy, by the applications of the callers.
     private(set) var copies: Shares<String>
+    /// The paths of the copies that are being opened. Each belongs to an unanswered call.
+    private var copiesToOpen: Set<[UInt8]> = []
 
     init(dataHome: String?, _ limits: RouterLimits, on loop: EventLoop) {
         files = dataHome.map { InboxFiles(dataHome: $0) }
@@ -25,8 +28,24 @@ final class Inboxes {
         copies = Shares(limit: limits.inboxCopies)
     }
 
-    /// Returns whether a path is that of a file in a handler's inbox.
-    func holds(_ path: [UInt8], of id: String) -> Bool { files?.holds(path, of: id) ?? false }
+    /// Returns whether a URL names a file in the inbox of a handler. The queue opens such a URL only if it was accepted as a copy.
+    func holds(_ url: GenericURL, of id: String?) -> Bool {
+        guard let files, let id, let path = url.localFilePath else { return false }
+        return files.holds(path, of: id)
+    }
+
+    /// Returns whether a URL names a copy that ``opening(_:_:)`` opens.
+    func isOpening(_ url: GenericURL) -> Bool { url.localFilePath.map(copiesToOpen.contains) ?? false }
+
+    /// Opens a copy. Only meanwhile its URL has the rights of a copy: any program may name a file in an inbox.
+    func opening<Result>(
+        _ path: String,
+        _ body: () async throws(OpenURLError) -> Result
+    ) async throws(OpenURLError) -> Result {
+        copiesToOpen.insert(Array(path.utf8))
+        defer { copiesToOpen.remove(Array(path.utf8)) }
+        return try await body()
+    }
 
     /// Copies files, in order. A failure does not stop the files that follow.
     ///

@@ -69,7 +69,9 @@ extension URLRouter {
         bytes: Int
     ) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
-            return try await open(fileURL(ofPath: path), options, caller: caller, bytes: bytes)
+            return try await inboxes.opening(path) { () async throws(OpenURLError) in
+                try await open(fileURL(ofPath: path), options, caller: caller, bytes: bytes)
+            }
         } catch {
             switch error.code {
             // The handler had the URL, and may still read the file.
