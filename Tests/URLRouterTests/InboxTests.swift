@@ -94,6 +94,22 @@ struct InboxTests {
         #expect(!inbox.holds(Array(path.utf8), of: "com.acme.b"))
     }
 
+    /// The handler puts a link in the place of its inbox before the router removes a copy.
+    @Test func removalFollowsNoLink() throws {
+        let file = try source([1])
+        defer { close(file) }
+        let inbox = inbox()
+        let path = try receive(inbox, file)
+        let directory = "\(root)/data/com.acme.a"
+        try #require(rename("\(directory)/Inbox", "\(directory)/moved") == 0)
+        try #require(symlink("\(directory)/moved", "\(directory)/Inbox") == 0)
+        inbox.remove(path)
+        #expect(access("\(directory)/moved/a.png", F_OK) == 0)
+        try #require(unlink("\(directory)/Inbox") == 0 && rename("\(directory)/moved", "\(directory)/Inbox") == 0)
+        inbox.remove(path)
+        #expect(access(path, F_OK) != 0)
+    }
+
     @Test func emptyFileIsCopied() throws {
         let file = try source([])
         defer { close(file) }

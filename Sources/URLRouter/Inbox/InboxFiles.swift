@@ -103,7 +103,8 @@ final class InboxFiles: Sendable {
         let (files, bytes) = try Self.contents(of: directory)
         let isWithin = copies.withLock { copies in
             let other = copies[id, default: (0, 0)]
-            guard files + other.files < limits.files, bytes <= limits.bytes, size <= limits.bytes - bytes - other.bytes else { return false }
+            guard files + other.files < limits.files, bytes <= limits.bytes, size <= limits.bytes - bytes - other.bytes
+            else { return false }
             copies[id] = (other.files + 1, other.bytes + size)
             return true
         }
