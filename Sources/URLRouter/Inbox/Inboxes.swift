@@ -34,7 +34,7 @@ final class Inboxes {
         return files.holds(path, of: id)
     }
 
-    /// Returns whether a URL names a copy that ``opening(_:_:)`` opens.
+    /// Returns whether a URL names a copy that `opening` opens.
     func isOpening(_ url: GenericURL) -> Bool { url.localFilePath.map(copiesToOpen.contains) ?? false }
 
     /// Opens a copy. Only meanwhile its URL has the rights of a copy: any program may name a file in an inbox.
