@@ -134,4 +134,40 @@ import Testing
             #expect(try await pair.client.call(Echo.string, on: Echo.object, "a") == "a")
         }
     }
+
+    /// The calls of a sender that has left are counted until their turn, and not longer.
+    @Test func callsOfASenderThatHasLeftGiveEverythingBack() async throws {
+        var limits = ConnectionLimits()
+        limits.calls = 4
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            try await pair.service.followConnections()
+            let marks = await Self.exportMark(on: pair.service)
+            let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
+            let gate = try Pipe()
+            pair.service.loop.execute {
+                var byte: UInt8 = 0
+                _ = Glibc.read(gate.readEnd.rawValue, &byte, 1)
+            }
+            let calls = await Caller(other).inOrder(0..<10) { (number: UInt32) async throws in
+                _ = try await Self.mark(other, "\(number)")
+            }
+            while await other.callsInFlight < 10 { await Task.yield() }
+            _ = try await other.names()
+            await other.close()
+            for call in calls { _ = await call.result }
+            #expect(Glibc.write(gate.writeEnd.rawValue, "x", 1) == 1)
+            // The answer comes after everything that the bus had for the service.
+            _ = try await pair.client.call(Echo.string, on: Echo.object, "")
+            await pair.service.waitUntilAnswered()
+            // Two calls are half of what is left.
+            #expect(marks.withLock { $0 } == ["0", "1"])
+            #expect(await pair.service.isWithoutCalls)
+        }
+    }
+}
+
+extension Connection {
+    fileprivate var isWithoutCalls: Bool {
+        incomingCalls.isIdle && incomingCalls.waiting == 0 && incomingCalls.accounts.isEmpty
+    }
 }

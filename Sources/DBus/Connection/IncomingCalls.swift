@@ -4,7 +4,7 @@
 /// an error: errors without a limit would delay the answers to other programs.
 struct IncomingCalls {
     private struct Call {
-        /// What is counted for the call; nil for a call that is refused.
+        /// The resources that are counted for the call; nil for a call that is refused.
         let load: Load?
         let sender: BusName?
         let descriptors: [ReceivedDescriptor]
@@ -16,7 +16,7 @@ struct IncomingCalls {
     /// A sender that has called and is on the bus, or has left calls that have not started.
     private struct Sender {
         var account: CallAccounts.Account
-        /// The numbers of its calls: those without an answer, and after its end those that are counted and have not started.
+        /// The numbers of its calls: those without an answer, and after its end those that have not started.
         var calls: Set<UInt64> = []
         var hasLeft = false
     }
@@ -87,8 +87,12 @@ struct IncomingCalls {
     /// Starts or refuses the call whose turn it is.
     mutating func startNext() {
         while let number = turns.next() {
-            // The refused calls of a sender that has left are gone.
             guard var call = calls[number], let start = call.start else { continue }
+            // A sender that has left waits for no error.
+            if call.load == nil, senders[call.sender]?.hasLeft == true {
+                end(number)
+                continue
+            }
             call.start = nil
             call.task = start()
             if call.task == nil { return end(number) }
@@ -128,10 +132,9 @@ struct IncomingCalls {
         }
     }
 
-    /// Gives back everything that is counted for the started calls of a sender, which has left the bus. These calls continue, and
-    /// those that wait for their start start later.
+    /// Gives back everything that is counted for the started calls of a sender, which has left the bus. All its calls continue.
     ///
-    /// A call that has not started is counted until its start. A program that calls and leaves again and again could
+    /// A call that has not started, or that waits for an error, is counted until its turn. A program that calls and leaves again and again could
     /// otherwise fill the memory.
     mutating func leave(_ name: BusName) {
         guard let sender = senders[name] else { return }
@@ -140,7 +143,7 @@ struct IncomingCalls {
             guard let call = calls[number] else { continue }
             // The descriptors of a call that has not started are still counted, and its method may want to keep them.
             if call.start == nil { for received in call.descriptors { received.descriptor?.closeNow() } }
-            if call.load == nil { end(number) } else if call.start == nil { discount(number, call) }
+            if call.start == nil { discount(number, call) }
         }
         if sender.calls.isEmpty { senders[name] = nil }
     }
