@@ -48,15 +48,13 @@ package struct PolicyPattern: Sendable, Hashable, CustomStringConvertible {
         try self.init(source: source, scheme: String(scheme), host: host)
     }
 
-    /// Returns whether the pattern is for a URL from a caller.
-    package func matches(_ url: PolicyURL, from caller: PolicyCaller) -> Bool {
-        source.matches(caller) && isFor(url)
-    }
-
     /// Returns whether the pattern is for a URL, from some caller.
-    func isFor(_ url: PolicyURL) -> Bool {
-        (scheme == nil || scheme == url.scheme)
-            && (host.map { pattern in url.host.map(pattern.matches) ?? false } ?? true)
+    ///
+    /// - Parameter isDoubtAMatch: whether a pattern with a host is for a URL whose host is in doubt.
+    func isFor(_ url: PolicyURL, isDoubtAMatch: Bool = false) -> Bool {
+        guard scheme == nil || scheme == url.scheme else { return false }
+        guard let host else { return true }
+        return url.isHostInDoubt ? isDoubtAMatch : url.host.map(host.matches) ?? false
     }
 
     /// Returns whether every URL from every caller that another pattern is for is also this pattern's.
@@ -116,9 +114,12 @@ package struct PolicyURL: Sendable, Hashable {
     package let scheme: Scheme
     /// The host with its escapes decoded and without the dot that may end a name; nil for a URL without a host.
     package let host: String?
+    /// Whether the host is an address in brackets, which every program reads alike.
+    private let isAddress: Bool
 
-    package init(scheme: Scheme, host: String?) {
+    package init(scheme: Scheme, host: String?, isAddress: Bool = false) {
         self.scheme = scheme
+        self.isAddress = isAddress
         self.host = host.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
     }
 
@@ -127,7 +128,8 @@ package struct PolicyURL: Sendable, Hashable {
     /// - Parameter scheme: the URL's scheme.
     package init(_ url: GenericURL, scheme: Scheme) {
         do throws(GenericURL.PercentDecodingError) {
-            self.init(scheme: scheme, host: try url.decoded(.host))
+            let isAddress = url.host?.hasPrefix("[") == true
+            self.init(scheme: scheme, host: try url.decoded(.host), isAddress: isAddress)
         } catch {
             // No pattern has such a host. Rules for every host hold.
             self.init(scheme: scheme, host: url.host.map(String.init))
@@ -137,6 +139,18 @@ package struct PolicyURL: Sendable, Hashable {
     /// The narrowest pattern for the URL from a source.
     package func pattern(from source: PolicySource) -> PolicyPattern {
         PolicyPattern(source: source, scheme: scheme, host: hostPattern)
+    }
+
+    /// The schemes in whose URLs a browser finds a host, whatever the number of slashes (URL Standard, "special scheme").
+    private static let schemesWithAHost: Set<String> = ["http", "https", "ws", "wss", "ftp"]
+
+    /// Whether another program may read another host in the URL than this one, or a host where there is none.
+    ///
+    /// A browser reads a host in `http:/example.com/`, maps letters such as a full-width `e`, and decodes escapes. A program in C may
+    /// cut a host at an escaped NUL.
+    package var isHostInDoubt: Bool {
+        guard let host, !host.isEmpty else { return Self.schemesWithAHost.contains(scheme.rawValue) }
+        return hostPattern == nil && !isAddress
     }
 
     /// Whether the narrowest pattern is only for URLs with the same host. An address of IPv6 and some other hosts are no

@@ -71,8 +71,8 @@ package struct PolicyRules: Sendable, Hashable {
     /// Returns the rule that decides about a URL from a caller; nil if no rule matches.
     package func rule(for url: PolicyURL, from caller: PolicyCaller) -> PolicyLine? {
         if lines.isEmpty { return nil }
-        let ofScheme = index[url.scheme]?.first { $0.pattern.matches(url, from: caller) }
-        let ofAny = index[nil]?.first { $0.pattern.matches(url, from: caller) }
+        let ofScheme = index[url.scheme]?.first { $0.matches(url, from: caller) }
+        let ofAny = index[nil]?.first { $0.matches(url, from: caller) }
         guard let ofScheme, let ofAny else { return ofScheme ?? ofAny }
         return ofAny.precedes(ofScheme) ? ofAny : ofScheme
     }
@@ -82,7 +82,7 @@ package struct PolicyRules: Sendable, Hashable {
     /// The caller may have been any that a rule is for, and would get around a rule by leaving at once. Unless a rule names the
     /// class `unknown`, the strictest rule for the URL therefore decides, whatever its source.
     package func ruleForUnknownCaller(of url: PolicyURL) -> PolicyLine? {
-        let matching = lines.filter { $0.pattern.isFor(url) }
+        let matching = lines.filter { $0.isFor(url) }
         let own = matching.filter { $0.pattern.source == .callers(.unknown) }
         if let rule = own.sorted(by: { $0.precedes($1) }).first { return rule }
         return matching.filter { $0.decision != .allow }.max { $0.decision.strictness < $1.decision.strictness }
@@ -101,6 +101,13 @@ package struct PolicyRules: Sendable, Hashable {
 }
 
 extension PolicyLine {
+    fileprivate func matches(_ url: PolicyURL, from caller: PolicyCaller) -> Bool {
+        pattern.source.matches(caller) && isFor(url)
+    }
+
+    /// Whether the rule is for a URL. A URL whose host is in doubt meets every rule that does not allow.
+    fileprivate func isFor(_ url: PolicyURL) -> Bool { pattern.isFor(url, isDoubtAMatch: decision != .allow) }
+
     /// Whether this rule decides where both rules match.
     fileprivate func precedes(_ other: PolicyLine) -> Bool {
         guard isUsers == other.isUsers else { return other.isUsers }

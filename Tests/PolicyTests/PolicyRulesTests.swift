@@ -179,6 +179,29 @@ import Testing
             #expect(shuffled.rule(for: url, from: caller)?.text == after?.text, "\(lines)")
         }
     }
+
+    /// Spellings in which a browser, or a handler that decodes the host, finds another host than the router.
+    @Test(arguments: [
+        "http:///evil.com/", "http:/evil.com/", "http:evil.com/", "http:////evil.com", "http://evil%E3%80%82com/",
+        "http://%EF%BD%85vil.com/", "http://evil.com../", "http://evil.com%00/", "http://evil.com%2F.good.com/",
+        "http://evil.com%40.good.com/",
+    ])
+    func hostInDoubtMeetsEveryRuleThatDoesNotAllow(text: String) throws {
+        let url = try #require(try GenericURLs.policyURL(text))
+        #expect(url.isHostInDoubt)
+        let rules = Self.rules("deny http://evil.com from *\nallow http://*.good.com from *\nallow http from *")
+        #expect(rules.rule(for: url, from: Self.app)?.text == "deny http://evil.com from *")
+        #expect(Self.rules("allow http://*.good.com from *").rule(for: url, from: Self.app) == nil)
+        let asking = Self.rules("ask http://other.com from *")
+        #expect(asking.ruleForUnknownCaller(of: url)?.text == "ask http://other.com from *")
+    }
+
+    @Test(arguments: [
+        "http://evil.com/", "HTTP://EVIL.com./", "http://[::1]/", "mailto:a@b.c", "file:///etc/passwd", "tel:1",
+    ])
+    func hostThatEveryProgramReadsAlikeIsNotInDoubt(text: String) throws {
+        #expect(try GenericURLs.policyURL(text)?.isHostInDoubt == false)
+    }
 }
 
 /// A generator whose numbers are the same in each run.
