@@ -17,6 +17,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var inboxTime = Duration.seconds(300)
     /// The time within which a file system has to tell the type of a file.
     public var fileTime = Duration.seconds(2)
+    /// The number of URLs in calls of `OpenURLs` without an answer. Each fallback counts as a URL.
+    public var batchedURLs = 16_384
     /// The number of requests that one handler has in hand, or that wait for it.
     public var waitingPerHandler = 4096
     /// The number of requests of one application at one handler above which the requests of others go past.

@@ -20,6 +20,8 @@ final class Callers {
     private var unansweredDescriptors: Shares<String>
     /// The lists that are being made, by the applications of the callers.
     private var queries: Shares<String>
+    /// The URLs of calls with several URLs, by the applications of the callers.
+    private var batchedURLs: Shares<String>
     private let freedMemory: FreedMemory
 
     init(_ bus: any HandlerBus, _ limits: RouterLimits, _ sessions: HandlerSessions, _ commandHops: CommandHops) {
@@ -31,6 +33,7 @@ final class Callers {
         unansweredBytes = Shares(limit: limits.requestBytes)
         unansweredDescriptors = Shares(limit: limits.requestDescriptors)
         queries = Shares(limit: limits.queries)
+        batchedURLs = Shares(limit: limits.batchedURLs)
         freedMemory = FreedMemory(on: sessions.host.loop)
     }
 
@@ -210,16 +213,37 @@ final class Callers {
     ///
     /// - Throws: `limitsExceeded`, and the errors of `body`.
     func querying<Result>(_ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
-        let account = await caller(name).account
-        guard queries.refusal(of: account, 1) == nil else {
-            throw OpenURLError(
-                .limitsExceeded,
-                "\(queries[account]) lists for \(account) are being made; wait for them before the next"
-            )
+        try await holding(1, of: \.queries, name, body) { count, account in
+            "\(count) lists for \(account) are being made; wait for them before the next"
         }
-        queries.add(1, to: account)
+    }
+
+    /// Performs a call with several URLs, unless the calls of the caller's application have too many.
+    ///
+    /// The URLs are counted until the last one has its outcome, also when the caller has gone before.
+    ///
+    /// - Parameter count: the number of URLs, with the fallbacks that each may need.
+    /// - Throws: `limitsExceeded`, and the errors of `body`.
+    func batching<Result>(_ count: Int, _ name: BusName?, _ body: () async throws -> Result) async throws -> Result {
+        try await holding(count, of: \.batchedURLs, name, body) { held, account in
+            "\(held) URLs of \(account) in calls with several URLs have no answer yet, and \(count) more are too many"
+        }
+    }
+
+    private func holding<Result>(
+        _ amount: Int,
+        of shares: ReferenceWritableKeyPath<Callers, Shares<String>>,
+        _ name: BusName?,
+        _ body: () async throws -> Result,
+        refusal: (_ held: Int, _ account: String) -> String
+    ) async throws -> Result {
+        let account = await caller(name).account
+        guard self[keyPath: shares].refusal(of: account, amount) == nil else {
+            throw OpenURLError(.limitsExceeded, refusal(self[keyPath: shares][account], account))
+        }
+        self[keyPath: shares].add(amount, to: account)
         defer {
-            queries.remove(1, from: account)
+            self[keyPath: shares].remove(amount, from: account)
             freedMemory.requestEnded()
         }
         return try await body()

@@ -24,7 +24,8 @@ extension URLRouter {
 
     /// Performs `OpenURLs`: opens the URLs in order. A failure does not stop the rest, but a cancel does.
     ///
-    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would have one name.
+    /// - Throws: `InvalidArgs` if the token is in use, or if several URLs would have one name; `limitsExceeded` if the caller's
+    ///   application has too many URLs in such calls.
     func openURLs(
         _ urls: [String],
         _ options: OpenOptions,
@@ -38,18 +39,20 @@ extension URLRouter {
         let options = try options.takingDescriptors()
         return try await withHandle(options.handleToken, caller) { handle in
             let stop = handle.map { Stop($0, abandon) }
-            var outcomes: [OpenOutcome] = []
-            for url in urls {
-                // Each URL may be long and have long fallbacks, so others have their turn in between.
-                await Task.yield()
-                do throws(OpenURLError) {
-                    let result = try await open(url, options, caller: caller, bytes: bytes, stop: stop)
-                    outcomes.append(.opened(result))
-                } catch {
-                    outcomes.append(.failed(error.dbusError))
+            return try await callers.batching(urls.count * (1 + options.fallback.count), caller) {
+                var outcomes: [OpenOutcome] = []
+                for url in urls {
+                    // Each URL may be long and have long fallbacks, so others have their turn in between.
+                    await Task.yield()
+                    do throws(OpenURLError) {
+                        let result = try await open(url, options, caller: caller, bytes: bytes, stop: stop)
+                        outcomes.append(.opened(result))
+                    } catch {
+                        outcomes.append(.failed(error.dbusError))
+                    }
                 }
+                return outcomes
             }
-            return outcomes
         }
     }
 
