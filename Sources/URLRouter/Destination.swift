@@ -62,6 +62,14 @@ struct Destination {
             throw OpenURLError(.noHandler, error.description)
         }
     }
+
+    /// The destination of a copy that is to be made for a handler. The kind of the file is not known yet.
+    init(_ url: GenericURL, toCopyFor handler: Handler) {
+        self.url = url
+        claimant = .handler(handler)
+        file = nil
+        isInInbox = true
+    }
 }
 
 extension Registry {

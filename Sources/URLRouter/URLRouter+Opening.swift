@@ -13,12 +13,14 @@ extension URLRouter {
     /// - Parameters:
     ///   - bytes: the size of the call's arguments, which is counted to the caller's application; nil for the URL alone.
     ///   - stop: the caller's way to cancel; nil if the caller has none.
+    ///   - copy: the copy in an inbox that the URL names; nil for a URL of the caller.
     func open(
         _ url: String,
         _ options: OpenOptions,
         caller: BusName?,
         bytes: Int? = nil,
-        stop: Stop? = nil
+        stop: Stop? = nil,
+        copy: InboxCopy? = nil
     ) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
             let call = RequestCall(
@@ -26,7 +28,8 @@ extension URLRouter {
                 bytes: bytes ?? url.utf8.count,
                 descriptors: options.annotation?.descriptorCount ?? 0,
                 requestID: options.requestID?.rawValue ?? requestNames.next(),
-                stop: stop
+                stop: stop,
+                copy: copy
             )
             var result = try await openFirst(url, options, call)
             // The number of a queued URL is its name, unless the caller gives one.
@@ -73,6 +76,7 @@ extension URLRouter {
             case .handler(let handler):
                 let session = sessions.obtain(for: handler)
                 let request = session.makeRequest(.open(destination), options, call, account: counted.account)
+                defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
                 return try await call.during({ session.cancel(request) }) { () async throws(OpenURLError) in
                     try await session.open(request) { () async throws(OpenURLError) in
                         let sender = try await callers.caller(call.caller, of: counted)
@@ -123,14 +127,16 @@ extension URLRouter {
     ) async throws(OpenURLError) -> Result {
         try await callers.counting(call.caller, bytes: call.bytes, descriptors: call.descriptors) {
             counted async throws(OpenURLError) in
-            var destination = try await destination(text, options, call.caller, of: counted)
+            var destination = try await destination(text, options, call.caller, of: counted, call.copy)
             /// The handler that the person has allowed.
-            var allowed: String?
+            var allowed = call.copy?.handler
             while true {
                 var dialog: PolicyDialog?
                 do throws(OpenURLError) {
                     return try await body(destination, counted) { (sender) throws(OpenURLError) in
-                        if let allowed, allowed == destination.claimant.id { return }
+                        if let allowed, allowed == destination.claimant.id {
+                            return try permissions.checkAfterQuestion(destination, from: sender.source)
+                        }
                         dialog = try permissions.check(destination, from: sender, options)
                         if let dialog { throw dialog.refusal("a person has to be asked") }
                     }
@@ -142,7 +148,7 @@ extension URLRouter {
                     }
                     allowed = destination.claimant.id
                     // The registry may have changed meanwhile.
-                    destination = try await self.destination(text, options, call.caller, of: counted)
+                    destination = try await self.destination(text, options, call.caller, of: counted, call.copy)
                 }
             }
         }
@@ -151,12 +157,15 @@ extension URLRouter {
     /// Finds the destination of a URL for a caller. For a URL without a file, there is no change of tasks on the way, so that
     /// the order of arrival stays.
     ///
-    /// - Parameter counted: the request, which is counted to the caller; nil for a query.
+    /// - Parameters:
+    ///   - counted: the request, which is counted to the caller; nil for a query.
+    ///   - copy: the copy in an inbox that the URL names; nil for a URL of the caller.
     func destination(
         _ text: String,
         _ options: OpenOptions,
         _ caller: BusName?,
-        of counted: CountedRequest? = nil
+        of counted: CountedRequest? = nil,
+        _ copy: InboxCopy? = nil
     ) async throws(OpenURLError) -> Destination {
         let url = try GenericURL(ofCaller: text, options)
         guard Scheme(of: url) == .file else { return try Destination(url, in: registry, for: options) }
@@ -167,7 +176,7 @@ extension URLRouter {
             sender = await callers.caller(caller)
         }
         let file = try await files.kind(of: url, options, for: sender.account, sender.callerClass)
-        return try Destination(url, in: registry, for: options, file: file, isInInbox: inboxes.isOpening(url))
+        return try Destination(url, in: registry, for: options, file: file, isInInbox: copy != nil)
     }
 
     // MARK: The queue
@@ -197,6 +206,7 @@ extension URLRouter {
                 try call.stop?.check()
                 return Delivery(url: destination.url.description, handler: handler, options: stored, context: context)
             }
+            call.copy?.isHandedOver = true
             var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
             result.id = "\(id)"
             return result
@@ -276,8 +286,10 @@ extension URLRouter {
         await deliveries?.run()
     }
 
-    /// Refuses the questions that wait for the person, ends the claims on callbacks and the deliveries, and returns when those in progress have ended and every accepted URL is stored. Release the name
-    /// right after that: the next router reads the queue when it starts.
+    /// Refuses the questions that wait for the person, and ends the claims on callbacks and the deliveries.
+    ///
+    /// The method returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right after
+    /// that: the next router reads the queue when it starts.
     public func stopDeliveries() async {
         questions.stop()
         await callbacks.stop()

@@ -98,3 +98,35 @@ def inbox(session):
     found = os.listdir(directory) if os.path.isdir(directory) else []
     urls = handler.urls()
     return found != ["good.txt"] or len(urls) != 1, f"OpenFiles: {said(answer)}, in the inbox: {found}, opened: {urls}"
+
+
+def files(words, harm, *rules, options={}):
+    """Declares an attack in which a Flatpak sends a file that its handler does not get."""
+
+    @attack("handles", words)
+    def run(session):
+        session.begin()
+        handler = session.python(VICTIM, SCHEME, CFBundleDocumentTypes=[{"CFBundleTypeExtensions": ["txt"]}])
+        for rule in rules:
+            session.run("openurl", "policy", *rule)
+        client = flatpak(session)
+        good = f"{session.root}/shared/good"
+        open(good, "w").close()
+        answer = client.call(ROUTER, "OpenFiles", "a(sh)a{sv}", [["evil.txt", 0]], {"handler": ["s", VICTIM], **options}, files=[good])
+        directory = f"{session.environment['XDG_DATA_HOME']}/{VICTIM}/Inbox"
+        found = os.listdir(directory) if os.path.isdir(directory) else None
+        return harm(found) or bool(handler.urls()), f"OpenFiles: {short(answer, 80)}, in the inbox: {found}"
+
+
+# An inbox is made with its first copy.
+files("puts a file into an inbox although the policy denies it", lambda found: found is not None,
+      ["deny", "--source", "sandboxed", "*"])
+files("leaves a file in an inbox by a time limit that is over", bool, options={"timeout": ["u", 0]})
+
+
+@attack("handles", "gives the router thousands of URLs with fallbacks, and leaves")
+def batch(session):
+    session.begin()
+    client = flatpak(session)
+    answer = client.call(ROUTER, "OpenURLs", "asa{sv}", ["none:x"] * 4000, {"fallback": ["as", ["none:y"] * 16]})
+    return said(answer) != "LimitsExceeded", f"OpenURLs: {short(answer, 80)}"

@@ -123,6 +123,16 @@ import Testing
         await #expect(throws: RemoteError.self) { try await router.removeRule(pattern) }
     }
 
+    @Test func refusalThatComesDuringTheQuestionCounts() async throws {
+        let router = try await router("ask target from user\n")
+        let request = open("target:x", router)
+        await person.wait(forQuestions: 1)
+        try await router.setRule(try PolicyPattern(urls: "target", source: "user"), .deny)
+        person.reply(.once)
+        #expect(try await failure(request).code == .notAllowed)
+        #expect(bus.opened == [])
+    }
+
     @Test func administratorsRuleCannotBeChanged() async throws {
         try FileManager.default.createDirectory(atPath: "\(directory.path)/etc", withIntermediateDirectories: true)
         let file = "\(directory.path)/etc/10.conf"

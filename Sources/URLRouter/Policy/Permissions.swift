@@ -128,13 +128,28 @@ final class Permissions {
             if let permission = options.permission, given.take(permission, dialog, source.uniqueName) { return nil }
             guard options.asksAtTerminal, caller.callerClass == .user else { return dialog }
             throw dialog.refusal("\(verdict.description), so a person has to be asked")
-        case .deny:
-            log.notice(
-                "a URL was denied by \(verdict.description)",
-                metadata: ["handler": "\(destination.claimant.id)", "source": "\(PolicyCaller(source).source)"]
-            )
-            throw verdict.refusal(PolicyDialog(destination, from: source).key.pattern, to: source)
+        case .deny: throw denial(of: destination, verdict, source)
         }
+    }
+
+    /// Checks a URL that the person has allowed: a rule that denies the URL may have come meanwhile.
+    ///
+    /// - Throws: `notAllowed`.
+    func checkAfterQuestion(_ destination: Destination, from source: OpenContext.Source) throws(OpenURLError) {
+        let verdict = verdict(on: destination, from: source)
+        if verdict.decision == .deny { throw denial(of: destination, verdict, source) }
+    }
+
+    private func denial(
+        of destination: Destination,
+        _ verdict: PolicyVerdict,
+        _ source: OpenContext.Source
+    ) -> OpenURLError {
+        log.notice(
+            "a URL was denied by \(verdict.description)",
+            metadata: ["handler": "\(destination.claimant.id)", "source": "\(PolicyCaller(source).source)"]
+        )
+        return verdict.refusal(PolicyDialog(destination, from: source).key.pattern, to: source)
     }
 
     /// Checks a URL of the queue before each attempt: the rules may have changed since the URL was accepted.

@@ -34,7 +34,8 @@ struct PolicyDialog: Sendable {
             handler: destination.claimant.id
         )
         account = source.account
-        isMemorable = caller.isMemorable && parts?.hasExactPattern == true
+        // The pattern of a copy in an inbox would be that of all files.
+        isMemorable = caller.isMemorable && parts?.hasExactPattern == true && !destination.isInInbox
         sender = source.words
         handler = destination.claimant.words
     }

@@ -13,6 +13,8 @@ struct RequestCall {
     let requestID: String
     /// The caller's way to cancel; nil if the caller has none.
     let stop: Stop?
+    /// The copy that the URL names; nil for a URL of the caller.
+    let copy: InboxCopy?
 }
 
 extension RequestCall {
