@@ -143,8 +143,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "login", "openurl",
-                "openurld",
-                "requester", "testhandler", "todolist", "viewer",
+                "openurld", "requester", "testhandler", "todolist", "viewer",
             ],
             resources: [.copy("Handlers")]
         ),

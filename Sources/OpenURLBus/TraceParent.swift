@@ -15,7 +15,7 @@ public struct TraceParent: RawRepresentable, Sendable, Hashable {
         let parts = rawValue.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         guard rawValue.utf8.count <= Self.maximumBytes, parts.count >= Self.parts.count,
             zip(parts, Self.parts).allSatisfy({ $0.count == $1 && $0.allSatisfy(\.isLowercaseHexDigit) }),
-            // Of the versions, `ff` means nothing, and `00` has no further parts.
+            // The version `ff` means nothing, and the version `00` has no further parts.
             !parts[0].elementsEqual("ff".utf8), parts.count == Self.parts.count || !parts[0].elementsEqual("00".utf8),
             // A trace or a parent of zeros is none.
             parts[1...2].allSatisfy({ $0.contains { $0 != UInt8(ascii: "0") } }),

@@ -71,7 +71,7 @@ import Testing
         #expect(log.filter { $0.hasPrefix("open") } == ["open quick:1", "open quick:2"])
     }
 
-    @Test(.timeLimit(.minutes(10))) func descriptorsOfACallEndWithItsCaller() async throws {
+    @Test(.timeLimit(.minutes(10))) func descriptorsOfRequestsAreLimitedAndGivenBack() async throws {
         let router = try await RouterProcess(["com.example.stuck": ["stall=open"], "com.example.quick": []])
         defer { router.stop() }
         _ = try await router.open("quick:0")
@@ -101,5 +101,14 @@ import Testing
             after = try Usage(of: router.pid).descriptors
         }
         #expect(after <= most)
+        // The requests end with the handler, and everything is given back.
+        let start = try router.log(of: "com.example.stuck").first { $0.hasPrefix("start ") }
+        kill(try #require(start.flatMap { pid_t($0.dropFirst(6)) }), SIGKILL)
+        for number in 50..<100 where after > before + 16 {
+            let opened = try busctl("quick:\(number)", router)
+            #expect(opened.status == 0, "\(opened.output)")
+            after = try Usage(of: router.pid).descriptors
+        }
+        #expect(after <= before + 16)
     }
 }

@@ -26,10 +26,11 @@ final class ViewerDelegate: ApplicationDelegate {
         let text = try documents.read(path)
         let kept = try documents.keep(path)
         let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let endsComplete = text.isEmpty || text.last == UInt8(ascii: "\n")
         return .handled(reply: [
             "path": .string(String(decoding: kept, as: UTF8.self)),
             "title": .string(String(decoding: lines.first?.prefix(200) ?? [], as: UTF8.self)),
-            "lines": .uint32(UInt32(clamping: text.last == UInt8(ascii: "\n") ? lines.count - 1 : lines.count)),
+            "lines": .uint32(UInt32(clamping: endsComplete ? lines.count - 1 : lines.count)),
         ])
     }
 }
