@@ -90,8 +90,12 @@ import Testing
         let line = """
             trap '' INT; '\(RouterProcess.command.path)' --timeout 1s app:first & child=$!
             while ! grep -q 'open app:first' "$HOME/com.example.app.log" 2>/dev/null; do :; done
-            kill -INT $child; wait $child; echo $?
+            grep SigIgn /proc/$child/status; kill -INT $child; wait $child; echo $?
             """
-        #expect(try await router.run("sh", "-c", line).output == "6\n")
+        let output = try await router.run("sh", "-c", line).output
+        let lines = output.split(separator: "\n")
+        let ignored = try #require(lines.first?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
+        #expect(ignored & 1 << (UInt64(SIGINT) - 1) != 0, "\(output)")
+        #expect(lines.last == "6", "\(output)")
     }
 }

@@ -14,19 +14,18 @@ final class Interrupt {
     /// Takes Ctrl-C over; nil if the program was started with the signal ignored, as a shell starts a program in the background, or
     /// if there is no descriptor left.
     init?() {
-        var ends: [CInt] = [-1, -1]
-        guard pipe(&ends) == 0 else { return nil }
-        (descriptor, writingEnd) = (ends[0], ends[1])
-        pipeEnd.store(writingEnd, ordering: .relaxed)
         var before = sigaction()
+        sigaction(SIGINT, nil, &before)
+        let handler = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self)
+        var ends: [CInt] = [-1, -1]
+        // Nothing may follow that fails: `deinit` changes the signal.
+        guard handler != Self.ignored, pipe(&ends) == 0 else { return nil }
+        (descriptor, writingEnd) = (ends[0], ends[1])
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        pipeEnd.store(writingEnd, ordering: .relaxed)
         var action = sigaction()
         action.__sigaction_handler.sa_handler = noteSignal
-        sigaction(SIGINT, &action, &before)
-        let handler = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self)
-        guard handler != Self.ignored else {
-            sigaction(SIGINT, &before, nil)
-            return nil
-        }
+        sigaction(SIGINT, &action, nil)
     }
 
     /// The value of `SIG_IGN`.
