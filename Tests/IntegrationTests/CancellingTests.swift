@@ -203,9 +203,9 @@ import Testing
 
     // MARK: Handlers
 
-    /// A handler in Python that answers after a second, with `Open` as its only method. It has a main loop, or blocks in it.
+    /// A handler in Python that answers when a FIFO ends, with `Open` as its only method. It has a main loop, or blocks in it.
     private static let handler = """
-        import sys, threading, time
+        import sys, threading
         import dbus, dbus.mainloop.glib, dbus.service
         from gi.repository import GLib
 
@@ -217,9 +217,9 @@ import Testing
             def Open(self, url, context, answer, fail):
                 open(sys.argv[3], "a").write("open %s\\n" % url)
                 if url.endswith("first") and BLOCKS:
-                    time.sleep(1)
+                    open(sys.argv[4]).read()
                 elif url.endswith("first"):
-                    GLib.timeout_add(1000, answer, True, {}, [])
+                    threading.Thread(target=lambda: open(sys.argv[4]).read() or GLib.idle_add(answer, True, {}, [])).start()
                     return
                 answer(True, {}, [])
 
@@ -238,18 +238,23 @@ import Testing
             try Data("#!/usr/bin/python3\n\(Self.handler)\n".utf8).write(to: script)
             #expect(chmod(script.path, 0o700) == 0)
             let log = directory.appending(path: "\(Self.id).log").path
+            let fifo = directory.appending(path: "fifo").path
+            #expect(mkfifo(fifo, 0o600) == 0)
             try RouterProcess.write(
                 Self.id,
                 [],
                 in: directory,
-                extra: ["CFBundleExecutable": script.path, "OUArguments": [Self.id, mode, log]]
+                extra: ["CFBundleExecutable": script.path, "OUArguments": [Self.id, mode, log, fifo]]
             )
         }
         defer { router.stop() }
+        let fifo = open(router.bus.directory.appending(path: "fifo").path, O_RDWR | O_CLOEXEC)
         let request = Task { try await router.open(Self.url, Self.options("t1")) }
         try await wait(router) { try router.log(of: Self.id).contains("open app:first") }
         try await cancel("t1", of: router.connection)
+        if mode == "blocks" { close(fifo) }
         #expect(try await code(request) == expected)
+        if mode == "runs" { close(fifo) }
         #expect(try await router.open("app:next").path == .active)
         #expect(try router.log(of: Self.id) == ["open app:first", "open app:next"])
     }
