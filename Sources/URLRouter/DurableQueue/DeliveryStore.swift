@@ -188,7 +188,7 @@ public actor DeliveryStore {
     /// Deletes rows.
     ///
     /// - Returns: the number of rows that were deleted.
-    private func delete(
+    func delete(
         where condition: String,
         _ value: Int64
     ) throws(DeliveryStoreError) -> Int {
@@ -358,110 +358,15 @@ public actor DeliveryStore {
         if count > 0 { log.warning("\(count) of the queue's oldest dead letters are gone, as there are too many") }
     }
 
-    // MARK: Requests of a person
-
-    /// The deliveries after the one with a number, in the order of their numbers. The store does not know which of them are in
-    /// progress. The page ends early when its texts are large, and a text that is longer than any that the router stores is
-    /// cut.
-    ///
-    /// - Parameter account: the only account whose deliveries count; nil for all.
-    func list(after id: Int64, of account: String? = nil, limit: Int) throws(DeliveryStoreError) -> [QueuedURL] {
-        try reading([]) { database throws(SQLiteError) in
-            let rows = try database.prepare(
-                """
-                SELECT id, \(Self.listed("url")), \(Self.listed("handler")), attempts, accepted, due, due IS NULL, error,
-                    \(Self.listed("message")), \(Self.listed("name")) FROM deliveries
-                    WHERE id > ?1 AND (caller = ?3 OR \(account == nil)) ORDER BY id LIMIT ?2
-                """
-            )
-            try rows.bind(1, id)
-            try rows.bind(2, Int64(limit))
-            try rows.bind(3, account ?? "")
-            var urls: [QueuedURL] = []
-            var size = 0
-            while size < Self.pageBytes, try rows.step() {
-                let isDead = rows.integer(6) != 0
-                var url = QueuedURL(
-                    id: "\(rows.integer(0))",
-                    url: rows.text(1),
-                    handler: rows.text(2),
-                    state: isDead ? .dead : .waiting,
-                    attempts: UInt32(clamping: rows.integer(3)),
-                    accepted: UInt64(rows.time(4) / 1000)
-                )
-                url.requestID = rows.text(9).isEmpty ? url.id : rows.text(9)
-                if !isDead { url.next = UInt64((rows.time(5) + 999) / 1000) }
-                if let name = ErrorName(rows.text(7)) { url.error = RemoteError(name, rows.text(8)) }
-                size += url.url.utf8.count + url.handler.utf8.count + rows.text(8).utf8.count
-                urls.append(url)
-            }
-            return urls
-        }
-    }
-
-    /// The size of the texts above which a page of the list ends. Each page has at least one delivery.
-    private static let pageBytes = 4 << 20
-
-    /// A text of the list, in SQL. No other text than that of a damaged file has a NUL, which a message cannot carry, or is
-    /// longer than a message.
-    private static func listed(_ column: String) -> String {
-        "substr(replace(CAST(\(column) AS TEXT), char(0), ''), 1, \(1 << 20))"
-    }
-
-    /// The account that a delivery or the reply to it is counted to; nil if there is neither.
-    func caller(of id: Int64) throws(DeliveryStoreError) -> String? {
-        try reading(nil) { database throws(SQLiteError) in
-            let rows = try database.prepare(
-                "SELECT caller FROM deliveries WHERE id = ?1 UNION ALL SELECT caller FROM replies WHERE id = ?1"
-            )
-            try rows.bind(1, id)
-            return try rows.step() ? rows.text(0) : nil
-        }
-    }
-
-    /// Gives a delivery all of its attempts again, from now on.
-    ///
-    /// - Returns: the delivery's handler; nil if there is no such delivery.
-    func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> String? {
-        try change { database throws(SQLiteError) in
-            let update = try database.prepare(
-                "UPDATE deliveries SET attempts = 0, due = ? WHERE id = ? RETURNING handler"
-            )
-            try update.bind(1, now)
-            try update.bind(2, id)
-            return update
-        }
-    }
-
-    /// Forgets a delivery.
-    ///
-    /// - Returns: whether the delivery existed.
-    func drop(_ id: Int64) throws(DeliveryStoreError) -> Bool {
-        guard try isThere() else { return false }
-        return try delete(where: "id = ?", id) > 0
-    }
-
-    /// - Returns: the handler that the statement returns; nil if the statement found no row.
-    private func change(_ statement: (Database) throws(SQLiteError) -> Statement) throws(DeliveryStoreError) -> String?
-    {
-        guard try isThere() else { return nil }
-        var handler: String?
-        try writing { database throws(SQLiteError) in
-            let statement = try statement(database)
-            while try statement.step() { handler = statement.text(0) }
-        }
-        return handler
-    }
-
     // MARK: The file
 
-    private func isThere() throws(DeliveryStoreError) -> Bool {
+    func isThere() throws(DeliveryStoreError) -> Bool {
         if database != nil { return true }
         return try file.isThere()
     }
 
     /// Reads from the file, if the file exists; creates nothing.
-    private func reading<Result>(
+    func reading<Result>(
         _ none: Result,
         _ body: (Database) throws(SQLiteError) -> Result
     ) throws(DeliveryStoreError) -> Result {
@@ -469,7 +374,7 @@ public actor DeliveryStore {
         return try using(body)
     }
 
-    private func writing(_ body: (Database) throws(SQLiteError) -> Void) throws(DeliveryStoreError) {
+    func writing(_ body: (Database) throws(SQLiteError) -> Void) throws(DeliveryStoreError) {
         try using { database throws(SQLiteError) in
             try database.transaction { () throws(SQLiteError) in try body(database) }
         }
@@ -505,7 +410,7 @@ private func unlock(_ descriptor: CInt) {
 
 extension Statement {
     /// The time in a column, from 1970 to the year 9999. The file may hold any number.
-    fileprivate func time(_ column: Int) -> Int64 {
+    func time(_ column: Int) -> Int64 {
         min(max(integer(column), 0), 253_402_300_799_999)
     }
 }
