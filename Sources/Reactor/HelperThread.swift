@@ -36,8 +36,10 @@ public enum HelperThread {
 
     /// Runs work in a thread of its own, and blocks the calling thread until the work ends or makes no progress.
     ///
+    /// A thread that computes makes progress: on a busy machine, a short computation may take long.
+    ///
     /// - Parameters:
-    ///   - patience: The time within which the work has to end or to tell progress.
+    ///   - patience: The time within which the work has to end, to tell progress, or to use the processor.
     ///   - work: The work. It gets a closure that tells progress.
     ///   - late: A closure that is called on the work's thread when the work ends after all.
     /// - Returns: The result; nil if the work makes no progress.
@@ -49,6 +51,10 @@ public enum HelperThread {
     ) throws(Errno) -> Result? {
         let meeting = Meeting<Result>()
         let failure = startThread("helper") {
+            meeting.change { state in
+                var clock = clockid_t()
+                if pthread_getcpuclockid(pthread_self(), &clock) == 0 { state.clock = clock }
+            }
             let result = work { meeting.change { $0.steps += 1 } }
             var isLate = false
             meeting.change {
@@ -69,6 +75,15 @@ public enum HelperThread {
             var steps = 0
             var result: Result?
             var isOver = false
+            /// The clock of the processor time that the work's thread has used. The thread exists as long as there is no result.
+            var clock: clockid_t?
+
+            /// The processor time of the work, in nanoseconds.
+            var used: Int {
+                var time = timespec()
+                guard result == nil, let clock, clock_gettime(clock, &time) == 0 else { return 0 }
+                return time.tv_sec * 1_000_000_000 + time.tv_nsec
+            }
         }
 
         private var state = State()
@@ -105,7 +120,7 @@ public enum HelperThread {
             pthread_mutex_lock(mutex)
             defer { pthread_mutex_unlock(mutex) }
             while state.result == nil {
-                let steps = state.steps
+                let (steps, used) = (state.steps, state.used)
                 var end = timespec()
                 clock_gettime(CLOCK_MONOTONIC, &end)
                 let (seconds, attoseconds) = patience.components
@@ -119,7 +134,7 @@ public enum HelperThread {
                 while state.result == nil, state.steps == steps, status != ETIMEDOUT {
                     status = pthread_cond_timedwait(condition, mutex, &end)
                 }
-                if state.result == nil, state.steps == steps {
+                if state.result == nil, state.steps == steps, state.used == used {
                     state.isOver = true
                     return nil
                 }

@@ -57,6 +57,17 @@ extension HelperThreadTests {
         #expect(result == 7)
     }
 
+    @Test func threadThatComputesIsNotLeft() throws {
+        let result = try HelperThread.wait(patience: .milliseconds(20)) { _ in
+            let end = ContinuousClock.now + .milliseconds(300)
+            var steps = 0
+            while .now < end { steps += 1 }
+            return steps
+        } late: {
+        }
+        #expect(result != nil)
+    }
+
     @Test func workWithoutProgressIsLeft() async throws {
         var ends: [CInt] = [-1, -1]
         try #require(pipe(&ends) == 0)

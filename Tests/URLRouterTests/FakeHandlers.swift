@@ -188,17 +188,30 @@ final class FakeHandlers: HandlerBus {
     }
 
     /// Waits for an event and takes it from the list of events. A second wait for the same event needs a second event.
+    ///
+    /// The end of the test's time ends the wait too, so that the test fails and the other tests go on.
     func wait(for event: Event) async {
-        await withCheckedContinuation { continuation in
-            let isThere = content.withLock { content in
-                if let index = content.unread.firstIndex(of: event) {
-                    content.unread.remove(at: index)
-                    return true
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isThere = content.withLock { content in
+                    if let index = content.unread.firstIndex(of: event) {
+                        content.unread.remove(at: index)
+                        return true
+                    }
+                    guard !Task.isCancelled else { return true }
+                    content.reader = (event, continuation)
+                    return false
                 }
-                content.reader = (event, continuation)
-                return false
+                if isThere { continuation.resume() }
             }
-            if isThere { continuation.resume() }
+        } onCancel: {
+            let reader = content.withLock { content in
+                defer { content.reader = nil }
+                return content.reader
+            }
+            guard let reader else { return }
+            Issue.record("\(reader.wanted) did not happen; there was \(content.withLock { $0.unread })")
+            reader.continuation.resume()
         }
     }
 

@@ -310,8 +310,8 @@ import Testing
         bus.release(":1.92")
         await #expect(throws: error) { try await second.value }
 
-        let third = Task { try await router.open("app:3", from: ":1.91") }
         bus.setOwner(of: handler, to: owner)
+        let third = Task { try await router.open("app:3", from: ":1.91") }
         await bus.wait(for: .opened("app:3", at: owner))
         bus.answer("app:3")
         #expect(try await third.value.reply == ["k": "v"])

@@ -11,7 +11,7 @@ import Testing
     private let directory = TemporaryState()
 
     /// Makes a program that cannot be started as long as the returned descriptor is open.
-    private func leasedProgram() throws -> (path: String, descriptor: CInt) {
+    private func leasedProgram() async throws -> (path: String, descriptor: CInt) {
         try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
         let path = "\(directory.path)/program"
         try FileManager.default.copyItem(atPath: "/bin/true", toPath: path)
@@ -19,12 +19,17 @@ import Testing
         signal(SIGIO, SIG_IGN)
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         let (setLease, writing): (CInt, CInt) = (1024, 1)
-        try #require(fcntl(descriptor, setLease, writing) == 0)
+        // A process that another test is starting may have the copy's descriptor until its program begins.
+        while fcntl(descriptor, setLease, writing) != 0 {
+            try #require(errno == EAGAIN)
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         return (path, descriptor)
     }
 
     @Test func startThatHangsFailsAloneAndInTime() async throws {
-        let (path, descriptor) = try leasedProgram()
+        let (path, descriptor) = try await leasedProgram()
         let bus = try FakeHandlers(["com.example.other": ":1.2"])
         var limits = RouterLimits()
         limits.launchTimeout = .milliseconds(300)

@@ -21,6 +21,16 @@ let ownProgramOrAnother: @Sendable (HandlerLauncher, UInt32?, Handler) async -> 
     return .runsProgram
 }
 
+extension RouterLimits {
+    /// Limits for tests whose fake processes end when the test says so, however late that is on a busy machine.
+    static var patient: RouterLimits {
+        var limits = RouterLimits()
+        limits.nameTimeout = .seconds(60)
+        limits.endTimeout = .seconds(60)
+        return limits
+    }
+}
+
 extension URLRouter {
     /// Creates a router with these handlers and applications on a bus that the test plays.
     init(
@@ -28,7 +38,7 @@ extension URLRouter {
         _ applications: DesktopApplications = DesktopApplications(),
         on bus: FakeHandlers,
         environment: [String: String] = [:],
-        limits: RouterLimits = RouterLimits(),
+        limits: RouterLimits = .patient,
         deliveries: DeliveryStore? = nil,
         policy: PolicyStore? = nil,
         person: any PersonAsking = Nobody(),
@@ -72,7 +82,13 @@ extension URLRouter {
 
     /// Returns when a condition holds that has no event.
     func wait(until condition: @Sendable (isolated URLRouter) -> Bool) async {
-        while !condition(self) { await loop.run {} }
+        while !condition(self) {
+            guard !Task.isCancelled else {
+                Issue.record("the condition does not hold")
+                return
+            }
+            await loop.run {}
+        }
     }
 
     /// Opens a URL without options.
