@@ -91,11 +91,48 @@ public struct OpenURLClient: Sendable {
         }
     }
 
-    private func perform(_ url: GenericURL, _ options: OpenOptions) async throws -> OpenResult {
+    /// Opens a URL, and returns the answer of its handler (x-callback-url).
+    ///
+    /// ```swift
+    /// let url = try GenericURL("notes://x-callback-url/create")
+    /// let answer = try await client.call(url, parameters: ["title": "Milk"])
+    /// print(answer.reply["id"]?.string ?? "")
+    /// ```
+    ///
+    /// The handler gets `x-success`, `x-error` and `x-cancel` of the router's own; parameters of the URL that begin with `x-` are
+    /// left out. The `reply` of the result holds the parameters of `x-success`, or the handler's reply to the URL itself. If the task
+    /// is cancelled, the call is cancelled, as ``open(_:options:)`` is.
+    ///
+    /// - Parameters:
+    ///   - parameters: parameters to add to the URL, in this order.
+    ///   - options: the options of the open; `timeout` is the time limit of the answer, two minutes if it is nil.
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the cause: `declined` after `x-error`, `cancelled` after `x-cancel`,
+    ///   `timedOut`, and the causes of an open; another ``OpenURLClientError``; `CancellationError`.
+    public func call(
+        _ url: GenericURL,
+        parameters: KeyValuePairs<String, String> = [:],
+        options: OpenOptions = OpenOptions()
+    ) async throws -> OpenResult {
+        var options = options
+        if options.handleToken == nil { options.handleToken = HandleToken.next() }
+        let called: GenericURL
+        do throws(OpenURLError) {
+            called = try url.removingXParameters().appending(parameters.map { (name: $0.key, value: $0.value) })
+        } catch {
+            throw OpenURLClientError.notOpened(error)
+        }
+        return try await perform(called, options, with: RouterInterface.call)
+    }
+
+    private func perform(
+        _ url: GenericURL,
+        _ options: OpenOptions,
+        with method: Method<Arguments<String, OpenOptions>, OpenResult> = RouterInterface.openURL
+    ) async throws -> OpenResult {
         if let warning = await check.warning() { throw OpenURLClientError.unavailable(warning) }
         do throws(CallError) {
             let input = Arguments(url.description, options)
-            return try await connection.call(RouterInterface.openURL, on: RouterService.object, input, timeout: nil)
+            return try await connection.call(method, on: RouterService.object, input, timeout: nil)
         } catch .cancelled {
             await withdraw(options.handleToken)
             throw CancellationError()

@@ -80,12 +80,17 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns whether the pattern is for a URL. A path with `.` or `..` in it may lead elsewhere, so only a pattern without a path
     /// is for such a URL.
-    public func matches(_ url: GenericURL) -> Bool {
-        guard url.lowercasedScheme == scheme else { return false }
+    public func matches(_ url: GenericURL) -> Bool { matches(CallbackTarget(url)) }
+
+    /// Returns whether the pattern is for a URL.
+    package func matches(_ target: CallbackTarget) -> Bool {
+        guard target.scheme == scheme else { return false }
         if host == nil, path.isEmpty { return true }
-        guard url.comparedHost == host, url.port == port, url.user == nil else { return false }
-        let other = url.comparedPath
-        return path.isEmpty || url.hasPlainPath && (other == path || other.hasPrefix("\(path)/"))
+        guard target.host == host, target.port == port, !target.hasUser else { return false }
+        if path.isEmpty { return true }
+        guard target.hasPlainPath, target.path.starts(with: path.utf8) else { return false }
+        let next = target.path.dropFirst(path.utf8.count).first
+        return next == nil || next == UInt8(ascii: "/")
     }
 
     /// Whether the pattern is for fewer URLs than another pattern, where both are for one URL.
@@ -96,6 +101,28 @@ public struct CallbackPattern: Sendable, Hashable, CustomStringConvertible {
     /// The pattern as text.
     public var description: String {
         "\(scheme):\(host.map { "//\($0)\(port.map { ":\($0)" } ?? "")" } ?? "")\(path)"
+    }
+}
+
+/// The parts of a URL that patterns are compared with. They are taken out once for all patterns, because the path may have thousands
+/// of segments.
+package struct CallbackTarget: Sendable {
+    package let scheme: String?
+    fileprivate let host: String?
+    fileprivate let port: UInt16?
+    fileprivate let hasUser: Bool
+    /// The path, as far as a pattern can name it.
+    fileprivate let path: [UInt8]
+    fileprivate let hasPlainPath: Bool
+
+    /// Takes the parts out of a URL.
+    package init(_ url: GenericURL) {
+        scheme = url.lowercasedScheme
+        host = url.comparedHost
+        port = url.port
+        hasUser = url.user != nil
+        path = Array((url.opaquePart ?? url.path).utf8.prefix(CallbackPattern.maximumBytes + 1))
+        hasPlainPath = url.hasPlainPath
     }
 }
 
@@ -120,16 +147,37 @@ extension GenericURL {
 
     /// The path without slashes at its end.
     fileprivate var comparedPath: String {
-        var path = opaquePart ?? path
-        while path.hasSuffix("/") { path.removeLast() }
-        return String(path)
+        let path = (opaquePart ?? path).utf8
+        let end = path.lastIndex { $0 != UInt8(ascii: "/") }.map(path.index(after:)) ?? path.startIndex
+        return String(Substring(path[..<end]))
     }
 
     /// Whether no segment of the path stands for this directory or for the directory above.
     fileprivate var hasPlainPath: Bool {
-        !path.split(separator: "/").contains { segment in
-            let plain = segment.lowercased().replacing("%2e", with: ".")
-            return plain == "." || plain == ".."
+        var rest = Array(path.utf8)[...]
+        while let start = rest.firstIndex(where: { $0 != UInt8(ascii: "/") }) {
+            let segment = rest[start...].prefix { $0 != UInt8(ascii: "/") }
+            if segment.isOneOrTwoDots { return false }
+            rest = rest[segment.endIndex...]
         }
+        return true
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// Whether the bytes are `.` or `..`, each dot as such or escaped.
+    fileprivate var isOneOrTwoDots: Bool {
+        var rest = self
+        for count in 0...2 {
+            guard let first = rest.first else { return count > 0 }
+            if first == UInt8(ascii: ".") {
+                rest = rest.dropFirst()
+            } else if rest.starts(with: "%2e".utf8) || rest.starts(with: "%2E".utf8) {
+                rest = rest.dropFirst(3)
+            } else {
+                return false
+            }
+        }
+        return false
     }
 }

@@ -49,6 +49,9 @@ public struct Explanation: Sendable, Hashable {
     /// The senders whose URLs the handler accepts, as identifiers and patterns; nil where the handler accepts every
     /// sender.
     public var allowedSources: [String]?
+    /// Whether the router opens the callbacks of x-callback-url with the handler's replies (`OUAnswersCallbacks`); nil for an
+    /// application, and without a handler.
+    public var answersCallbacks: Bool?
     /// The policy's decision for this caller; nil without a handler.
     public var decision: Reported<PolicyDecision>?
     /// The rule and its file, or the other reason for ``decision``, in words.
@@ -117,6 +120,12 @@ extension Explanation: Record, ErrorReporting {
             { $0.allowedSources },
             { $0.allowedSources = $1 },
             "The senders whose URLs the handler accepts; without the key the handler accepts every sender."
+        ),
+        Field(
+            "answers-callbacks",
+            { $0.answersCallbacks },
+            { $0.answersCallbacks = $1 },
+            "Whether the router opens the callbacks of x-callback-url with the handler's replies; absent for an application."
         ),
         Field("decision", { $0.decision }, { $0.decision = $1 }, "The decision of the policy for this caller."),
         Field(

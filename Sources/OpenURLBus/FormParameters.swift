@@ -10,6 +10,16 @@ package struct FormParameters: Sendable, Hashable {
         pairs = [url.query, url.fragment].compactMap(\.self).flatMap(Self.pairs)
     }
 
+    /// Reads the parameters of the query alone.
+    package init(queryOf url: GenericURL) {
+        pairs = url.query.map(Self.pairs) ?? []
+    }
+
+    /// All values of each parameter, in their order.
+    package var values: [String: [String]] {
+        Dictionary(pairs.map { ($0.name, [$0.value]) }, uniquingKeysWith: +)
+    }
+
     /// Returns the value of a parameter; nil if there is none, and if different values contradict each other.
     package subscript(name: String) -> String? {
         let values = Set(pairs.filter { $0.name == name }.map(\.value))
@@ -31,8 +41,28 @@ package struct FormParameters: Sendable, Hashable {
         }
     }
 
+    /// Returns a name and a value as an element of a query.
+    static func pair(_ name: String, _ value: String) -> String {
+        "\(escaped(name))=\(escaped(value))"
+    }
+
+    private static let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
+
+    private static func escaped(_ text: String) -> String {
+        let bytes = text.utf8.map { byte in
+            if plain.contains(byte) { return String(UnicodeScalar(byte)) }
+            let digits = String(byte, radix: 16, uppercase: true)
+            return digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
+        }
+        return bytes.joined()
+    }
+
     /// Decodes a name or a value; nil if the bytes are not UTF-8.
-    private static func decoded(_ text: Substring) -> String? {
+    static func decoded(_ text: Substring) -> String? {
+        // A URL may have thousands of parameters.
+        guard text.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }) else {
+            return String(text)
+        }
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
@@ -64,21 +94,21 @@ extension GenericURL {
     ///
     /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL would be too long.
     package func setting(_ name: String, to value: String) throws(OpenURLError) -> GenericURL {
-        let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
-        let escaped = value.utf8.map { byte in
-            if plain.contains(byte) { return String(UnicodeScalar(byte)) }
-            let digits = String(byte, radix: 16, uppercase: true)
-            return digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
-        }
         var pairs = (query ?? "").split(separator: "&").map(String.init)
-        let pair = "\(name)=\(escaped.joined())"
         let position = pairs.firstIndex { $0.hasPrefix("\(name)=") } ?? pairs.count
         pairs.removeAll { $0.hasPrefix("\(name)=") }
-        pairs.insert(pair, at: position)
+        pairs.insert(FormParameters.pair(name, value), at: position)
+        return try replacingQuery(with: pairs)
+    }
+
+    /// Returns the URL with a query of these pairs, and without a query if there are none.
+    ///
+    /// - Throws: ``OpenURLError/Code/malformedURL`` if the URL cannot have the query.
+    func replacingQuery(with pairs: [String]) throws(OpenURLError) -> GenericURL {
         do throws(ParseError) {
-            return try replacing(.query, with: pairs.joined(separator: "&"))
+            return try replacing(.query, with: pairs.isEmpty ? nil : pairs.joined(separator: "&"))
         } catch {
-            throw OpenURLError(.malformedURL, "the URL has no room for \(name)=: \(error)")
+            throw OpenURLError(.malformedURL, "the URL has no room for its parameters: \(error)")
         }
     }
 }

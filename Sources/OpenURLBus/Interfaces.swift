@@ -22,6 +22,25 @@ public enum RouterInterface {
         inputs: ["url", "options"],
         outputs: ["result"]
     )
+    /// Opens a URL, and waits for the answer of its handler (x-callback-url).
+    ///
+    /// The parameters of the URL whose names begin with `x-` are left out. The handler gets `x-success`, `x-error` and `x-cancel`
+    /// of the router's own, which only the handler may open, and only one of them, once; and `x-source`, the identifier of the
+    /// caller or the name of its program, if the router knows either. The parameters of `x-success` become the `reply` of the
+    /// result, whose path is then `callback`; a parameter with several values becomes an array. `x-error` becomes the error
+    /// ``OpenURLError/Code/declined``, and `x-cancel` ``OpenURLError/Code/cancelled``.
+    ///
+    /// A reply of the handler to the URL itself ends the call as well, also an empty one if the manifest has `OUAnswersCallbacks`.
+    /// The time limit is ``callTimeout`` unless the caller gives one. The wait ends with the caller's connection. The URL of a call
+    /// cannot be queued.
+    public static let call = Method<Arguments<String, OpenOptions>, OpenResult>(
+        name,
+        "Call",
+        inputs: ["url", "options"],
+        outputs: ["result"]
+    )
+    /// The time limit of a ``call`` whose caller gives none.
+    public static let callTimeout = Duration.seconds(120)
     /// Opens a URL without options. Returns the identifier of the handler or application that took the URL.
     ///
     /// The method is for callers that cannot pass dictionaries, such as `dbus-send` and `qdbus`.

@@ -57,6 +57,8 @@ public struct OpenContext: Sendable, Hashable {
     public var requestID: String?
     /// The place of the request in the sender's trace, unchanged.
     public var traceParent: TraceParent?
+    /// Whether the reply to the URL goes on to the program that asked for a callback (x-callback-url).
+    public var wantsReply = false
     /// Whether the handler stays in the background, or is launched into the background.
     public var inBackground = false
     /// The changes that happened while the handler was suspended: the latest value of each kind. The handler gets the
@@ -118,6 +120,13 @@ extension OpenContext: Record {
             { $0.traceParent },
             { $0.traceParent = $1 },
             "The place of the request in the sender's trace, as W3C Trace Context writes it."
+        ),
+        Field(
+            "wants-reply",
+            { $0.wantsReply },
+            { $0.wantsReply = $1 },
+            omitting: false,
+            "Whether the reply goes on to the program that asked for a callback (x-callback-url)."
         ),
         Field(
             "background",

@@ -149,7 +149,7 @@ extension OpenOptions: Record {
             "request-id",
             { $0.requestID },
             { $0.requestID = $1 },
-            "The name of the request; without the key the router makes a name."
+            "The name of the request; without the key, and for a program in a sandbox, the router makes a name."
         ),
         Field(
             "traceparent",

@@ -19,7 +19,8 @@ public struct OpenResult: Sendable, Hashable {
         case queued
         /// The URL had no handler, and one of the fallback URLs was opened.
         case fallback
-        /// A program waited for the URL with ``CallbackInterface/request``, and has it now.
+        /// A program waited for the URL with ``CallbackInterface/request``, and has it now. For a ``RouterInterface/call``: the
+        /// handler answered by opening `x-success`.
         case callback
     }
 

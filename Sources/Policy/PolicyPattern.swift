@@ -1,3 +1,4 @@
+internal import Glibc
 package import RFC1808
 package import SchemeRegistry
 internal import UserFiles
@@ -147,10 +148,39 @@ package struct PolicyURL: Sendable, Hashable {
     /// Whether another program may read another host in the URL than this one, or a host where there is none.
     ///
     /// A browser reads a host in `http:/example.com/`, maps letters such as a full-width `e`, and decodes escapes. A program in C may
-    /// cut a host at an escaped NUL.
+    /// cut a host at an escaped NUL. A browser also reads 127.0.0.1 in `2130706433`, `0x7f.1` and `[::ffff:7f00:1]`.
     package var isHostInDoubt: Bool {
-        guard let host, !host.isEmpty else { return Self.schemesWithAHost.contains(scheme.rawValue) }
-        return hostPattern == nil && !isAddress
+        let isOfABrowser = Self.schemesWithAHost.contains(scheme.rawValue)
+        guard let host, !host.isEmpty else { return isOfABrowser }
+        if isAddress { return isOfABrowser && Self.embedsAddress(host) }
+        return hostPattern == nil || isOfABrowser && Self.isUnusualAddress(host)
+    }
+
+    /// Whether a browser takes a host for an address of IPv4 that is written in another way than `127.0.0.1` (URL Standard, "ends in a
+    /// number checker").
+    private static func isUnusualAddress(_ host: String) -> Bool {
+        let labels = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard let last = labels.last, last.first.map({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) == true,
+            last.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+                || last.starts(with: "0x".utf8) || last.starts(with: "0X".utf8)
+        else { return false }
+        let isUsual =
+            labels.count == 4
+            && labels.allSatisfy { label in
+                let text = String(Substring(label))
+                return UInt8(text).map { "\($0)" == text } ?? false
+            }
+        return !isUsual
+    }
+
+    /// Whether an address of IPv6 stands for one of IPv4: `::ffff:127.0.0.1`, or `::127.0.0.1`, however the address is written.
+    private static func embedsAddress(_ host: String) -> Bool {
+        var address = in6_addr()
+        guard inet_pton(AF_INET6, host.filter { $0 != "[" && $0 != "]" }, &address) == 1 else { return true }
+        let bytes = withUnsafeBytes(of: address) { Array($0) }
+        guard bytes[..<10].allSatisfy({ $0 == 0 }) else { return false }
+        if bytes[10] == 0xFF, bytes[11] == 0xFF { return true }
+        return bytes[10] == 0 && bytes[11] == 0 && bytes[12..<15].contains { $0 != 0 }
     }
 
     /// Whether the narrowest pattern is only for URLs with the same host. An address of IPv6 and some other hosts are no

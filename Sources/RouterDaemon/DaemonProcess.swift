@@ -15,6 +15,7 @@ public enum DaemonProcess {
         }
 
         DescriptorLimit.raise()
+        HeapThresholds.fix()
         // The process may have inherited that SIGCHLD is ignored. The kernel would then forget the handlers' processes
         // before the router sees how they ended.
         signal(SIGCHLD, SIG_DFL)

@@ -44,6 +44,10 @@ public final class Application {
     /// sender has passed none.
     public private(set) var traceParent: TraceParent?
 
+    /// Whether the reply to the URL that is being opened goes on to the program that asked for a callback (x-callback-url). The
+    /// value is false between URLs.
+    public private(set) var wantsReply = false
+
     package let backgroundTasks: BackgroundTasks
     let wayBack: (any WayBack)?
     let observers = Observers()
@@ -96,10 +100,10 @@ public final class Application {
         (source, activationToken, desktopStartupID) = (
             context.source, context.activationToken, context.desktopStartupID
         )
-        (requestID, traceParent) = (context.requestID, context.traceParent)
+        (requestID, traceParent, wantsReply) = (context.requestID, context.traceParent, context.wantsReply)
         defer {
             (source, activationToken, desktopStartupID) = (nil, nil, nil)
-            (requestID, traceParent) = (nil, nil)
+            (requestID, traceParent, wantsReply) = (nil, nil, false)
         }
         await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, &result)
         return (outcome(of: result), result.trace)

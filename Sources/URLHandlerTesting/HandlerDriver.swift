@@ -66,6 +66,7 @@ public import URLHandler
     ///   - annotation: additional data from the sender.
     ///   - inBackground: whether the handler stays in the background, or is launched into it.
     ///   - notifications: the changes during the handler's suspension, by kind.
+    ///   - wantsReply: whether the sender has asked for a callback.
     ///
     /// A test that cancels the task that calls this method cancels the URL, as a sender does.
     ///
@@ -77,13 +78,15 @@ public import URLHandler
         from sourceApplication: String? = nil,
         annotation: Value? = nil,
         inBackground: Bool = false,
-        notifications: [String: Value] = [:]
+        notifications: [String: Value] = [:],
+        wantsReply: Bool = false
     ) async throws(GenericURL.ParseError) -> EventResult {
         var context = OpenContext()
         context.sourceApplication = sourceApplication
         context.annotation = annotation
         context.inBackground = inBackground
         context.notifications = notifications
+        context.wantsReply = wantsReply
         let reports = RecordedReports()
         let arrived = ArrivedURL("test", reports: reports)
         let (outcome, trace) = await application.handle(try GenericURL(url), context, arrived)

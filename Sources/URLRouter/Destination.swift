@@ -5,6 +5,21 @@ internal import SchemeRegistry
 /// A URL together with the handler or application that gets it.
 struct Destination {
     let url: GenericURL
+    /// The URL as the claimant gets it: ``url``, which questions and messages show, perhaps with the secrets of a call.
+    var delivered: GenericURL {
+        get { replacement?.url ?? url }
+        set { replacement = Replacement(newValue) }
+    }
+
+    /// The URL that takes the place of ``url`` at the delivery. A reference is small: thousands of URLs may wait, and few of them
+    /// belong to calls.
+    private final class Replacement {
+        let url: GenericURL
+
+        init(_ url: GenericURL) { self.url = url }
+    }
+
+    private var replacement: Replacement?
     /// A handler with a program, or an application.
     let claimant: Claimant
 

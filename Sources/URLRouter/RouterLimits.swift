@@ -39,6 +39,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var callbacks = 256
     /// The number of claims on callbacks of one application.
     public var callbacksPerAccount = 16
+    /// The number of calls that wait for the answers of their handlers. One application gets at most half of what is left.
+    public var calls = 1024
     /// The number of handlers and commands that may open each other in a row.
     public var hops: UInt32 = 8
     /// The time in which the openings of a command follow from its own URL.
@@ -90,7 +92,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var quarantine = Duration.seconds(30)
     /// The time in which the end of an application's command counts as its answer.
     public var settleTime = Duration.seconds(1)
-    /// The number of commands of one application that may be within ``settleTime`` at once.
+    /// The number of commands of one application that may be within ``settleTime`` at once. One caller gets at most half of what is
+    /// left.
     public var commandsPerApplication = 64
     /// The number of commands that run.
     public var commands = 1024

@@ -13,7 +13,9 @@ extension URLRouter {
     /// (`LSApplicationQueriesSchemes`). The answer for any other scheme is no, so that the caller does not learn what is installed.
     func canOpen(_ text: String, caller: BusName?) async throws(OpenURLError) -> Bool {
         let url = try GenericURL(ofCaller: text)
-        if callbacks.claims.concern(url) { return mayAsk(await callers.caller(caller), about: url) }
+        // A handler may ask before it answers. That says nothing about calls.
+        if Scheme(of: url) == .reply { return true }
+        if isAwaited(url) { return mayAsk(await callers.caller(caller), about: url) }
         let destination: Destination
         do throws(OpenURLError) {
             destination = try await self.destination(text, OpenOptions(), caller)
@@ -46,9 +48,10 @@ extension URLRouter {
                 "this program may ask only about the schemes of LSApplicationQueriesSchemes in the manifest of its identifier"
             )
         }
-        if options.handler == nil, callbacks.claims.concern(url) {
+        let isReply = Scheme(of: url) == .reply
+        if isReply || options.handler == nil && isAwaited(url) {
             explanation.handler = CallbackInterface.handler
-            let reason = "a program waits for this callback"
+            let reason = isReply ? "the router takes the answers to its calls" : "a program waits for this callback"
             explanation.candidates = [
                 Explanation.Candidate(
                     id: CallbackInterface.handler,
@@ -66,15 +69,19 @@ extension URLRouter {
                 file = try await files.kind(of: url, options, for: caller.account, caller.callerClass)
             }
             explanation.contentType = file?.type.rawValue
-            explanation.candidates = try registry.candidates(for: url, file, options).map(Explanation.Candidate.init)
+            let candidates = try registry.candidates(for: url, file, options)
+                .filter { $0.claimant.isShown(to: caller) }
+            explanation.candidates = candidates.map(Explanation.Candidate.init)
             let destination = try Destination(url, in: registry, for: options, file: file)
             let claimant = destination.claimant
+            guard claimant.isShown(to: caller) else { throw OpenURLError.noReachableHandler }
             explanation.handler = claimant.id
             explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {
                 explanation.state = .known(sessions.state(of: handler.id))
                 await sessions[handler.id]?.updateQuarantine()
                 explanation.quarantinedUntil = sessions[handler.id]?.quarantinedUntil
+                explanation.answersCallbacks = handler.manifest.answersCallbacks
                 explanation.reach = Reported(rawValue: handler.manifest.reach.rawValue)
                 explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
                 try handler.checkAccess(of: caller.handler?.id, caller.callerClass)
@@ -90,6 +97,7 @@ extension URLRouter {
             }
         } catch {
             guard error.code != .malformedURL else { throw error }
+            let error = caller.callerClass.isConfined ? error.forConfinedCallers : error
             explanation.error = (error.code.errorName.rawValue, error.message)
         }
         return explanation
@@ -103,6 +111,19 @@ extension URLRouter {
         case .sandboxed, .remote:
             caller.source.application.flatMap { registry.handler(named: $0) }?.mayQuery(url.lowercasedScheme) ?? false
         case .unknown: false
+        }
+    }
+}
+
+extension Claimant {
+    /// Whether a caller may learn that the handler or application is there: a confined caller knows only those that take its URLs.
+    fileprivate func isShown(to caller: Caller) -> Bool {
+        guard caller.callerClass.isConfined else { return true }
+        do throws(OpenURLError) {
+            try handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
+            return true
+        } catch {
+            return false
         }
     }
 }

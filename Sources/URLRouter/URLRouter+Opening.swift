@@ -14,13 +14,15 @@ extension URLRouter {
     ///   - bytes: the size of the call's arguments, which is counted to the caller's application; nil for the URL alone.
     ///   - stop: the caller's way to cancel; nil if the caller has none.
     ///   - copy: the copy in an inbox that the URL names; nil for a URL of the caller.
+    ///   - waiting: the call that waits for the handler's answer; nil if the caller does not call.
     func open(
         _ url: String,
         _ options: OpenOptions,
         caller: BusName?,
         bytes: Int? = nil,
         stop: Stop? = nil,
-        copy: InboxCopy? = nil
+        copy: InboxCopy? = nil,
+        waiting: WaitingCall? = nil
     ) async throws(OpenURLError) -> OpenResult {
         do throws(OpenURLError) {
             let call = RequestCall(
@@ -29,11 +31,14 @@ extension URLRouter {
                 descriptors: options.annotation?.descriptorCount ?? 0,
                 requestID: options.requestID?.rawValue ?? requestNames.next(),
                 stop: stop,
-                copy: copy
+                copy: copy,
+                waiting: waiting
             )
+            waiting?.requestID = call.requestID
             var result = try await openFirst(url, options, call)
             // The number of a queued URL is its name, unless the caller gives one.
-            result.requestID = options.requestID == nil ? result.id ?? call.requestID : call.requestID
+            let name = options.requestID == nil ? result.id ?? call.requestID : call.requestID
+            result.requestID = result.requestID ?? name
             return result
         } catch {
             switch await callers.caller(caller).callerClass {
@@ -53,6 +58,7 @@ extension URLRouter {
         for candidate in [url] + options.fallback {
             do throws(OpenURLError) {
                 try call.stop?.check()
+                if let result = try await answerCall(candidate, options, call) { return result }
                 if let result = try await answerCallback(candidate, options, call) { return result }
                 if options.isQueued { return try await enqueue(candidate, options, call) }
                 var result = try await openNow(candidate, options, call)
@@ -71,29 +77,49 @@ extension URLRouter {
         _ options: OpenOptions,
         _ call: RequestCall
     ) async throws(OpenURLError) -> OpenResult {
-        try await permitted(text, options, call) { (destination, counted, check) async throws(OpenURLError) in
+        try await permitted(text, options, call) { (found, counted, check) async throws(OpenURLError) in
+            var destination = found
+            try call.waiting?.take(&destination)
             switch destination.claimant {
             case .handler(let handler):
                 let session = sessions.obtain(for: handler)
                 let request = session.makeRequest(.open(destination), options, call, account: counted.account)
                 defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
-                return try await call.during({ session.cancel(request) }) { () async throws(OpenURLError) in
-                    try await session.open(request) { () async throws(OpenURLError) in
-                        let sender = try await callers.caller(call.caller, of: counted)
-                        try session.count(request, to: sender.account)
-                        let context = try callers.context(of: sender, for: destination.claimant)
-                        try check(sender)
-                        request.complete(context)
-                        request.cause = sender.cause
-                        request.caller = sender.pid
+                do throws(OpenURLError) {
+                    var result = try await call.during({ session.cancel(request) }) { () async throws(OpenURLError) in
+                        try await session.open(request) { () async throws(OpenURLError) in
+                            let sender = try await callers.caller(call.caller, of: counted)
+                            // The handler tells requests apart by their names, so a confined program does not choose one.
+                            if sender.callerClass.isConfined { request.id = requestNames.next() }
+                            try session.count(request, to: sender.account)
+                            var context = try callers.context(of: sender, for: destination.claimant)
+                            try check(sender)
+                            request.asked = askedCallbacks(
+                                in: found.url,
+                                of: sender,
+                                call.caller,
+                                for: handler,
+                                context.hops
+                            )
+                            context.wantsReply = call.waiting != nil || request.asked != nil
+                            request.complete(context)
+                            request.cause = sender.cause
+                            request.caller = sender.pid
+                        }
                     }
+                    result.requestID = request.id
+                    if let asked = request.asked { answer(asked, .success(result)) }
+                    return result
+                } catch {
+                    if let asked = request.asked { answer(asked, .failure(error)) }
+                    throw error
                 }
             case .application(let application):
                 let sender = try await callers.caller(call.caller, of: counted)
                 let context = try callers.context(of: sender, for: destination.claimant)
                 try check(sender)
                 let request = ApplicationRequest(
-                    destination.url,
+                    destination.delivered,
                     application,
                     options,
                     hops: context.hops,
@@ -204,17 +230,22 @@ extension URLRouter {
                 let context = try callers.context(of: sender, for: destination.claimant)
                 try check(sender)
                 try call.stop?.check()
+                if sender.callerClass.isConfined { stored.requestID = nil }
+                stored.permission = permissions.mark(of: destination, from: sender.source)
                 return Delivery(url: destination.url.description, handler: handler, options: stored, context: context)
             }
             call.copy?.isHandedOver = true
             var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
             result.id = "\(id)"
+            if stored.requestID == nil { result.requestID = result.id }
             return result
         }
     }
 
-    /// Tries a delivery of the queue once. The registry may have changed since the URL was accepted.
-    func open(_ delivery: Delivery, _ id: Int64) async -> DeliveryScheduler.AttemptResult {
+    /// Tries a delivery once. The registry may have changed since the URL was accepted.
+    ///
+    /// - Parameter name: the number of the delivery in the queue, or the name of the request.
+    func open(_ delivery: Delivery, named name: String) async -> DeliveryScheduler.AttemptResult {
         let destination: Destination
         do throws(OpenURLError) {
             let url = try GenericURL(ofCaller: delivery.url, delivery.options)
@@ -246,14 +277,14 @@ extension URLRouter {
             context.source.uniqueName = nil
             let session = sessions.obtain(for: handler)
             let request = session.makeRequest(.open(destination), options, account: delivery.caller)
-            request.id = delivery.options.requestID?.rawValue ?? "\(id)"
+            request.id = delivery.options.requestID?.rawValue ?? name
             request.endsAtDeadline = delivery.options.timeout != nil
             do throws(OpenURLError) {
                 var result = try await session.open(request) { () async throws(OpenURLError) in
                     try callers.check(context, for: handler)
                     request.complete(context)
                 }
-                result.id = "\(id)"
+                result.id = name
                 result.requestID = request.id
                 return .delivered(result)
             } catch {
@@ -272,8 +303,8 @@ extension URLRouter {
             )
             do throws(OpenURLError) {
                 var result = try await applications.open(request)
-                result.id = "\(id)"
-                result.requestID = delivery.options.requestID?.rawValue ?? "\(id)"
+                result.id = name
+                result.requestID = delivery.options.requestID?.rawValue ?? name
                 return .delivered(result)
             } catch {
                 return .failed(error, wasHandedOver: request.wasHandedOver)
@@ -286,12 +317,13 @@ extension URLRouter {
         await deliveries?.run()
     }
 
-    /// Refuses the questions that wait for the person, and ends the claims on callbacks and the deliveries.
+    /// Refuses the questions that wait for the person, and ends the calls, the claims on callbacks and the deliveries.
     ///
     /// The method returns when the deliveries in progress have ended and every accepted URL is stored. Release the name right after
     /// that: the next router reads the queue when it starts.
     public func stopDeliveries() async {
         questions.stop()
+        calls.stop()
         await callbacks.stop()
         await deliveries?.stop()
     }

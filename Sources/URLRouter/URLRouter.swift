@@ -51,6 +51,7 @@ public actor URLRouter {
     let inboxes: Inboxes
     let handles = RequestHandles()
     private(set) lazy var callbacks = Callbacks(bus, handles, limits, loop, RouterTasks(of: self))
+    private(set) lazy var calls = Calls(bus, limits, loop)
     var requestNames = RequestNames()
     private(set) lazy var subscriptions = Subscriptions(bus, limits)
     private(set) lazy var applications = ApplicationOpener(
@@ -172,7 +173,7 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            open: { [unowned self] delivery, id in await open(delivery, id) },
+            open: { [unowned self] delivery, id in await open(delivery, named: "\(id)") },
             quarantine: { [unowned self] in
                 guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine }) else { return nil }
                 // Rounded up, so that the next attempt is not too early.
@@ -198,6 +199,7 @@ public actor URLRouter {
             registryNumber = snapshot.number
             registry = snapshot.registry
             sessions.use(registry)
+            endLostCallbacks()
         }
         return snapshot.changed
     }

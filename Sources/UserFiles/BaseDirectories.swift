@@ -23,13 +23,13 @@ package struct BaseDirectories: Sendable, Hashable {
         func home(_ variable: String, _ subdirectory: String) -> String? {
             // An empty HOME would make the subdirectory one of the root.
             let fallback = environment["HOME"].flatMap { $0.isEmpty ? nil : "\($0)/\(subdirectory)" }
-            return [environment[variable], fallback].compactMap { $0 }.first { $0.hasPrefix("/") }.map(normalizedPath)
+            return [environment[variable], fallback].compactMap { $0 }.first(where: isAbsolute).map(normalizedPath)
         }
         cacheHome = home("XDG_CACHE_HOME", ".cache")
         configurationHome = home("XDG_CONFIG_HOME", ".config")
         dataHome = home("XDG_DATA_HOME", ".local/share")
         stateHome = home("XDG_STATE_HOME", ".local/state")
-        runtimeDirectory = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? normalizedPath($0) : nil }
+        runtimeDirectory = environment["XDG_RUNTIME_DIR"].flatMap { isAbsolute($0) ? normalizedPath($0) : nil }
         configurationDirectories = directories(in: environment["XDG_CONFIG_DIRS"], default: "/etc/xdg")
             .filter { [configurationHome] in $0 != configurationHome }
         dataDirectories = directories(in: environment["XDG_DATA_DIRS"], default: "/usr/local/share:/usr/share")
@@ -43,11 +43,6 @@ package struct BaseDirectories: Sendable, Hashable {
 package func directories(in list: String?, default: String) -> [String] {
     let list = list.flatMap { $0.isEmpty ? nil : $0 } ?? `default`
     var seen: Set<String> = []
-    return list.split(separator: ":").filter { $0.hasPrefix("/") }.map { normalizedPath(String($0)) }
+    return list.split(separator: ":").filter(isAbsolute).map { normalizedPath(String($0)) }
         .filter { seen.insert($0).inserted }
-}
-
-/// An absolute path without doubled slashes and without slashes at the end.
-package func normalizedPath(_ path: String) -> String {
-    "/" + path.split(separator: "/").joined(separator: "/")
 }

@@ -34,11 +34,6 @@ package func resolvedPath(_ path: String) throws(FileError) -> String {
     return text
 }
 
-/// Returns whether a resolved path is below a resolved directory.
-package func isBelow(_ path: String, _ directory: String) -> Bool {
-    path.hasPrefix(directory == "/" ? "/" : directory + "/")
-}
-
 /// Reads a regular file of limited size. Any other kind of file is an error.
 ///
 /// The file is opened without blocking: a FIFO may take the place of the file between two calls, and must not block the

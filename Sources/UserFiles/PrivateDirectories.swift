@@ -32,16 +32,11 @@ package func makeDirectories(_ path: String, mode: mode_t) throws(DirectoryError
     // Nearly every time the directory exists, and one call is enough.
     if mkdir(path, mode) == 0 || errno == EEXIST { return }
     var partial = ""
-    for component in path.split(separator: "/") {
+    for (position, component) in names(onPath: path).enumerated() {
         partial += "/\(component)"
-        if partial.dropFirst().allSatisfy({ $0 != "/" }) { continue }
+        if position == 0 { continue }
         guard mkdir(partial, mode) == 0 || errno == EEXIST else {
             throw DirectoryError(path: partial, error: FileError(code: errno))
         }
     }
-}
-
-/// The directory that holds a file: the path up to its last slash, and an empty text for a file of the root.
-package func parentDirectory(of path: String) -> String {
-    String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
 }

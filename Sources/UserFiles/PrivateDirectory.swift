@@ -16,7 +16,7 @@ package struct PrivateDirectory: ~Copyable {
     ///   - isMade: whether a missing directory is made, for the user alone.
     /// - Throws: the reason, worded to follow the path.
     package init(_ path: String, depth: Int = 1, isMade: Bool = false) throws(FileError) {
-        let components = path.split(separator: "/")
+        let components = UserFiles.names(onPath: path)
         let base = "/" + components.dropLast(depth).joined(separator: "/")
         if isMade { try Self.make(base) }
         var opened = Glibc.open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -26,7 +26,7 @@ package struct PrivateDirectory: ~Copyable {
             let parent = opened
             defer { close(parent) }
             place += place == "/" ? "\(name)" : "/\(name)"
-            opened = try Self.open(String(name), in: parent, as: place == path ? "" : place, isMade: isMade)
+            opened = try Self.open(name, in: parent, as: place == path ? "" : place, isMade: isMade)
         }
         descriptor = opened
     }

@@ -11,7 +11,8 @@ internal import Glibc
 ///
 /// A value remembers the directories that it has checked. Use a new value for each occasion.
 package struct TrustedPaths: Sendable {
-    private var directories: Set<String> = []
+    /// The bytes of the paths of directories.
+    private var directories: Set<[UInt8]> = []
 
     /// The largest number of links on the way, as in the kernel.
     private static let linkLimit = 40
@@ -27,7 +28,7 @@ package struct TrustedPaths: Sendable {
     package mutating func check(_ path: String) throws(FileError) {
         let parent = parentDirectory(of: path)
         // In a directory that is known, one call is enough for anything but a link.
-        if directories.contains(parent) {
+        if directories.contains(Array(parent.utf8)) {
             let found = try status(of: path, followingLinks: false)
             if found.st_mode & S_IFMT == S_IFREG { return try Self.check(found, at: path, as: path) }
         }
@@ -35,7 +36,7 @@ package struct TrustedPaths: Sendable {
     }
 
     private mutating func walk(_ path: String) throws(FileError) {
-        var rest = Array(path.split(separator: "/").map(String.init).reversed())
+        var rest = Array(names(onPath: path).reversed())
         var place = ""
         var found = try status(of: "/", followingLinks: false)
         try Self.check(found, at: "/", as: path)
@@ -57,9 +58,9 @@ package struct TrustedPaths: Sendable {
                 links += 1
                 guard links <= Self.linkLimit else { throw FileError(code: ELOOP) }
                 let target = try target(ofLink: place)
-                place = target.hasPrefix("/") ? "" : above
+                place = isAbsolute(target) ? "" : above
                 found = aboveStatus
-                rest += target.split(separator: "/").map(String.init).reversed()
+                rest += names(onPath: target).reversed()
             case S_IFDIR:
                 continue
             default:
@@ -70,8 +71,8 @@ package struct TrustedPaths: Sendable {
             }
         }
         // Only a path without links names the directories that were checked.
-        guard links == 0, place == path, !Self.isShared(found) else { return }
-        directories.insert(found.st_mode & S_IFMT == S_IFDIR ? path : parentDirectory(of: path))
+        guard links == 0, place.utf8.elementsEqual(path.utf8), !Self.isShared(found) else { return }
+        directories.insert(Array((found.st_mode & S_IFMT == S_IFDIR ? path : parentDirectory(of: path)).utf8))
     }
 
     /// Checks one file or directory on the way to a path.

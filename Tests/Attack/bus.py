@@ -267,8 +267,13 @@ class Bus:
     def answer(self, serial, wait=None):
         """Waits for the answer to a call; other messages wait for `receive`."""
         end = time.monotonic() + (self.wait if wait is None else wait)
+        early = [message for message in self.waiting if message.kind in [RETURN, ERROR] and message.reply_to == serial]
         while True:
-            message = self.receive_new(max(0, end - time.monotonic()))
+            if early:
+                message = early[0]
+                self.waiting.remove(message)
+            else:
+                message = self.receive_new(max(0, end - time.monotonic()))
             if message.kind in [RETURN, ERROR] and message.reply_to == serial:
                 if message.kind == ERROR:
                     raise BusError(message.error, str((message.body or [""])[0]))

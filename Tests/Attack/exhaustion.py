@@ -136,7 +136,7 @@ def line(session):
     session.before = session.cost()
     process = flooder(session, "opens", "url=slow:x", "connections=5", "calls=4000", "once")
     times, peak = measure(session, "slow:polite", 3)
-    return judge(session, times, peak, process, rest=REST)
+    return judge(session, times, peak, process)
 
 
 @attack("exhaustion", "fills the waiting line of a handler, and leaves", limit=60, alone=True)
@@ -219,6 +219,34 @@ def amplification(session):
     times, peak = measure(session)
     harm, facts = judge(session, times, peak, process)
     return harm or listed.status != 0, f"openurl list: {short(listed, 60)} in {seconds:.1f} s; {facts}"
+
+
+def unread_bytes(session):
+    """Returns the bytes in MiB that the bus keeps for its connections."""
+    total = 0
+    for name in session.bus.call_bus("ListNames")[0]:
+        if name.startswith(":"):
+            try:
+                total += session.bus.call("org.freedesktop.DBus.Debug.Stats", "GetConnectionStats", "s", [name], BUS,
+                                          "/org/freedesktop/DBus")[0].get("OutgoingBytes", 0)
+            except BusError:
+                pass
+    return total >> 20
+
+
+@attack("exhaustion", "leaves more answers unread than the bus takes from the router", limit=90, alone=True)
+def answers(session):
+    begin(session)
+    for number in range(40):
+        session.register_path(session.manifest(f"com.example.m{number}", [f"s{number}x{count}" for count in range(1500)], "/bin/true"))
+    session.before = session.cost()
+    process = flooder(session, "lists", "calls=6000", "unread", "once")
+    until, times, peak, most = time.monotonic() + 20, [], 0, 0
+    while time.monotonic() < until and not any(isinstance(value, str) for value in times):
+        more, memory = measure(session, count=200)
+        times, peak, most = times + more, max(peak, memory), max(most, unread_bytes(session))
+    harm, facts = judge(session, times, peak, process)
+    return harm or most > 100, f"{most} MiB in the bus; {facts}"
 
 
 @attack("exhaustion", "fills the log with bad URLs", limit=60, alone=True)

@@ -24,8 +24,19 @@ def forget(bus):
     while select.select([bus.socket], [], [], 0)[0]:
         try:
             bus.receive_new(0)
-        except NoAnswer:
-            return
+        except NoAnswer as error:
+            if "closed" in str(error):
+                return
+
+
+def rest(connections, seconds):
+    """Makes a pause, in which all that arrives is read."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        ready, _, _ = select.select([] if "unread" in WORDS else [bus.socket for bus in connections], [], [], left)
+        for bus in connections:
+            if bus.socket in ready:
+                forget(bus)
 
 
 def opens(bus, number):
@@ -127,7 +138,7 @@ def main():
             sys.stdin.read()
             return
         # A round without a pause would only measure how fast this program writes.
-        time.sleep(float(WORDS.get("pause", 0)))
+        rest(connections, float(WORDS.get("pause", 0)))
 
 
 main()

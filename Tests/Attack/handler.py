@@ -7,10 +7,11 @@ The words: `delay=SECONDS` before each answer, `hang` for no answer, `until=FILE
 before the file is there, `replaceable` to let others take the name, `error=TEXT`,
 `decline=TEXT`, `shout=SECONDS` to fill standard output, `child` to leave a child that holds the connection, `take=NAME` to take another name, too,
 `router` to answer as a router does, `forward=URL` to open a URL at the signal SIGUSR1, `calls` to
-call the router for a caller of `com.example.Puppet`, `tasks=COUNT` to begin background tasks with long names.
+call the router for a caller of `com.example.Puppet`, `silent` to reply with nothing, `spawn=FILE` to start a script of the shell,
+`tasks=COUNT` to begin background tasks with long names.
 """
 
-import json, os, signal, sys, time
+import json, os, signal, subprocess, sys, time
 from bus import CALL, Bus, BusError, NoAnswer
 
 ID, LOG = sys.argv[1:3]
@@ -70,6 +71,8 @@ def serve(bus):
             bus.refuse(call, "com.example.Error.Thrown", json.loads(f'"{WORDS["error"]}"') * int(WORDS.get("times", 1)))
         elif "decline" in WORDS:
             bus.reply(call, "ba{sv}a(stb)", [False, {"reason": ("s", json.loads(f'"{WORDS["decline"]}"'))}, []])
+        elif "silent" in WORDS:
+            bus.reply(call, "ba{sv}a(stb)", [True, {}, []])
         else:
             environment = ("as", [f"{name}={value}" for name, value in os.environ.items()])
             source = ("s", context.get("source-application", ""))
@@ -85,6 +88,8 @@ def main():
     signal.signal(signal.SIGUSR1, forward)
     if "take" in WORDS:
         note(f"taken {bus.own(WORDS['take'])}")
+    if "spawn" in WORDS:
+        subprocess.Popen(["/bin/sh", WORDS["spawn"]])
     for number in range(int(WORDS.get("tasks", 0))):
         try:
             bus.call("org.openurl.Lifecycle1", "BeginBackgroundTask", "s", [f"{number}" + "x" * 100_000])

@@ -1,6 +1,7 @@
 """A program poses as a handler towards another handler, which takes URLs from that handler alone."""
 
-import os, signal, subprocess
+import json, os, shlex, signal, subprocess
+import sandboxes
 from attack import *
 
 VAULT = "com.example.vault"
@@ -265,3 +266,53 @@ def pid_of_handler(session):
 def pid_of_record(session):
     facts = in_namespace(session, "record")
     return facts.startswith("HARM"), facts.partition(" ")[2]
+
+
+def started(session, id, scheme, *requests):
+    """Registers a handler that starts a Flatpak, as a file manager does, and lets the Flatpak make calls. Returns the handler and
+    the answers."""
+    info, proxy, script = f"{session.root}/info", f"{session.root}/run/started", f"{session.root}/start"
+    asked, answers = f"{session.root}/asked", f"{session.root}/answers"
+    with open(info, "w") as file:
+        file.write(sandboxes.INFO)
+    with open(asked, "w") as file:
+        file.writelines(json.dumps(request) + "\n" for request in requests)
+    base = sandboxes.bwrap(session, 9)
+    run, address = f"{session.root}/run", session.environment["DBUS_SESSION_BUS_ADDRESS"]
+    filtering = shlex.join([*base, "--bind", run, run, "xdg-dbus-proxy", "--fd=8", address, proxy, "--filter",
+                            f"--talk={ROUTER}"])
+    calling = shlex.join([*base, "--unshare-user", "--unshare-pid", "--bind", proxy, "/bus", "--setenv",
+                          "DBUS_SESSION_BUS_ADDRESS", "unix:path=/bus", PYTHON, "-B", f"{HERE}/client.py"])
+    with open(script, "w") as file:
+        file.write(f"mkfifo {script}.ready\n{filtering} 9<{info} 8<>{script}.ready &\n"
+                   f"head -c 1 {script}.ready >/dev/null\n{calling} 9<{info} <{asked} >{answers}\n")
+    handler = session.python(id, scheme, f"spawn={script}")
+    run = session.run("openurl", "activate", id)
+    if run.status != 0:
+        raise RuntimeError(f"openurl activate: {run} {run.errors}")
+    if not wait_until(lambda: len(lines(answers)) == len(requests), 20):
+        raise RuntimeError(f"the Flatpak makes no calls: {lines(answers)} {session.log_text()[-300:]}")
+    return handler, [json.loads(line) for line in lines(answers)]
+
+
+def call(interface, member, signature, *body):
+    return {"do": "call", "interface": interface, "member": member, "signature": signature, "body": body}
+
+
+@attack("identity", "is a Flatpak that a handler has started, and poses as the handler")
+def child(session):
+    session.begin()
+    victim = session.python(OUAllowedSources=["com.example.launcher"])
+    deny = session.run("openurl", "policy", "deny", "--source", sandboxes.APPLICATION, "other")
+    other = session.python("com.example.other", "other")
+    if deny.status != 0:
+        raise RuntimeError(f"openurl policy: {deny} {deny.errors}")
+    handler, answers = started(
+        session, "com.example.launcher", "launcher", call(ROUTER, "OpenURL", "sa{sv}", f"{SCHEME}:?evil", {}),
+        call(ROUTER, "OpenURL", "sa{sv}", "other:?evil", {}),
+        call("org.openurl.Callbacks1", "Request", "ssa{sv}", "", "launcher", {}),
+        call(LIFECYCLE, "List", ""))
+    seen = "com.example.launcher" in json.dumps(answers[3])
+    harm = victim.urls() or other.urls() or "ok" in answers[2] or seen
+    return bool(harm), (f"OpenURL: {said(answers[0])}, {said(answers[1])}, Request: {said(answers[2])}, "
+                        f"sees the handler: {seen}")

@@ -332,6 +332,17 @@ def local(session):
     return f"{SCHEME}:?evil" in handler.urls(), f"OpenURL: {said(answer)}"
 
 
+@attack("sandbox", "finds a handler with OUReach `local` with Explain, of a scheme that its manifest lists")
+def explained(session):
+    session.begin()
+    session.swift(VICTIM, SCHEME, OUReach="local").start()
+    session.python(APPLICATION, "evilapp", LSApplicationQueriesSchemes=[SCHEME, "missing"])
+    client = reaches(flatpak(session))
+    answers = [client.call(ROUTER, "Explain", "sa{sv}", f"{scheme}:x", {}) for scheme in [SCHEME, "missing"]]
+    texts = [json.dumps(answer).replace(scheme, "SCHEME") for answer, scheme in zip(answers, [SCHEME, "missing"])]
+    return texts[0] != texts[1], f"there: {short(texts[0], 60)}; missing: {short(texts[1], 60)}"
+
+
 @attack("sandbox", "queues a URL for a handler with OUReach `local`")
 def local_queued(session):
     session.begin()
@@ -357,6 +368,18 @@ def direct(session):
     client = reaches(bound(session))
     answer = client.call("org.openurl.Handler1", "Open", "sa{sv}", f"{SCHEME}:?evil", {}, to=VICTIM)
     return f"{SCHEME}:?evil" in handler.urls(), f"Open: {said(answer)}"
+
+
+@attack("sandbox", "forges the context of a URL that it hands to a handler itself")
+def forged(session):
+    session.begin()
+    handler = session.swift()
+    session.run("openurl", "activate", VICTIM)
+    before = len(handler.events())
+    context = {"notifications": ["a{sv}", {"time-change": ["s", "forged"]}], "request-id": ["s", "job1"]}
+    answer = reaches(bound(session)).call("org.openurl.Handler1", "Open", "sa{sv}", f"{SCHEME}:?evil", context, to=VICTIM)
+    events = handler.events()[before:]
+    return any("forged" in event or "otification" in event for event in events), f"Open: {said(answer)}, {', '.join(events)}"
 
 
 @attack("sandbox", "is shown to a handler as a program of the user")

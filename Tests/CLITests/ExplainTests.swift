@@ -63,7 +63,7 @@ import Testing
             #expect(
                 run.lines == [
                     #"{"url":"full:x",\#(parts)"content-type":null,"handler":"com.acme.todolist","transport":"native","state":"active","#
-                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"decision":null,"#
+                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"answers-callbacks":null,"decision":null,"#
                         + #""decision-reason":null,"error":null,"message":null,"# + candidates
                 ]
             )
@@ -85,7 +85,7 @@ import Testing
             #expect(
                 json.lines == [
                     #"{"url":"none:x","parts":\#(parts),"content-type":null,"handler":null,"transport":null,"state":null,"#
-                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"decision":null,"#
+                        + #""quarantined-until":null,"reach":null,"allowed-sources":null,"answers-callbacks":null,"decision":null,"#
                         + #""decision-reason":null,"error":"org.openurl.Error.NoHandler","#
                         + #""message":"nobody takes none: \u001b[31mtold","candidates":[]}"#
                 ]

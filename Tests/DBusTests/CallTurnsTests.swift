@@ -48,15 +48,52 @@ import Testing
         #expect(order(turns) == [2, 3, 4])
     }
 
+    @Test func accountThatIsHeldGetsNoTurns() {
+        var turns = CallTurns()
+        turns.add(1, of: .named("held"))
+        turns.add(2, of: .named("a"))
+        turns.add(3, of: .named("a"))
+        turns.hold(.named("held"))
+        turns.hold(.named("held"))
+        turns.add(4, of: .named("held"))
+        #expect(turns.count == 2)
+        #expect(turns.next() == 2)
+        turns.release(.named("held"))
+        turns.release(.named("held"))
+        #expect(turns.count == 3)
+        #expect(order(turns) == [3, 1, 4])
+        turns.hold(.named("held"))
+        #expect(order(turns) == [3])
+        #expect(turns.removeAll().sorted() == [1, 3, 4])
+    }
+
+    @Test func callsOfAHeldSenderStartWhenItsAccountIsNotHeld() {
+        var turns = CallTurns()
+        turns.hold(.sender(":1.7"))
+        turns.add(1, of: .sender(":1.7"))
+        turns.move(from: .sender(":1.7"), to: .named("program"))
+        #expect(turns.count == 1)
+        turns.hold(.named("other"))
+        turns.move(from: .named("program"), to: .named("other"))
+        #expect(turns.count == 0)
+        #expect(turns.next() == nil)
+        turns.release(.named("other"))
+        #expect(turns.next() == 1)
+    }
+
     private static let mark = Method<String, Empty>("com.example.Mark1", "Mark", inputs: ["text"])
 
     /// Exports a method that notes its argument.
-    private static func exportMark(on service: Connection) async -> Lock<[String]> {
+    ///
+    /// - Parameter work: the time for which each call keeps the loop busy.
+    private static func exportMark(on service: Connection, work: Duration = .zero) async -> Lock<[String]> {
         let marks = Lock<[String]>([])
         let interface = ExportedInterface(
             "com.example.Mark1",
             [
                 .method(mark) { _, text in
+                    let end = ContinuousClock.now + work
+                    while .now < end {}
                     marks.withLock { $0.append(text) }
                     return Empty()
                 }
@@ -74,7 +111,8 @@ import Testing
     @Test func programThatCallsLaterDoesNotWaitForAllEarlierCalls() async throws {
         try await withPair { (pair: Pair) async throws in
             let other = try await Connection.open(.address(pair.bus.address), on: pair.bus.makeLoop())
-            let marks = await Self.exportMark(on: pair.service)
+            // Calls that take no time may all start before the bytes behind them are read.
+            let marks = await Self.exportMark(on: pair.service, work: .microseconds(500))
             _ = try await other.call(Echo.string, on: Echo.object, "")
             // While the service's loop is blocked, the calls arrive in its socket.
             let gate = try Pipe()

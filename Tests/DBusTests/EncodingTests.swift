@@ -102,9 +102,9 @@ import Testing
         }
     }
 
-    @Test func longErrorTextIsTruncated() throws {
+    @Test(arguments: [17_000, 900_000]) func longErrorTextIsTruncated(_ size: Int) throws {
         let address = ReplyAddress(sender: ":1.1", serial: 5, isExpected: true)
-        let text = String(repeating: "x", count: 900_000)
+        let text = String(repeating: "x", count: size)
         let message = try Message.error(to: address, RemoteError("a.b", text), limit: 1 << 20)
         let result: Result<Empty, CallError> = Message.result(message.pointer)
         #expect(result == .failure(.remote(RemoteError("a.b", String(repeating: "x", count: 1024)))))

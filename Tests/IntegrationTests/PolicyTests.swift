@@ -106,7 +106,8 @@ import Testing
         #expect(try router.log(of: Self.app).contains("open app:3"))
     }
 
-    @Test func queuedURLIsCheckedAgain() async throws {
+    /// Nobody was asked about the URL when it was accepted, so a rule that asks refuses it, too.
+    @Test(arguments: ["deny", "ask"]) func queuedURLIsCheckedAgain(_ decision: String) async throws {
         let router = try await RouterProcess { directory in
             try RouterProcess.write(Self.app, [], in: directory, extra: ["CFBundleExecutable": "/nonexistent/program"])
         }
@@ -116,7 +117,7 @@ import Testing
         var changes = try await router.queueChanges().makeAsyncIterator()
         let id = try await router.open("app:1", options).id ?? ""
         while try await changes.next(of: id) != "waiting" {}
-        #expect(try await router.openurl("policy", "deny", "app").status == 0)
+        #expect(try await router.openurl("policy", decision, "app").status == 0)
         #expect(try await router.openurl("queue", "retry", id).status == 0)
         while try await changes.next(of: id) != "dead" {}
         let entry = try #require(try await router.queuedURLs().first)
@@ -137,13 +138,12 @@ import Testing
         #expect(try router.log(of: Self.app) == [])
     }
 
-    /// Runs `openurl` at a terminal, with some input.
-    /// Runs a command at a terminal. The first argument is typed before the question, and the second one after it.
+    /// Runs a command of a shell at a terminal. The first argument is typed before the question, and the second one after it.
     private static let terminal = """
         import os, pty, sys
         early, answer, *command = sys.argv[1:]
         pid, terminal = pty.fork()
-        if pid == 0: os.execv(command[0], command)
+        if pid == 0: os.execv("/bin/sh", ["sh", "-c", '"$@"; exit $?', "sh", *command])
         os.write(terminal, early.encode())
         seen = b""
         while True:
@@ -160,9 +160,24 @@ import Testing
         _ answer: String,
         typedBefore early: String = "",
         _ url: String,
-        _ router: RouterProcess
+        _ router: RouterProcess,
+        options: [String] = []
     ) async throws -> CommandRun {
-        try await router.run("python3", "-c", Self.terminal, early, answer, RouterProcess.command.path, url)
+        try await router.run(
+            ["python3", "-c", Self.terminal, early, answer, RouterProcess.command.path] + options + [url]
+        )
+    }
+
+    @Test func answerForTheQueueHoldsForTheDelivery() async throws {
+        let router = try await askingRouter()
+        defer { router.stop() }
+        var changes = try await router.queueChanges().makeAsyncIterator()
+        let run = try await atTerminal("y\n", "app://a", router, options: ["--queue"])
+        #expect(run.status == 0, "\(run.output)")
+        while let change = await changes.next(), change.body.values.1 != "delivered" {
+            try #require(change.body.values.1 != "dead")
+        }
+        #expect(try router.log(of: Self.app).contains("open app://a"))
     }
 
     @Test func textTypedBeforeTheQuestionIsNoAnswer() async throws {

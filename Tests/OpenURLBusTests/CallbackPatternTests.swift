@@ -11,7 +11,8 @@ import Testing
         ("myapp://auth:80/x", "myapp://auth:80/x/y"), ("com.example.app:/cb", "com.example.app:/cb?code=1"),
         ("com.example.app:/cb", "com.example.app:///cb"), ("myapp:cb", "myapp:cb?code=1"),
         ("myapp://auth/done?x=1#y", "myapp://auth/done?code=1"), ("MyApp://Auth", "myapp://auth"),
-        ("myapp://auth", "myapp://auth/../x"),
+        ("myapp://auth", "myapp://auth/../x"), ("myapp://auth/done", "myapp://auth/done///"),
+        ("myapp://auth/done", "myapp://auth/done/.../%2e%2E./.a"),
     ])
     func urlMatches(_ pattern: String, _ url: String) throws {
         #expect(try CallbackPattern(pattern).matches(GenericURL(url)))
@@ -21,6 +22,7 @@ import Testing
         ("myapp", "myapps:x"), ("myapp://auth", "myapp://other"), ("myapp://auth", "myapp:/auth"),
         ("myapp://auth/done", "myapp://auth/donee"), ("myapp://auth/done", "myapp://auth"),
         ("myapp://auth/done", "myapp://auth/done/../other"), ("myapp://auth/done", "myapp://auth/done/%2E%2e/other"),
+        ("myapp://auth/done", "myapp://auth/done/.%2e"), ("myapp://auth/done", "myapp://auth/done//./"),
         ("myapp://auth", "myapp://auth:81"), ("myapp://auth", "myapp://user@auth"), ("myapp:/cb", "myapp://cb"),
         ("myapp://auth/Done", "myapp://auth/done"), ("myapp://auth", "auth"),
     ])

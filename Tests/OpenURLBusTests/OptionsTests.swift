@@ -107,6 +107,7 @@ import Testing
         context.hops = 3
         context.accepted = .max
         context.requestID = "12"
+        context.wantsReply = true
         context.inBackground = true
         context.notifications = ["kind": .uint32(9)]
         #expect(try recoded(context) == context)
@@ -119,7 +120,7 @@ import Testing
                 ]),
                 "annotation": .array([], of: "(sv)"), "activation-token": "token", "desktop-startup-id": "startup",
                 "hops": .uint32(3), "accepted": .uint64(.max), "request-id": "12",
-                "background": true,
+                "wants-reply": true, "background": true,
                 "notifications": .options(["kind": .uint32(9)]),
             ]
         )
@@ -129,7 +130,8 @@ import Testing
         for (key, signature) in [
             ("source-application", "s"), ("request-id", "s"), ("activation-token", "s"), ("desktop-startup-id", "s"),
             ("hops", "u"),
-            ("accepted", "t"), ("background", "b"), ("source", "a{sv}"), ("notifications", "a{sv}"),
+            ("accepted", "t"), ("wants-reply", "b"), ("background", "b"), ("source", "a{sv}"),
+            ("notifications", "a{sv}"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: [:], as: OpenContext.self)
         }

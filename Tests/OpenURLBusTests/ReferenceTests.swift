@@ -75,10 +75,14 @@ private enum Reference {
     static let sections = [
         Section(
             "Options",
-            "The `options` of `OpenURL`, `OpenURLs` and `Explain` (`org.openurl.Router1`).",
+            "The `options` of `OpenURL`, `Call`, `OpenURLs` and `Explain` (`org.openurl.Router1`).",
             OpenOptions.fields
         ),
-        Section("Result", "The `result` of `OpenURL`, and each of the `results` of `OpenURLs`.", OpenResult.fields),
+        Section(
+            "Result",
+            "The `result` of `OpenURL` and of `Call`, and each of the `results` of `OpenURLs`.",
+            OpenResult.fields
+        ),
         Section(
             "Error of one URL",
             "One of the `results` of `OpenURLs`, for a URL that was not opened. `OpenURL` answers with a D-Bus error instead.",

@@ -80,8 +80,7 @@ struct FileArgumentTests {
         #expect(failure?.message == "'\(text)' is neither a URL with a scheme nor a file: No such file or directory")
     }
 
-    @Test func wordWithoutAFileIsLeftToTheRouter() throws {
-        #expect(try url(.text("no-such-word")) == "no-such-word")
+    @Test func textThatIsNoNameIsLeftToTheRouter() throws {
         #expect(try url(.text("")) == "")
         #expect(try url(.text("1:x")) == "1:x")
     }

@@ -26,6 +26,8 @@ import Testing
         #expect(OpenCall.method.name == contract.name)
         #expect(OpenCall.unread.interface == contract.interface)
         #expect(OpenCall.unread.name == contract.name)
+        #expect(OpenCall.call.interface == RouterInterface.call.interface)
+        #expect(OpenCall.call.name == RouterInterface.call.name)
         #expect(OpenCall.signature == Arguments<String, OpenOptions>.signature)
         #expect(UnreadResult.signature == OpenResult.signature)
     }

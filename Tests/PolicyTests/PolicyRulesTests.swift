@@ -185,6 +185,11 @@ import Testing
         "http:///evil.com/", "http:/evil.com/", "http:evil.com/", "http:////evil.com", "http://evil%E3%80%82com/",
         "http://%EF%BD%85vil.com/", "http://evil.com../", "http://evil.com%00/", "http://evil.com%2F.good.com/",
         "http://evil.com%40.good.com/",
+        // Addresses of IPv4 for a browser.
+        "http://2130706433/", "http://0x7f000001/", "http://0X7F.1/", "http://0177.0.0.1/", "http://127.1/",
+        "http://127.0.0.1.5/",
+        "http://a.256/", "http://127.0.0.01/", "http://[::ffff:127.0.0.1]/", "http://[0:0:0:0:0:FFFF:7f00:1]/",
+        "http://[::127.0.0.1]/", "http://2130706433./",
     ])
     func hostInDoubtMeetsEveryRuleThatDoesNotAllow(text: String) throws {
         let url = try #require(try GenericURLs.policyURL(text))
@@ -197,7 +202,10 @@ import Testing
     }
 
     @Test(arguments: [
-        "http://evil.com/", "HTTP://EVIL.com./", "http://[::1]/", "mailto:a@b.c", "file:///etc/passwd", "tel:1",
+        "http://evil.com/", "HTTP://EVIL.com./", "http://[::1]/", "http://[::]/", "http://[2001:db8::ffff:1]/",
+        "http://127.0.0.1/",
+        "http://1.example.com/", "http://0x7f.com/", "target://2130706433/", "mailto:a@b.c", "file:///etc/passwd",
+        "tel:1",
     ])
     func hostThatEveryProgramReadsAlikeIsNotInDoubt(text: String) throws {
         #expect(try GenericURLs.policyURL(text)?.isHostInDoubt == false)

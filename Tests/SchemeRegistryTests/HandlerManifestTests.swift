@@ -34,6 +34,7 @@ struct HandlerManifestTests {
             "OUTransitionTimeout": 2,
             "OUBackgroundTime": 90,
             "OUEnvironment": ["LANG": "C", "EMPTY": ""], "OUAllowedSources": ["com.acme.*"], "OUAsk": true,
+            "OUAnswersCallbacks": true,
             "OUFixed": true, "OUReach": "listed",
             "CFBundleSomethingElse": .date,
         ]
@@ -86,6 +87,7 @@ struct HandlerManifestTests {
         expected.environment = ["LANG": "C", "EMPTY": ""]
         expected.allowedSources = [try SourcePattern("com.acme.*")]
         expected.asks = true
+        expected.answersCallbacks = true
         expected.isFixed = true
         expected.reach = .listed
         #expect(manifest == expected)
@@ -97,7 +99,7 @@ struct HandlerManifestTests {
         #expect(manifest.allowedSources == nil)
         #expect(manifest.launchTimeout == nil)
         #expect(manifest.urlTypes.isEmpty)
-        #expect(!manifest.exitsOnSuspend && !manifest.isFixed && !manifest.asks)
+        #expect(!manifest.exitsOnSuspend && !manifest.isFixed && !manifest.asks && !manifest.answersCallbacks)
     }
 
     @Test(
@@ -127,6 +129,10 @@ struct HandlerManifestTests {
             (
                 "CFBundleURLTypes", [["CFBundleURLSchemes": ["a\0"]]], "CFBundleURLTypes[0].CFBundleURLSchemes[0]",
                 "holds U+0000"
+            ),
+            (
+                "CFBundleURLTypes", [["CFBundleURLSchemes": ["OpenURL-Reply"]]],
+                "CFBundleURLTypes[0].CFBundleURLSchemes[0]", "holds openurl-reply, which belongs to the router"
             ),
             (
                 "CFBundleURLTypes", [["CFBundleURLSchemes": ["a"], "OUHosts": []]], "CFBundleURLTypes[0].OUHosts",
@@ -237,6 +243,7 @@ struct HandlerManifestTests {
                 "holds '*'; a bundle identifier is made of letters, digits, '-', '_' and '.'"
             ),
             ("OUAsk", 1, "OUAsk", "is an integer, not a boolean"),
+            ("OUAnswersCallbacks", "yes", "OUAnswersCallbacks", "is a string, not a boolean"),
             ("OUFixed", "yes", "OUFixed", "is a string, not a boolean"),
             ("OUReach", "nobody", "OUReach", "is 'nobody'; it has to be everyone, local, listed"),
             ("OUReach", true, "OUReach", "is a boolean, not a string"),
@@ -292,6 +299,7 @@ struct ExecutableTests {
             ("", .empty), (".", .directory), ("..", .directory), ("/", .directory), ("bin/", .directory),
             ("a/.", .directory),
             ("../todolist", .leavesBundle), ("a/../../b", .leavesBundle), ("a/../b", .leavesBundle),
+            ("../\u{301}x", .leavesBundle), ("a/../\u{301}x", .leavesBundle), ("bin/\u{301}/.", .directory),
         ] as [(String, Executable.ParseError)]
     )
     func invalidExecutablesAreRefused(_ text: String, _ error: Executable.ParseError) {

@@ -82,6 +82,7 @@ struct SeededGenerator: RandomNumberGenerator {
         manifest.allowedSources = try maybe { try $0.list { try SourcePattern("com.h\($0.count(9)).*") } }
         manifest.reach = Reach.allCases.randomElement(using: &self) ?? .everyone
         manifest.asks = Bool.random(using: &self)
+        manifest.answersCallbacks = Bool.random(using: &self)
         manifest.isFixed = Bool.random(using: &self)
         return manifest
     }

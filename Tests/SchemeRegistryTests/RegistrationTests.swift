@@ -125,6 +125,26 @@ struct RegistrationTests {
         #expect(try load().handler(for: Scheme("a"), host: nil)?.id.rawValue == "com.acme.todolist")
     }
 
+    /// A caller checks who may register a handler. The handler that is then registered has to be the same.
+    @Test(arguments: ["opt/mine.plist", "opt/Mine.app", "home/share/openurl/handlers/Mine.app"])
+    func manifestThatChangesAfterTheCheckIsRefused(_ name: String) throws {
+        let file = name.hasSuffix(".app") ? "\(name)/Info.plist" : name
+        let path = "\(root.path)/\(name)"
+        try root.write(try manifest("com.acme.mine").encoded(), to: file)
+        let registry = load()
+        let checked = try directories.inspect(path, in: registry, services: DBusServiceNames()).handler
+        try root.write(try manifest("com.acme.victim").encoded(), to: file)
+        #expect(throws: RegistrationError.changed(path)) {
+            try directories.register(path, in: registry, expecting: checked, isReplacing: true)
+        }
+        for form in ["app", "plist"] {
+            #expect(access("\(root.path)/\(handlers)/com.acme.victim.\(form)", F_OK) != 0)
+        }
+        try root.write(try manifest("com.acme.mine").encoded(), to: file)
+        let again = try directories.inspect(path, in: registry, services: DBusServiceNames()).handler
+        #expect(try directories.register(path, in: registry, expecting: again).handler.id.rawValue == "com.acme.mine")
+    }
+
     @Test(arguments: ["org.openurl.mine", "org.freedesktop.portal.Desktop"])
     func nameOfTheSystemIsRefused(_ id: String) throws {
         try install("thief", manifest(id))

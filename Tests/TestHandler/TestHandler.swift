@@ -23,6 +23,12 @@ import URLHandler
 /// - `crash=HOST`: crash on a URL with that host.
 /// - `throw=TEXT`: throw an error.
 /// - `forward=URL`: open another URL and answer with its outcome.
+/// - `answer=KIND?QUERY`: open `x-KIND` of the URL with the query (x-callback-url), and reply with nothing.
+/// - `answer-with=COMMAND`: open it with this command and not through the router's interface.
+/// - `answer-later`: open it after the reply.
+/// - `silent`: reply with nothing.
+/// - `forward-once=URL`: open another URL for the first URL, and reply with nothing.
+/// - `sources`: say in the log from which handler each URL comes.
 /// - `patient=URL`: wait on that URL until it is cancelled, and say so in the log.
 /// - `slow=PHASE`: block in a phase for half a second.
 /// - `deaf`: wait on each URL for a second, whether it is cancelled or not.
@@ -64,6 +70,7 @@ final class TestDelegate: ApplicationDelegate {
     let log: String
     let behaviour: [String: String]
     private var task: BackgroundTaskIdentifier?
+    private var hasForwarded = false
 
     nonisolated init(log: String, behaviour: [String: String]) {
         self.log = log
@@ -138,7 +145,21 @@ final class TestDelegate: ApplicationDelegate {
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }
+        if behaviour["sources"] != nil { record("from \(sourceApplication ?? "no handler")") }
+        if let next = behaviour["forward-once"], !hasForwarded {
+            hasForwarded = true
+            return try await forward(GenericURL(next))
+        }
         if behaviour["return"] != nil { await goBack(application) }
+        if let answer = behaviour["answer"] {
+            if behaviour["answer-later"] != nil {
+                Task { try await self.answer(url, answer) }
+            } else {
+                try await self.answer(url, answer)
+            }
+            return .handled()
+        }
+        if behaviour["silent"] != nil { return .handled() }
         if let reason = behaviour["decline"] { return .declined(reason: reason.isEmpty ? nil : reason) }
         var reply: [String: Value] = ["pid": .int32(getpid())]
         if behaviour["task-url"] != nil {
@@ -157,6 +178,7 @@ final class TestDelegate: ApplicationDelegate {
             record("read \(text)")
             reply["text"] = .string(text)
         }
+        if application.wantsReply { reply["wants-reply"] = true }
         reply["annotation"] = annotation
         reply["request-id"] = application.requestID.map(Value.string)
         reply["traceparent"] = (application.traceParent?.rawValue).map(Value.string)
@@ -170,6 +192,28 @@ final class TestDelegate: ApplicationDelegate {
         reply["desktop-startup-id"] = application.desktopStartupID.map(Value.string)
         reply["environment"] = .array(environment(), of: "s")
         return .handled(reply: reply)
+    }
+
+    /// Opens a callback of the URL, and says the outcome in the log.
+    private func answer(_ url: GenericURL, _ answer: String) async throws {
+        let parts = answer.split(separator: "?", maxSplits: 1).map(String.init)
+        let text = try url.queryItems.first(named: "x-\(parts[0])")?.value?.decoded() ?? ""
+        let callback = parts.count > 1 ? "\(text)?\(parts[1])" : text
+        if let command = behaviour["answer-with"] {
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/env")
+            process.arguments = command.split(separator: " ").map(String.init) + [callback]
+            try process.run()
+            return
+        }
+        let client = try await OpenURLClient()
+        do {
+            _ = try await client.open(GenericURL(callback))
+            record("answered")
+        } catch {
+            record("not answered: \(error)")
+        }
+        await client.close()
     }
 
     /// Returns to the sender of the URL, and says the outcome in the log.

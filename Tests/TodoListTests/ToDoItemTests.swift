@@ -45,6 +45,7 @@ import Testing
             ("todolist:?%20%C2%A0", .blankTask),
             ("todolist:?a%E2%80%A8b", .controlCharacter("\u{2028}")),
             ("todolist:?a%E2%80%A9b", .controlCharacter("\u{2029}")),
+            ("todolist:?a%E2%80%AEgnp.exe", .controlCharacter("\u{202E}")),
             ("todolist:?milk#", .invalidDate(InvalidDate(text: "", reason: .format("yyyymmddhhmm, twelve digits")))),
             (
                 "todolist:?milk#TODAY",

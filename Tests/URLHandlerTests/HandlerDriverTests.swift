@@ -50,6 +50,13 @@ import URLHandlerTesting
         #expect(delegate.annotations == ["note"])
     }
 
+    @Test func delegateKnowsThatASenderWaits() async throws {
+        let driver = HandlerDriver(delegate: delegate)
+        try await driver.open("app:first", wantsReply: true)
+        try await driver.open("app:second")
+        #expect(delegate.urlsToAnswer == ["app:first"])
+    }
+
     @Test func vetoIsTheOutcomeAndKeepsTheTrace() async throws {
         delegate.didAgrees = false
         let result = try await HandlerDriver("com.example.app", delegate: delegate).open("app:x")

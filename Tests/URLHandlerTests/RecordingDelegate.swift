@@ -21,6 +21,8 @@ final class RecordingDelegate: ApplicationDelegate {
     private(set) var senders: [String?] = []
     private(set) var annotations: [Value?] = []
     private(set) var notifications: [String] = []
+    /// The URLs whose sender waits for the reply.
+    private(set) var urlsToAnswer: [String] = []
     /// The phase and the state that observers saw during each call.
     private(set) var seen: [String] = []
     var willAgrees = true
@@ -60,6 +62,7 @@ final class RecordingDelegate: ApplicationDelegate {
         urls.append(url.description)
         senders.append(sourceApplication)
         annotations.append(annotation)
+        if application.wantsReply { urlsToAnswer.append(url.description) }
         return try await open()
     }
 

@@ -1,5 +1,6 @@
 import OpenURLBus
 import RFC1808
+import SchemeRegistry
 import Testing
 
 @testable import DBus
@@ -14,10 +15,13 @@ import Testing
         from sources: [String] = [],
         account: String = "a"
     ) throws -> CallbackClaim {
-        CallbackClaim(
+        var receiver = OpenContext.Source()
+        receiver.callerClass = .known(.user)
+        receiver.executable = account
+        return CallbackClaim(
             path: try #require(ObjectPath("/org/openurl/Router1/request/1_7/t\(number)")),
             owner: ":1.7",
-            account: account,
+            receiver: receiver,
             pattern: try CallbackPattern(pattern),
             state: state,
             sources: sources
@@ -31,6 +35,10 @@ import Testing
     }
 
     private let source = OpenContext.Source()
+
+    @Test func schemeOfAnswersHasOneName() {
+        #expect(Scheme.reply.rawValue == XCallbackURL.replyScheme)
+    }
 
     @Test func urlGoesToTheNarrowestClaim() throws {
         let (whole, host, path) = (
@@ -120,5 +128,17 @@ import Testing
         #expect(throws: OpenURLError.self) { try claims.claim(for: url, from: browser) }
         browser.isIntermediary = true
         #expect(try !Self.claim(1, "myapp", from: ["/usr/bin/browser"]).accepts(browser))
+        var snap = OpenContext.Source()
+        snap.application = "user"
+        snap.callerClass = .known(.sandboxed)
+        #expect(try !Self.claim(1, "myapp", from: ["user"]).accepts(snap))
+    }
+}
+
+extension CallbackClaims {
+    /// Returns the claim that a URL belongs to if every receiver may get the URL.
+    fileprivate func claim(for url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) -> CallbackClaim?
+    {
+        try claim(for: url, from: source) { _ in true }
     }
 }

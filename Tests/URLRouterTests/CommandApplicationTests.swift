@@ -128,7 +128,7 @@ import Testing
         try desktop.addLink("gone", to: "/bin/true")
         try desktop.addEntry("gone", "Exec=\(program) %u")
         // A failed start does not count towards the limit of commands.
-        let (router, _) = try router { $0.commandsPerApplication = 1 }
+        let (router, _) = try router { $0.commandsPerApplication = 2 }
         #expect(try await router.open("gone:x").path == .completed)
         #expect(unlink(program) == 0)
         let missing = await failure { () throws(OpenURLError) in try await router.open("gone:x") }
@@ -174,16 +174,34 @@ import Testing
         try desktop.addPipe("go")
         try desktop.addCommand("slow", #"read line < "$desktop/go"; exit 7"#)
         try desktop.addCommand("other", "exit 0")
-        let (router, _) = try router { $0.commandsPerApplication = 1 }
+        let (router, _) = try router { $0.commandsPerApplication = 2 }
         let first = Task { await failure { () throws(OpenURLError) in try await router.open("slow:1") } }
         await router.wait { $0.applications.startingCommands.count == 1 }
         let second = await failure { () throws(OpenURLError) in try await router.open("slow:2") }
-        #expect(second == OpenURLError(.limitsExceeded, "1 commands of slow.desktop are being started already"))
+        #expect(second?.code == .limitsExceeded)
+        #expect(second?.message.hasPrefix("1 commands of slow.desktop are being started for ") == true)
         #expect(try await router.open("other:x").handler == "other.desktop")
         try desktop.write(to: "go")
         #expect(await first.value?.code == .declined)
         // An ended command no longer counts towards the limit.
         #expect(await router.startsNothing)
+    }
+
+    @Test func oneCallerLeavesCommandsOfAnApplicationToOthers() async throws {
+        try desktop.addPipe("go")
+        try desktop.addCommand("slow", #"read line < "$desktop/go"; exit 7"#)
+        let (router, _) = try router { $0.commandsPerApplication = 4 }
+        let tasks = (1...2).map { number in
+            Task { await failure { () throws(OpenURLError) in try await router.open("slow:\(number)") } }
+        }
+        await router.wait { $0.applications.startingCommands.values.first?.total == 2 }
+        let third = await failure { () throws(OpenURLError) in try await router.open("slow:3") }
+        #expect(third?.code == .limitsExceeded)
+        // A caller that has gone is another one.
+        let other = Task { await failure { () throws(OpenURLError) in try await router.open("slow:4", from: ":1.99") } }
+        await router.wait { $0.applications.startingCommands.values.first?.total == 3 }
+        for _ in 1...3 { try desktop.write(to: "go") }
+        for task in tasks + [other] { #expect(await task.value?.code == .declined) }
     }
 
     // MARK: Environment and arguments

@@ -55,6 +55,31 @@ import Testing
         #expect(await router.hasAnsweredAll)
     }
 
+    /// A handler recognises repeats, and the router finds what to cancel, by the names of requests.
+    @Test func confinedProgramNamesNoRequest() async throws {
+        let sandboxed = try RunningProcess(wrapper: ["/usr/bin/unshare", "--user"])
+        defer { sandboxed.end() }
+        await sandboxed.waitUntilItRuns()
+        let bus = try FakeHandlers([handler: owner], processes: [":1.82": sandboxed.pid])
+        let router = try router(on: bus)
+        await router.startDeliveries()
+        var options = OpenOptions()
+        options.requestID = RequestID(rawValue: "job1")
+        for (caller, isOwnName): (BusName, Bool) in [(":1.82", false), (ownConnection, true)] {
+            for isQueued in [false, true] {
+                let url = "app:\(caller)/\(isQueued)"
+                options.isQueued = isQueued
+                let open = Task { [options] in try await router.open(url, options, caller: caller) }
+                await bus.wait(for: .opened(url, at: owner))
+                let name = try #require(bus.context(of: url)?.requestID)
+                #expect((name == "job1") == isOwnName)
+                bus.answer(url)
+                #expect(try await open.value.requestID == name)
+            }
+        }
+        await router.stopDeliveries()
+    }
+
     private func number(_ result: OpenResult) throws -> UInt64 {
         try #require(result.id.flatMap { UInt64($0) })
     }

@@ -31,7 +31,12 @@ import Testing
     }
 
     private func waiting(_ id: Int64, _ due: Int64) -> DeliveryStore.Waiting {
-        DeliveryStore.Waiting(id: id, handler: "com.example.app", due: due)
+        DeliveryStore.Waiting(
+            id: id,
+            handler: "com.example.app",
+            sender: "the handler com.example.sender",
+            due: due
+        )
     }
 
     @Test func nextStoreReadsAcceptedDeliveries() async throws {
@@ -225,15 +230,31 @@ import Testing
         _ = try await store.accept(delivery("app:1"), at: 0)
     }
 
+    private func kill(_ url: String, of sender: String, by store: DeliveryStore) async throws {
+        let id = try await store.accept(delivery(url, of: sender), at: 0)
+        #expect(try await store.fail(id, OpenURLError(.declined, "no"), due: nil))
+    }
+
     @Test func oldestDeadLettersAreRemoved() async throws {
-        let store = try limited { $0.deadLetters = 2 }
-        for number in 1...4 {
-            let id = try await store.accept(delivery("app:\(number)"), at: 0)
-            #expect(try await store.fail(id, OpenURLError(.declined, "no"), due: nil))
-        }
+        let store = try limited { $0.deadLetters = 4 }
+        for number in 1...4 { try await kill("app:\(number)", of: "com.example.sender", by: store) }
         #expect(try await store.list(after: 0, limit: 10).map(\.url) == ["app:3", "app:4"])
+        let line = "1 of the queue's oldest dead letters are gone, as their sender has too many"
+        #expect(log.lines.contains { $0.hasSuffix(line) })
+    }
+
+    @Test func deadLettersOfOneSenderRemoveNoneOfAnother() async throws {
+        let store = try limited { $0.deadLetters = 4 }
+        try await kill("app:important", of: "com.example.other", by: store)
+        for number in 1...9 { try await kill("app:\(number)", of: "com.example.sender", by: store) }
+        #expect(try await store.list(after: 0, limit: 10).map(\.url) == ["app:important", "app:9"])
+        // A sender for which nothing is left keeps its newest one.
+        for sender in ["com.example.third", "com.example.fourth"] {
+            for number in 1...2 { try await kill("app:\(sender)\(number)", of: sender, by: store) }
+        }
         #expect(
-            log.lines.contains { $0.hasSuffix("1 of the queue's oldest dead letters are gone, as there are too many") }
+            try await store.list(after: 0, limit: 10).map(\.url)
+                == ["app:important", "app:9", "app:com.example.third2", "app:com.example.fourth2"]
         )
     }
 
@@ -408,7 +429,7 @@ import Testing
         _ = try await store.fail(id, OpenURLError(.declined, "no"), due: nil)
         #expect(try await store.list(after: 0, limit: 1000).map(\.state) == [.dead])
         #expect(try await store.waiting() == [])
-        #expect(try await store.retry(id, at: 9000) == "com.example.app")
+        #expect(try await store.retry(id, at: 9000)?.handler == "com.example.app")
         #expect(try await store.waiting() == [waiting(id, 9000)])
         #expect(try await store.begin(id)?.attempt == 1)
         #expect(try await store.drop(id))

@@ -16,6 +16,7 @@ struct InboxTests {
     @Test(
         arguments: [
             ("", .empty), (".", .hidden), ("..", .hidden), (".hidden", .hidden), ("../x", .hidden),
+            (".\u{301}hidden", .hidden), (".\u{200D}hidden", .hidden), ("a/\u{301}b", .forbiddenCharacter("/")),
             ("a/b", .forbiddenCharacter("/")), ("/etc/passwd", .forbiddenCharacter("/")),
             ("a\n", .forbiddenCharacter("\n")), ("a\u{7F}", .forbiddenCharacter("\u{7F}")),
             ("a\u{202E}gnp.exe", .forbiddenCharacter("\u{202E}")),
@@ -29,7 +30,7 @@ struct InboxTests {
     @Test(
         arguments: [
             ("a.png", 0, "a.png"), ("a.png", 1, "a-1.png"), ("-rf", 2, "-rf-2"), ("a.tar.gz", 1, "a.tar-1.gz"),
-            ("README", 3, "README-3"), ("ü.txt", 1, "ü-1.txt"),
+            ("README", 3, "README-3"), ("ü.txt", 1, "ü-1.txt"), ("a.\u{301}png", 1, "a-1.\u{301}png"),
         ]
     )
     func takenNameGetsANumber(_ name: String, _ number: Int, _ expected: String) throws {

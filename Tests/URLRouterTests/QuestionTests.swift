@@ -1,4 +1,6 @@
+import Desktop
 import Foundation
+import Glibc
 import Logging
 import OpenURLBus
 import Policy
@@ -211,6 +213,7 @@ import Testing
         try await opened("target://a/1", first)
         try await opened("target://a/2", second)
         #expect(person.asked.map(\.url) == ["target://a/1"])
+        await router.wait { !$0.permissions.isWriting }
     }
 
     /// A caller that leaves at once could otherwise get around a rule for its class or its identifier.
@@ -234,6 +237,25 @@ import Testing
         #expect(try await router.decision(on: "target:x", from: source) == .allow)
         source.isIntermediary = true
         #expect(try await router.decision(on: "target:x", from: source) == .deny)
+    }
+
+    /// "Always open" for the user's programs says nothing about the sandboxes whose URLs a portal passes on.
+    @Test func rememberedYesCountsForNoIntermediary() async throws {
+        let router = try await router("ask target from user\nask target from sandboxed\n")
+        var source = OpenContext.Source()
+        source.callerClass = .known(.user)
+        for (isAllowed, expected) in [(true, PolicyDecision.ask), (false, .deny)] {
+            source.isIntermediary = false
+            try await router.remember("target:x", isAllowed, from: source)
+            #expect(try await router.decision(on: "target:x", from: source) == (isAllowed ? .allow : .deny))
+            source.isIntermediary = true
+            #expect(try await router.decision(on: "target:x", from: source) == expected)
+            // Nothing is remembered about an intermediary itself.
+            try await router.remember("target://other", true, from: source)
+            source.isIntermediary = false
+        }
+        #expect(await router.rememberedAnswers == 1)
+        await router.wait { !$0.permissions.isWriting }
     }
 
     @Test func confinedCallersOpenNoFiles() async throws {
@@ -281,6 +303,7 @@ import Testing
         person.reply(.no)
         _ = try await failure(second)
         #expect(await router.policyAnswers() == [])
+        await router.wait { !$0.permissions.isWriting }
     }
 
     @Test func rememberedAnswerDecidesUntilItIsForgotten() async throws {
@@ -310,6 +333,7 @@ import Testing
             error.message == "a remembered answer for target://a from user does not allow it; "
                 + "'openurl policy forget --source user target://a' forgets the answer"
         )
+        await router.wait { !$0.permissions.isWriting }
     }
 
     @Test func answerAboutAHostWithoutAPatternIsNotRemembered() async throws {
@@ -320,6 +344,7 @@ import Testing
         person.reply(.always)
         try await opened("target://[::1]/a", first)
         #expect(await router.policyAnswers() == [])
+        await router.wait { !$0.permissions.isWriting }
     }
 
     @Test func ruleIsStrongerThanAnAnswer() async throws {
@@ -330,6 +355,7 @@ import Testing
         try await opened("target:a", first)
         try await router.setRule(try PolicyPattern(urls: "target", source: "user"), .deny)
         #expect(try await failure(open("target:a", router)).message.contains("the rule 'deny target from user'"))
+        await router.wait { !$0.permissions.isWriting }
     }
 
     @Test func nobodyToAskIsARefusalWithTheCommand() async throws {
@@ -451,6 +477,40 @@ import Testing
         #expect(shown.utf8.count < 500)
     }
 
+    @Test func noHoldsForAllFilesOfACall() async throws {
+        let person = FakePerson(always: .no)
+        let target = try Handler.test("com.example.target") {
+            $0.asks = true
+            $0.fileClaims = [FileClaim(.type(try #require(MimeType("text/plain"))))]
+        }
+        let router = URLRouter([target], on: bus, environment: ["HOME": directory.path], person: person)
+        let files = try (1...3).map { number in
+            let descriptor = Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
+            try #require(descriptor >= 0)
+            return SentFile(name: "\(number).txt", descriptor: UnixFD(owning: descriptor))
+        }
+        var options = OpenOptions()
+        options.handler = "com.example.target"
+        let outcomes = try await router.openFiles(files, options, caller: Self.user, bytes: 0)
+        let refused = OpenURLError.Code.notAllowed.errorName
+        #expect(outcomes.count == 3)
+        for outcome in outcomes {
+            guard case .failed(let error) = outcome, error.name == refused else {
+                Issue.record("\(outcome)")
+                continue
+            }
+        }
+        #expect(person.asked.count == 1)
+    }
+
+    /// The end of a host says whose it is.
+    @Test func longHostKeepsItsEnd() async throws {
+        let host = "www.paypal.com" + String(repeating: ".a", count: 200) + ".evil.com"
+        let shown = try await dialog("target://\(host)/pay").shownURL
+        #expect(shown.hasPrefix("target://www.paypal.com.a") && shown.contains("[...]"), "\(shown)")
+        #expect(shown.contains(".a.evil.com/pay"), "\(shown)")
+    }
+
     @Test func textsHoldNoControls() async throws {
         let dialog = try await dialog("target:a&b")
         #expect(dialog.handler == "A (b)\\u{202E}name (com.example.target)")
@@ -471,5 +531,14 @@ import Testing
         #expect(DialogProgram.kdialog.reply(.exited(status: 0), ["always"]) == .always)
         #expect(DialogProgram.kdialog.reply(.exited(status: 0), ["?"]) == .no)
         #expect(DialogProgram.kdialog.reply(.exited(status: 1), []) == .no)
+    }
+}
+
+extension URLRouter {
+    fileprivate var rememberedAnswers: Int { permissions.answers.all.count }
+
+    /// Remembers an answer to the question about a URL, if an answer can be remembered.
+    fileprivate func remember(_ url: String, _ isAllowed: Bool, from source: OpenContext.Source) async throws {
+        permissions.remember(PolicyDialog(try await destination(url, OpenOptions(), nil), from: source), isAllowed)
     }
 }

@@ -59,6 +59,38 @@ import UserFiles
         #expect(reason("a/file") != nil)
     }
 
+    /// The kernel ends a name at each slash. Swift sees another character in a slash with a combining mark after it.
+    @Test(arguments: ["\u{301}d", "\u{200D}d", "e\u{301}"])
+    func directoryAboveANameOfMarksIsChecked(_ name: String) throws {
+        try #require(mkdir("\(root.path)/a/\(name)", 0o755) == 0)
+        try make("a/\(name)/file")
+        #expect(reason("a/\(name)/file") == nil)
+        try setMode("a", 0o757)
+        #expect(reason("a/\(name)/file")?.hasPrefix("is in \(root.path)/a, which can be changed") == true)
+        try setMode("a", 0o755)
+        try #require(symlink("\(name)/file", "\(root.path)/a/link") == 0)
+        try setMode("a/\(name)", 0o757)
+        #expect(reason("a/link") != nil)
+    }
+
+    /// Two names with different bytes can be equal texts.
+    @Test func equalTextsAreDifferentDirectories() throws {
+        for (name, mode): (String, mode_t) in [("\u{E9}", 0o755), ("e\u{301}", 0o757)] {
+            try #require(mkdir("\(root.path)/\(name)", 0o755) == 0)
+            try make("\(name)/file")
+            try setMode(name, mode)
+        }
+        var paths = TrustedPaths()
+        try paths.check("\(root.path)/\u{E9}/file")
+        #expect(throws: FileError.self) { try paths.check("\(root.path)/e\u{301}/file") }
+    }
+
+    @Test func namesOnAPathAreThoseOfTheKernel() {
+        #expect(names(onPath: "/a//\u{301}b/c/") == ["a", "\u{301}b", "c"])
+        #expect(parentDirectory(of: "/a/\u{301}b").utf8.elementsEqual("/a".utf8))
+        #expect(isBelow("/a/\u{301}b", "/a") && !isBelow("/e\u{301}/b", "/\u{E9}"))
+    }
+
     @Test func groupOfTheOwnerMayWrite() throws {
         try setMode("a/file", 0o775)
         try setMode("a", 0o775)

@@ -14,6 +14,8 @@ enum BusDriver {
     static let reloadConfig = Method<Empty, Empty>(interface, "ReloadConfig")
     static let startService = Method<Arguments<String, UInt32>, UInt32>(interface, "StartServiceByName")
     static let getCredentials = Method<String, [String: Value]>(interface, "GetConnectionCredentials")
+    /// The bus of the D-Bus project has this method if it was built with statistics, as the distributions do.
+    static let getStatistics = Method<String, [String: Value]>("org.freedesktop.DBus.Debug.Stats", "GetConnectionStats")
     static let addMatch = Method<String, Empty>(interface, "AddMatch")
     static let removeMatch = Method<String, Empty>(interface, "RemoveMatch")
 

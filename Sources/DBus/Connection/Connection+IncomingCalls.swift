@@ -127,7 +127,7 @@ extension Connection {
     /// that a started call awaits comes by the same socket as the calls.
     func startCall() {
         guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
-        incomingCalls.startNext()
+        if let answer = incomingCalls.startNext() { answer() }
         if incomingCalls.waiting > 0 { scheduleDispatch() }
         if incomingCalls.isIdle { waiters.resumeAll(.answered) }
     }
@@ -136,7 +136,7 @@ extension Connection {
     private func answer(_ address: ReplyAddress, _ call: PeerInterface.Call) {
         do {
             let answer = try call.answer(at: address, limit: limits.messageBytes)
-            if address.isExpected { _ = try sendAnswer(answer, isError: true) }
+            if address.isExpected { _ = try sendAnswer(answer, to: address, isError: true) }
         } catch {
             // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
         }
@@ -156,7 +156,7 @@ extension Connection {
             let output = try await body(call)
             guard address.isExpected else { return }
             let answer = try Message.reply(to: address, output, limit: limits.messageBytes)
-            if try sendAnswer(answer, isError: false) { return }
+            if try sendAnswer(answer, to: address, isError: false) { return }
             throw RemoteError(.limitsExceeded, "too many answers wait for the bus; call again later")
         } catch CallError.disconnected where state != .open {
             // The connection has ended, so there is no caller to answer.
@@ -178,7 +178,8 @@ extension Connection {
             default: RemoteError(.failed, String(describing: error))
             }
         do {
-            _ = try sendAnswer(try Message.error(to: address, answer, limit: limits.messageBytes), isError: true)
+            let message = try Message.error(to: address, answer, limit: limits.messageBytes)
+            _ = try sendAnswer(message, to: address, isError: true)
         } catch {
             // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
         }

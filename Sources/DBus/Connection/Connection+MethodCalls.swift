@@ -204,7 +204,9 @@ extension Connection {
         }
     }
 
-    /// Emits a signal to all subscribers.
+    /// Emits a signal to all subscribers, or to one connection.
+    ///
+    /// A signal to one connection is dropped if its program does not read (``ConnectionLimits/unreadAnswerBytes``).
     ///
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
     public func emit<Body: MessageBody>(
@@ -213,6 +215,7 @@ extension Connection {
         to destination: BusName? = nil,
         _ body: Body
     ) throws(CallError) {
+        if let destination, incomingCalls.isHeld(destination) { return }
         let message: Message
         do throws(MessageEncodingError) {
             message = try .signal(
@@ -227,6 +230,7 @@ extension Connection {
             throw .notSent(error)
         }
         try send(message)
+        countSent(message, to: destination)
     }
 
     /// The number of calls that wait for their answer.

@@ -99,10 +99,11 @@ extension Connection {
     /// an error for which there is no room is left out. The room that stays free is for signals. Without a bus, the other end is the only caller, and ``send(_:)`` ends the connection.
     ///
     /// - Returns: False if the answer is too large for the room.
-    func sendAnswer(_ message: Message, isError: Bool) throws(CallError) -> Bool {
+    func sendAnswer(_ message: Message, to caller: ReplyAddress, isError: Bool) throws(CallError) -> Bool {
         let free = limits.unreadBytes - waitingBytes - message.size
         if uniqueName != nil, free < (isError ? 1 : 2) * limits.queuedBytes { return false }
         try send(message)
+        countSent(message, to: caller.sender)
         return true
     }
 

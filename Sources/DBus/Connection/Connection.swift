@@ -42,6 +42,8 @@ public actor Connection {
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
+    /// Whether the bus tells what its connections have not read, as far as is known.
+    var tellsUnread = true
     /// The newest connection of the bus, as far as this connection has been told; nil before ``followConnections()``.
     public internal(set) var newestConnection: ConnectionNumber?
     /// The match rules by their bytes: the bus compares bytes, but Swift's `String` compares canonical equivalence.

@@ -50,6 +50,14 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// sends a larger one.
     public static let largestMessage = 64 << 20
 
+    /// The bytes of answers and signals that callers have not read, and that the bus keeps for them.
+    ///
+    /// dbus-daemon counts these bytes to the sender too: above its own limit, usually 1 GB, dbus-daemon no longer reads from the
+    /// sender. One account leaves at most half of what is left unread: then its calls do not start, and signals to its
+    /// connections are dropped, until it reads or leaves. The limit applies to a connection that follows the others
+    /// (``Connection/followConnections()``) on a bus that tells its statistics; dbus-broker has a limit of its own.
+    public var unreadAnswerBytes = 64 << 20
+
     /// The smallest limit that has room for any message without a body.
     private static let smallest = 64 << 10
 

@@ -8,9 +8,18 @@ struct IncomingCalls {
         let load: Load?
         let sender: BusName?
         let descriptors: [ReceivedDescriptor]
-        /// Starts or refuses the call; nil when the call has started.
-        var start: (@Sendable () -> Task<Void, Never>?)?
-        var task: Task<Void, Never>?
+        var beginning: Beginning
+    }
+
+    private enum Beginning {
+        /// Starts the call.
+        case start(@Sendable () -> Task<Void, Never>)
+        /// Answers the call with an error.
+        case refuse(@Sendable () -> Void)
+        case started(Task<Void, Never>)
+
+        var hasStarted: Bool { if case .started = self { true } else { false } }
+        var task: Task<Void, Never>? { if case .started(let task) = self { task } else { nil } }
     }
 
     /// A sender that has called and is on the bus, or has left calls that have not started.
@@ -19,24 +28,33 @@ struct IncomingCalls {
         /// The numbers of its calls: those without an answer, and after its end those that have not started.
         var calls: Set<UInt64> = []
         var hasLeft = false
+        /// The bytes of the messages to the sender since the bus was asked how much the sender has not read.
+        var sent = 0
+        /// The bytes that the sender had not read when the bus was asked, if they are many.
+        var unread = 0
+        /// Whether the bus is asked, now or again later.
+        var isFollowed = false
     }
 
     private var calls: [UInt64: Call] = [:]
     private var senders: [BusName?: Sender] = [:]
     private(set) var accounts: CallAccounts
     private var turns = CallTurns()
+    /// The bytes that the accounts have not read.
+    private var unread: Shares<CallAccounts.Account>
     private var refused = 0
     private let refusedLimit: Int
     private var lastNumber: UInt64 = 0
 
     init(_ limits: ConnectionLimits) {
         accounts = CallAccounts(limits)
+        unread = Shares(limit: limits.unreadAnswerBytes)
         refusedLimit = 4 * limits.calls
     }
 
     var isIdle: Bool { calls.isEmpty }
 
-    /// The number of calls that wait for their start.
+    /// The number of calls that wait for their start, without those of programs that do not read their answers.
     var waiting: Int { turns.count }
 
     // MARK: Beginning
@@ -55,21 +73,18 @@ struct IncomingCalls {
         if let excess = accounts.excess(of: account, load) { return RemoteError(.limitsExceeded, excess) }
         accounts.add(load, to: account)
         let number = lastNumber + 1
-        insert(Call(load: load, sender: sender, descriptors: descriptors) { start(number) }, account)
+        let beginning = Beginning.start { start(number) }
+        insert(Call(load: load, sender: sender, descriptors: descriptors, beginning: beginning), account)
         return nil
     }
 
     /// Makes a call wait for ``startNext()``, which answers the call at once.
     ///
-    /// - Returns: False if too many such calls wait. The call then gets no answer.
+    /// - Returns: False if too many such calls wait, or the program does not read its answers. The call then gets no answer.
     mutating func addRefused(of sender: BusName?, _ answer: @escaping @Sendable () -> Void) -> Bool {
-        guard refused < refusedLimit else { return false }
+        guard refused < refusedLimit, !turns.isHeld(account(of: sender)) else { return false }
         refused += 1
-        let call = Call(load: nil, sender: sender, descriptors: []) {
-            answer()
-            return nil
-        }
-        insert(call, account(of: sender))
+        insert(Call(load: nil, sender: sender, descriptors: [], beginning: .refuse(answer)), account(of: sender))
         return true
     }
 
@@ -84,22 +99,27 @@ struct IncomingCalls {
         turns.add(lastNumber, of: account)
     }
 
-    /// Starts or refuses the call whose turn it is.
-    mutating func startNext() {
+    /// Starts the call whose turn it is.
+    ///
+    /// - Returns: A function that answers the call, if the call is refused.
+    mutating func startNext() -> (@Sendable () -> Void)? {
         while let number = turns.next() {
-            guard var call = calls[number], let start = call.start else { continue }
-            // A sender that has left waits for no error.
-            if call.load == nil, senders[call.sender]?.hasLeft == true {
+            guard var call = calls[number] else { continue }
+            let hasLeft = senders[call.sender]?.hasLeft == true
+            switch call.beginning {
+            case .start(let start):
+                call.beginning = .started(start())
+                calls[number] = call
+                if hasLeft { discount(number, call) }
+                return nil
+            case .refuse(let answer):
                 end(number)
-                continue
+                // A sender that has left waits for no error.
+                if !hasLeft { return answer }
+            case .started: continue
             }
-            call.start = nil
-            call.task = start()
-            if call.task == nil { return end(number) }
-            calls[number] = call
-            if senders[call.sender]?.hasLeft == true { discount(number, call) }
-            return
         }
+        return nil
     }
 
     // MARK: The end
@@ -126,6 +146,8 @@ struct IncomingCalls {
         guard let sender = senders[name], !sender.hasLeft, sender.account != .named(account) else { return }
         senders[name]?.account = .named(account)
         turns.move(from: sender.account, to: .named(account))
+        count(sender.unread, instead: 0, to: .named(account))
+        count(0, instead: sender.unread, to: sender.account)
         for load in sender.calls.compactMap({ calls[$0]?.load }) {
             accounts.remove(load, from: sender.account)
             accounts.add(load, to: .named(account))
@@ -138,25 +160,72 @@ struct IncomingCalls {
     /// otherwise fill the memory.
     mutating func leave(_ name: BusName) {
         guard let sender = senders[name] else { return }
+        _ = setUnread(0, of: name)
         senders[name]?.hasLeft = true
         for number in sender.calls {
             guard let call = calls[number] else { continue }
             // The descriptors of a call that has not started are still counted, and its method may want to keep them.
-            if call.start == nil { for received in call.descriptors { received.descriptor?.closeNow() } }
-            if call.start == nil { discount(number, call) }
+            guard call.beginning.hasStarted else { continue }
+            for received in call.descriptors { received.descriptor?.closeNow() }
+            discount(number, call)
         }
         if sender.calls.isEmpty { senders[name] = nil }
     }
 
+    // MARK: Answers that are not read
+
+    /// The bytes of messages to one program below which it counts as a program that reads.
+    private static let fewBytes = 64 << 10
+
+    /// Counts a message to a sender.
+    ///
+    /// - Returns: Whether the bus is to be asked for what the sender has not read, for ``setUnread(_:of:)``.
+    mutating func countSent(_ bytes: Int, to name: BusName) -> Bool {
+        guard let sender = senders[name], !sender.hasLeft else { return false }
+        senders[name]?.sent += bytes
+        guard !sender.isFollowed, sender.sent + bytes > Self.fewBytes else { return false }
+        senders[name]?.isFollowed = true
+        return true
+    }
+
+    /// Notes what a sender has not read. The calls of an account with too much of it do not start.
+    ///
+    /// - Returns: Whether the bus is to be asked again later.
+    mutating func setUnread(_ bytes: Int, of name: BusName) -> Bool {
+        guard let sender = senders[name] else { return false }
+        let bytes = bytes > Self.fewBytes ? bytes : 0
+        senders[name]?.sent = 0
+        senders[name]?.unread = bytes
+        senders[name]?.isFollowed = bytes > 0
+        count(bytes, instead: sender.unread, to: sender.account)
+        return bytes > 0
+    }
+
+    private mutating func count(_ bytes: Int, instead earlier: Int, to account: CallAccounts.Account) {
+        unread.remove(earlier, from: account)
+        unread.add(bytes, to: account)
+        // An account may leave as many bytes unread as stay free for the others.
+        if unread[account] > max(unread.limit - unread.total, Self.fewBytes) {
+            turns.hold(account)
+        } else {
+            turns.release(account)
+        }
+    }
+
+    /// Whether a sender, or another connection of its account, does not read its answers.
+    func isHeld(_ name: BusName) -> Bool {
+        senders[name].map { turns.isHeld($0.account) } ?? false
+    }
+
     /// Cancels a call that has started.
     func cancel(_ number: UInt64) {
-        calls[number]?.task?.cancel()
+        calls[number]?.beginning.task?.cancel()
     }
 
     /// Cancels the calls that have started, and drops the others.
     mutating func cancelAll() {
         for number in turns.removeAll() { end(number) }
-        for call in calls.values { call.task?.cancel() }
+        for call in calls.values { call.beginning.task?.cancel() }
     }
 }
 

@@ -67,6 +67,9 @@ final class Message: @unchecked Sendable {
         return message
     }
 
+    /// The bytes of an error's text from which on only the beginning is sent: the text may quote what the caller has sent.
+    private static let errorBytes = 16 << 10
+
     static func error(to call: ReplyAddress, _ error: RemoteError, limit: Int) throws(MessageEncodingError) -> Message {
         guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_ERROR) else { throw .outOfMemory }
         let message = Message(owning: pointer)
@@ -75,7 +78,7 @@ final class Message: @unchecked Sendable {
         // An error with a changed text still tells the caller more than no answer.
         var text = error.message
         if text.utf8.contains(0) { text = text.split(separator: "\0").joined(separator: " ") }
-        if text.utf8.count > limit / 2 { text = String(text.unicodeScalars.prefix(1024)) }
+        if text.utf8.count > min(limit / 2, errorBytes) { text = String(text.unicodeScalars.prefix(1024)) }
         try message.write(text, limit: limit)
         return message
     }

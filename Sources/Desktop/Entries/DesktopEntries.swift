@@ -260,7 +260,7 @@ private struct ProgramSearch {
 
     private mutating func isInstalled(_ program: String, _ progress: (String) -> Void) -> Bool {
         if let answer = known[program] { return answer }
-        let candidates = program.contains("/") ? [program] : directories.map { "\($0)/\(program)" }
+        let candidates = program.utf8.contains(UInt8(ascii: "/")) ? [program] : directories.map { "\($0)/\(program)" }
         let answer = candidates.contains { path in
             guard path.hasPrefix("/"), !silent.contains(path) else { return false }
             progress(path)

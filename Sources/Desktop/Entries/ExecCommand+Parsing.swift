@@ -53,7 +53,9 @@ extension ExecCommand {
         guard !program.isEmpty else { throw .program("has no name") }
         // Desktop Entry Specification: "The name or path of the executable program may not contain the equal sign."
         guard !program.contains("=") else { throw .program("holds '='") }
-        guard program.hasPrefix("/") || !program.contains("/") else { throw .program("is a relative path") }
+        guard program.hasPrefix("/") || !program.utf8.contains(UInt8(ascii: "/")) else {
+            throw .program("is a relative path")
+        }
         self.program = program
         arguments = Array(parser.arguments.dropFirst())
     }

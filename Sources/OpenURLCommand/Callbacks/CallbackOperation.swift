@@ -29,16 +29,16 @@ final class CallbackOperation {
         if plan.takesLines { lines = PastedLines(invocation.input) }
         interrupt = invocation.makeInterrupt()
         defer { interrupt?.end() }
-        if plan.takesLines || !opens { announce(url) }
         let bus = try router.bus()
         var limit = timeout
+        // A person who opens the address before the claim could lose the callback.
         if let pattern = plan.pattern {
             try claim(pattern, url, bus)
             // The router keeps the time of a claim.
             limit += RouterClient.grace
-        } else if opens {
-            try open(url, bus)
         }
+        if plan.takesLines || !opens { announce(url) }
+        if plan.pattern == nil, opens { try open(url, bus) }
         do throws(CallError) {
             _ = try bus.wait(
                 forSignalsOf: RouterService.name,

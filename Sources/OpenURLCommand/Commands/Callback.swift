@@ -20,7 +20,10 @@ struct Callback: Command {
 
     @Option(
         name: .customLong("for"),
-        help: .init("Wait for the URLs of a scheme, a host or a path, such as myapp://auth.", valueName: "pattern"),
+        help: .init(
+            "Wait for the URLs of a scheme, a host or a path, such as myapp://auth, instead of the URL's redirect_uri=.",
+            valueName: "pattern"
+        ),
         transform: CommandLineArgument.requiredText
     )
     var pattern: String?
@@ -41,7 +44,7 @@ struct Callback: Command {
     var noOpen = false
 
     @Option(
-        help: .init("Wait for this time, such as 90s or 5m.", valueName: "time"),
+        help: .init("Wait for this time, such as 90s or 5m; five minutes without the option.", valueName: "time"),
         transform: TimeLimit.init
     )
     var timeout: TimeLimit?
@@ -58,14 +61,19 @@ struct Callback: Command {
     }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let callback = try CallbackOperation(
-            CallbackPlan(try parsedURL(), try wishes(invocation)),
-            opens: !noOpen && !isRemote(invocation),
-            timeout: timeout?.duration ?? CallbackOptions.usualTimeout,
-            invocation
-        ).perform()
-        invocation.output.print(outputOptions.json ? callback.json.text : callback.url.description)
-        guard let refusal = callback.refusal else { return 0 }
+        var refusal: String?
+        let batch = Batch(key: "url", printsJSON: outputOptions.json, invocation: invocation)
+        let status = batch.perform([url], name: \.shown) { _ throws(CommandFailure) in
+            let callback = try CallbackOperation(
+                CallbackPlan(try parsedURL(), try wishes(invocation)),
+                opens: !noOpen && !isRemote(invocation),
+                timeout: timeout?.duration ?? CallbackOptions.usualTimeout,
+                invocation
+            ).perform()
+            invocation.output.print(outputOptions.json ? callback.json.text : callback.url.description)
+            refusal = callback.refusal
+        }
+        guard let refusal else { return status }
         invocation.errors.print("the callback says: \(refusal)")
         return ExitStatus.failure
     }

@@ -29,7 +29,8 @@ struct CommandLineInterface: ParsableCommand {
             """,
         version: ShowVersion.text,
         subcommands: [
-            Open.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self, Register.self,
+            Open.self, Call.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self,
+            Register.self,
             Unregister.self,
             Default.self,
             Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,

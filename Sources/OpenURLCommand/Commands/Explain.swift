@@ -77,6 +77,7 @@ extension Explanation {
         }
         if let reach, reach != .known(.everyone) { rows.append(["reach", reach.rawValue]) }
         if let allowedSources { rows.append(["allowed from", allowedSources.joined(separator: ",")]) }
+        if answersCallbacks == true { rows.append(["callbacks", "opened with the handler's reply"]) }
         if let decision {
             rows.append(["policy", "\(decision.rawValue)\(decisionReason.map { ": \($0)" } ?? "")"])
         }

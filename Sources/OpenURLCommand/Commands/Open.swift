@@ -79,6 +79,10 @@ struct Open: Command {
         if queue, !attach.isEmpty || !save.isEmpty {
             throw ValidationError("a URL in the queue has neither open files nor a reply; remove --queue")
         }
+        for keys in [attach.map(\.key) + Set(annotation.map(\.key)), save.map(\.key)] where Set(keys).count < keys.count
+        {
+            throw ValidationError("a file and another value have the same key")
+        }
         if save.count > 0, urls.count > 1 {
             throw ValidationError("--save takes one URL, because each URL has a reply")
         }

@@ -13,10 +13,33 @@ extension Value? {
         for file in files {
             let descriptor =
                 file.path.map { open($0, O_RDONLY | O_CLOEXEC | O_NOCTTY) } ?? fcntl(standardInput, F_DUPFD_CLOEXEC, 0)
-            guard descriptor >= 0 else { throw CommandFailure(errno, of: file.path ?? "standard input") }
+            guard descriptor >= 0 else {
+                throw CommandFailure(errno, of: file.path ?? "standard input", status: ExitStatus.noInput)
+            }
             entries[file.key] = .unixFD(UnixFD(owning: descriptor))
         }
         return .options(entries)
+    }
+}
+
+/// A file for a value of the reply. It is open before the URL is sent, and keeps its contents until there is a value.
+struct SavedValue {
+    let key: String
+    /// The file; nil for the standard output.
+    fileprivate let file: (path: String, descriptor: UnixFD)?
+
+    /// Opens the file.
+    ///
+    /// - Throws: the failure of a file that cannot be written.
+    init(_ file: KeyFile) throws(CommandFailure) {
+        key = file.key
+        guard let path = file.path else {
+            self.file = nil
+            return
+        }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0o666)
+        guard descriptor >= 0 else { throw CommandFailure(errno, of: path) }
+        self.file = (path, UnixFD(owning: descriptor))
     }
 }
 
@@ -25,25 +48,20 @@ extension OpenResult {
     ///
     /// - Parameter output: the output for a file without a path.
     /// - Throws: `invalidReply` if the reply has no such value, and the failure of the file.
-    func save(_ file: KeyFile, _ output: StandardOutput) throws(CommandFailure) {
-        guard let value = reply[file.key] else {
-            throw CommandFailure(OpenURLError(.invalidReply, "the reply of \(handler) has no '\(file.key)'"))
+    func save(_ saved: SavedValue, _ output: StandardOutput) throws(CommandFailure) {
+        guard let value = reply[saved.key] else {
+            throw CommandFailure(OpenURLError(.invalidReply, "the reply of \(handler) has no '\(saved.key)'"))
         }
-        guard let path = file.path else { return try copy(value, file.key) { output.write($0) } }
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0o666)
-        guard descriptor >= 0 else { throw CommandFailure(errno, of: path) }
+        guard let (path, file) = saved.file else { return try copy(value, saved.key) { output.write($0) } }
+        // A pipe or a device has no length.
+        if ftruncate(file.rawValue, 0) != 0, errno != EINVAL { throw CommandFailure(errno, of: path) }
         var problem: CInt?
-        do throws(CommandFailure) {
-            try copy(value, file.key) { bytes in
-                problem = OpenURLCommand.write(bytes, to: descriptor)
-                return problem == nil
-            }
-        } catch {
-            close(descriptor)
-            throw error
+        try copy(value, saved.key) { bytes in
+            problem = OpenURLCommand.write(bytes, to: file.rawValue)
+            return problem == nil
         }
-        // A file system may report a write that failed at the end only.
-        if close(descriptor) != 0, problem == nil { problem = errno }
+        // A file system may report only when a descriptor is closed that a write has failed.
+        if problem == nil, close(dup(file.rawValue)) != 0 { problem = errno }
         if let problem { throw CommandFailure(problem, of: path) }
     }
 
@@ -72,7 +90,8 @@ extension OpenResult {
             }
         default:
             let type = value.signature.rawValue
-            let message = "'\(key)' in the reply of \(handler) is of type '\(type)', not a text, bytes or a descriptor"
+            let message =
+                "'\(key)' in the reply of \(handler) has the type '\(type)'; --save writes texts, bytes and open files, and --json shows every value"
             throw CommandFailure(OpenURLError(.invalidReply, message))
         }
     }
@@ -80,11 +99,11 @@ extension OpenResult {
 
 extension CommandFailure {
     /// Creates the failure of a file.
-    fileprivate init(_ code: CInt, of file: String) {
+    fileprivate init(_ code: CInt, of file: String, status: Int32 = ExitStatus.inputOutput) {
         self.init(
             "org.freedesktop.DBus.Error.IOError",
             "\(file): \(String(cString: strerror(code)))",
-            exitStatus: ExitStatus.inputOutput
+            exitStatus: status
         )
     }
 }

@@ -2,7 +2,7 @@ internal import DBus
 internal import OpenURLBus
 internal import RFC1808
 
-/// The message to a waiting person that a handler is starting.
+/// The message to a waiting person that a handler has not answered yet.
 struct LaunchNotice {
     let url: String
     /// The handler on the command line, if there is one.
@@ -12,7 +12,7 @@ struct LaunchNotice {
     func print(to errors: StandardError, asking router: RouterClient) {
         do throws(CommandFailure) {
             guard let id = try id(asking: router) else { return }
-            errors.print("starting \(id) …")
+            errors.print("waiting for \(id) …; Ctrl-C cancels")
         } catch {
             // The call that opens the URL meets the same failure and reports the failure.
         }

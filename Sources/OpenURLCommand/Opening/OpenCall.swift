@@ -9,6 +9,8 @@ internal import OpenURLBus
 struct OpenCall: MessageBody {
     /// The method with its result.
     static let method = Method<OpenCall, OpenResult>(RouterInterface.name, "OpenURL")
+    /// The method that waits for the handler's answer.
+    static let call = Method<OpenCall, OpenResult>(RouterInterface.name, "Call")
     /// The method for a caller that needs only the success.
     static let unread = Method<OpenCall, UnreadResult>(RouterInterface.name, "OpenURL")
 

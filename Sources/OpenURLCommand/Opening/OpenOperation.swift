@@ -9,12 +9,14 @@ internal import RFC1808
 struct OpenOperation {
     /// The output for a URL that was opened.
     enum Report {
-        case nothing, trace, json
+        case nothing, trace, reply, json
     }
 
     var urls: [CommandLineArgument]
     var fallback: [CommandLineArgument] = []
     var options = OpenOptions()
+    /// Whether each URL waits for the answer of its handler.
+    var isCall = false
     /// The files that the handler gets in the annotation.
     var attached: [KeyFile] = []
     /// The files for values of the reply. The operation then has one URL.
@@ -42,18 +44,22 @@ struct OpenOperation {
             return activate(entry, with: router, invocation)
         }
         var operation = self
+        let outputs: [SavedValue]
         do throws(CommandFailure) {
             operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)
+            // A value that cannot be saved is of no use, so the URL is not opened then.
+            outputs = try saved.map { file throws(CommandFailure) in try SavedValue(file) }
         } catch {
             if !isQuiet { invocation.errors.print(error) }
             return error.exitStatus
         }
-        return operation.openAll(router, startup, invocation)
+        return operation.openAll(router, startup, outputs, invocation)
     }
 
     private func openAll(
         _ router: RouterClient,
         _ startup: StartupNotification?,
+        _ outputs: [SavedValue],
         _ invocation: Invocation
     ) -> Int32 {
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
@@ -63,33 +69,35 @@ struct OpenOperation {
         // A URL that is stored is in the queue, and 'queue drop' removes it.
         let interrupt = options.isQueued ? nil : invocation.makeInterrupt()
         var replied: OpenResult?
-        var status = batch.perform(urls, name: \.shown) { (url) throws(CommandFailure) in
+        var status = batch.perform(urls, name: \.nameInFailures) { (url) throws(CommandFailure) in
             if interrupt?.isRequested == true { throw .interrupted }
             let text = try url.urlText(passedBy: options.desktopEntry)
             if report == .nothing, startup == nil, saved.isEmpty {
                 _ = try open(text, OpenCall.unread, with: router, interrupt, invocation)
                 return
             }
-            let result = try open(text, OpenCall.method, with: router, interrupt, invocation)
+            let method = isCall ? OpenCall.call : OpenCall.method
+            let result = try open(text, method, with: router, interrupt, invocation)
             if result.isWithApplication { isWithApplication = true }
             replied = result
             switch report {
             case .nothing: break
             case .trace: for line in result.traceLines(of: text) { invocation.output.print(line) }
+            case .reply: invocation.output.print(result.replyJSON.text)
             case .json: invocation.output.print(result.json(of: text).text)
             }
         }
         interrupt?.end()
         // Ctrl-C ends the program again, whose copying may take as long as the handler writes.
-        if let replied, !saved.isEmpty { status = save(replied, invocation) }
+        if let replied, !outputs.isEmpty { status = save(replied, outputs, invocation) }
         if !isWithApplication { startup?.end() }
         if let owner { router.warnOfStranger(owner, invocation) }
         return status
     }
 
-    private func save(_ result: OpenResult, _ invocation: Invocation) -> Int32 {
+    private func save(_ result: OpenResult, _ outputs: [SavedValue], _ invocation: Invocation) -> Int32 {
         do throws(CommandFailure) {
-            for file in saved { try result.save(file, invocation.output) }
+            for output in outputs { try result.save(output, invocation.output) }
             return 0
         } catch {
             if !isQuiet { invocation.errors.print(error) }
@@ -160,6 +168,7 @@ struct OpenOperation {
         let notice = {
             // A handler that reports has started.
             if bar?.isShown == true { return }
+            if isCall { return invocation.errors.print("waiting for the answer …; Ctrl-C cancels") }
             LaunchNotice(url: url, handler: options.handler).print(to: invocation.errors, asking: router)
         }
         let cancels = {
@@ -207,6 +216,11 @@ extension OpenResult {
 }
 
 extension CommandLineArgument {
+    /// The argument in the message of a failure, which may go to a log. The answer to a call holds a secret.
+    fileprivate var nameInFailures: String {
+        XCallbackURL.isReply(shown) ? "\(XCallbackURL.replyScheme):" : shown
+    }
+
     /// Returns the text of a URL, or the URL of the file that the argument names.
     ///
     /// Only bytes that the bus cannot carry are an error here. The router judges the rest.
@@ -214,7 +228,8 @@ extension CommandLineArgument {
     /// - Parameter entry: the desktop entry that passes the URL, if there is one. The desktop may have decoded the URL, so the
     ///   bytes get their escapes again.
     func urlText(passedBy entry: String? = nil) throws(CommandFailure) -> String {
-        if isPath || namesFile { return try fileURL() }
+        // A text without a colon has no scheme, so it can only be meant as the name of a file.
+        if isPath || namesFile || !hasColon && !bytes.isEmpty { return try fileURL() }
         switch self {
         case .text(let text): return text
         case .notUTF8(let bytes) where entry != nil: return GenericURL.escapingForbiddenBytes(in: bytes)

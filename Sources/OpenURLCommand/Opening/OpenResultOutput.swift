@@ -28,6 +28,11 @@ extension OpenResult {
     /// The result of a queued URL as an object, without the keys that have no value.
     var json: JSON { .object(jsonMembers) }
 
+    /// The values that the handler answered with, as an object.
+    var replyJSON: JSON {
+        .object(reply.sorted { $0.key < $1.key }.map { (name: $0.key, value: JSON($0.value)) })
+    }
+
     private var jsonMembers: [(name: String, value: JSON)] {
         members.compactMap { member in member.content.map { (name: member.key, value: JSON($0)) } }
     }

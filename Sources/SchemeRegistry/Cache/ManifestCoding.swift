@@ -60,6 +60,7 @@ extension HandlerManifest {
         writer.write(allowedSources) { $0.write($1) { $0.write($1.rawValue) } }
         writer.write(reach.rawValue)
         writer.write(asks)
+        writer.write(answersCallbacks)
         writer.write(isFixed)
     }
 
@@ -100,6 +101,7 @@ extension HandlerManifest {
         }
         reach = try checked(try reader.string(), Reach.init)
         asks = try reader.flag()
+        answersCallbacks = try reader.flag()
         isFixed = try reader.flag()
     }
 }

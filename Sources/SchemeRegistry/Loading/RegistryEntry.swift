@@ -166,7 +166,7 @@ struct RegistryEntry {
         case (.name(let name), .manifest): return .nameOnPath(name)
         case (.name(let path), .bundle), (.relative(let path), _): relative = path
         }
-        let base = form == .bundle ? resolved : String(resolved[..<(resolved.lastIndex(of: "/") ?? resolved.endIndex)])
+        let base = form == .bundle ? resolved : parentDirectory(of: resolved)
         guard !leadsOut(relative, of: base) else {
             throw invalid(
                 key: "CFBundleExecutable",
@@ -182,7 +182,7 @@ struct RegistryEntry {
     /// file yet. A part that does not exist or cannot be reached is left for the launch to report.
     private func leadsOut(_ relative: String, of base: String) -> Bool {
         var path = base
-        for component in relative.split(separator: "/") where component != "." {
+        for component in names(onPath: relative) where component != "." {
             path += "/\(component)"
             do {
                 guard isBelow(try resolvedPath(path), base) else { return true }

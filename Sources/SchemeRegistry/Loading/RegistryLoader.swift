@@ -100,7 +100,7 @@ public struct RegistryLoader: Sendable {
     /// - Parameter handler: the registered handler, whose manifest is not read again.
     /// - Returns: whether the registry has changed.
     public mutating func update(registrationOf handler: Handler) -> Bool {
-        let name = handler.entry.split(separator: "/").last.map(String.init) ?? ""
+        let name = names(onPath: handler.entry).last ?? ""
         return update(registrationOf: handler.id, saying: [name: handler.manifest])
     }
 

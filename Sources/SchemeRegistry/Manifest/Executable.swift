@@ -32,9 +32,10 @@ public enum Executable: Sendable, Hashable, CustomStringConvertible {
     /// Parses the value of the key.
     public init(_ text: String) throws(ParseError) {
         guard !text.isEmpty else { throw .empty }
-        let components = text.split(separator: "/", omittingEmptySubsequences: false)
+        let components = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map(Substring.init)
         if let last = components.last, last.isEmpty || last == "." || last == ".." { throw .directory }
-        if text.hasPrefix("/") {
+        if text.utf8.first == UInt8(ascii: "/") {
             self = .absolute(text)
         } else if components.contains("..") {
             throw .leavesBundle

@@ -38,6 +38,7 @@ extension HandlerManifest {
         let reach = reader.optional("OUReach") { try Reach($0.string()) }
         if reach == .listed { _ = reader.required("OUAllowedSources") { $0 } }
         let asks = reader.optional("OUAsk") { try $0.boolean() }
+        let answersCallbacks = reader.optional("OUAnswersCallbacks") { try $0.boolean() }
         let isFixed = reader.optional("OUFixed") { try $0.boolean() }
 
         guard reader.problems.isEmpty, let identifier else { return (nil, reader.problems) }
@@ -64,6 +65,7 @@ extension HandlerManifest {
         manifest.allowedSources = allowedSources
         manifest.reach = reach ?? .everyone
         manifest.asks = asks ?? false
+        manifest.answersCallbacks = answersCallbacks ?? false
         manifest.isFixed = isFixed ?? false
         if let problem = manifest.fileClaimProblem { return (nil, [problem]) }
         return (manifest, [])
@@ -74,7 +76,11 @@ extension URLType {
     fileprivate static func decode(_ reader: ManifestReader) -> URLType {
         let name = reader.optional("CFBundleURLName") { try $0.string() }
         let schemes = reader.list("CFBundleURLSchemes", isRequired: true, allowsEmpty: false) {
-            try Scheme($0.string())
+            let scheme = try Scheme($0.string())
+            guard scheme != .reply else {
+                throw WrongValue(description: "holds \(scheme), which belongs to the router")
+            }
+            return scheme
         }
         let hosts = reader.list("OUHosts", allowsEmpty: false) { try HostPattern($0.string()) }
         return URLType(name: name, schemes: schemes ?? [], hosts: hosts)

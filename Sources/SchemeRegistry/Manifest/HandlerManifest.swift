@@ -58,6 +58,8 @@ public struct HandlerManifest: Sendable, Hashable {
     /// `OUAsk`: whether the router asks the person who uses the computer before each URL, where no rule of the policy says
     /// otherwise.
     public var asks: Bool = false
+    /// `OUAnswersCallbacks`: whether the router opens the callbacks of x-callback-url for the handler, with the handler's replies.
+    public var answersCallbacks: Bool = false
     /// `OUFixed`: whether no other handler can take over the handler's schemes.
     ///
     /// The key has an effect in a system directory only: see ``Handler/isFixed``.

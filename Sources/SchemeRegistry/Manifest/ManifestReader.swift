@@ -172,13 +172,13 @@ extension PropertyListValue {
     /// Returns the value as the name of an icon or as the absolute path of an image.
     func icon() throws -> String {
         let text = try string()
-        return text.hasPrefix("/") ? text : try fileName()
+        return isAbsolute(text) ? text : try fileName()
     }
 
     /// Returns the value as the name of a file in the bundle; a path is not valid.
     func fileName() throws -> String {
         let name = try string()
-        guard !name.isEmpty, !name.contains("/"), name != ".", name != ".." else {
+        guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
             throw WrongValue(description: "is not a name of a file")
         }
         return name

@@ -11,6 +11,9 @@ public struct Scheme: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The maximum length of a scheme that a handler can claim, in bytes.
     public static let maximumLength = 64
 
+    /// The scheme of the answers to the router's calls. No handler can claim the scheme.
+    public static let reply = Scheme(checked: "openurl-reply")
+
     /// The error of a text that is not a scheme.
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The text is empty.

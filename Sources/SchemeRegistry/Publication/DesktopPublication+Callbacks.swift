@@ -3,7 +3,7 @@ internal import UserFiles
 
 /// The entry through which the desktop passes callbacks on to the programs that wait for them.
 ///
-/// The entry exists only while there are claims. It bears the mark of this system, but stands for no handler, so
+/// The entry exists while there are claims, and from the first call until the router ends. It bears the mark of this system, but stands for no handler, so
 /// ``publish(_:)`` removes the entry of a router that could not remove it itself.
 extension DesktopPublication {
     /// The mark of the entry, in the place of a handler's identifier.
@@ -29,7 +29,7 @@ extension DesktopPublication {
                 try DesktopEntryFile.remove(id, in: applicationDirectory)
             } else {
                 let command = [command, "open", "--desktop-entry", id.rawValue, "--"]
-                var entry = try DesktopEntryFile(name: "Sign-in callback", command: command, urls: .one)
+                var entry = try DesktopEntryFile(name: "Callback", command: command, urls: .one)
                 entry.mimeTypes = types(schemes)
                 entry.hasStartupNotification = true
                 entry.desktops = ["KDE"]

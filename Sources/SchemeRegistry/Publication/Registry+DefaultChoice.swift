@@ -20,6 +20,7 @@ public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
         } catch {
             throw .badScheme(text, error)
         }
+        if self == .scheme(.reply) { throw .routersOwn(.reply) }
     }
 
     /// The MIME type by which the desktop knows the choice.
@@ -43,6 +44,8 @@ public enum ChosenKind: Sendable, Hashable, CustomStringConvertible {
 public enum DefaultError: Error, Hashable, CustomStringConvertible {
     /// The text is not a scheme.
     case badScheme(String, Scheme.ParseError)
+    /// The URLs of the scheme are for the router alone.
+    case routersOwn(Scheme)
     /// The text is not a MIME type of files.
     case badType(String)
     /// No handler or application has this name.
@@ -62,6 +65,7 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .badScheme(let text, let error): "the scheme '\(printable(text))' \(error)"
+        case .routersOwn(let scheme): "the URLs of \(scheme): belong to the router"
         case .badType(let text): "'\(printable(text))' is not a MIME type of files, such as image/png"
         case .unknown(let id):
             "nothing is called \(printable(id)); `openurl list` shows handlers and applications"

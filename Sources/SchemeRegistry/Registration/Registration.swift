@@ -36,6 +36,8 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     case notAHandler(String)
     /// The manifest is invalid.
     case invalid([Diagnostic])
+    /// The manifest has changed while it was being registered.
+    case changed(String)
     /// The id belongs to a fixed system handler.
     case fixedHandler(BundleIdentifier)
     /// The id belongs to another handler, and the caller did not ask to replace it.
@@ -57,6 +59,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
         case .notAHandler(let path):
             "\(printable(path)) is neither a bundle (Name.app) nor a manifest (Name.plist); register one of these"
         case .invalid(let diagnostics): diagnostics.map(\.description).joined(separator: "\n")
+        case .changed(let path): "\(printable(path)) has changed while it was being registered; register it again"
         case .fixedHandler(let id): "\(id) is a fixed system handler; choose another CFBundleIdentifier"
         case .registered(let id, let other, let path):
             "\(id) is registered already, as \(printable(other)); "

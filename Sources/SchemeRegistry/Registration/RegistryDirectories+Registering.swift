@@ -17,6 +17,7 @@ extension RegistryDirectories {
     ///     path goes through other links.
     ///   - registry: the current registry, used to find conflicts. The registry is not changed: load a new one
     ///     afterwards.
+    ///   - expected: the handler that the caller has found at the path and has checked; nil if the caller has checked nothing.
     ///   - isReplacing: whether the handler may replace another handler of the same id.
     ///   - services: the bus names that no handler can have.
     /// - Returns: the handler, the change, and the handlers that claim the same schemes.
@@ -24,21 +25,29 @@ extension RegistryDirectories {
     public func register(
         _ path: String,
         in registry: Registry,
+        expecting expected: Handler? = nil,
         isReplacing: Bool = false,
         services: DBusServiceNames = DBusServiceNames()
     ) throws(RegistrationError) -> Registration {
         let found = try inspect(path, in: registry, services: services)
+        // The file may have changed since the caller's check. From here on, the manifest is not read again.
+        if let expected, found.handler != expected { throw .changed(path) }
         let (path, form, id) = (found.path, found.form, found.handler.id)
         guard let user else { throw .noUserDirectory }
         let directory = LinkDirectory(path: user)
-        let entryName = path.split(separator: "/").last.map(String.init) ?? ""
+        let entryName = names(onPath: path).last ?? ""
         // The directory's loader ignores hidden names, so a hidden name needs a link like any other path.
-        if !entryName.hasPrefix("."),
+        if entryName.utf8.first != UInt8(ascii: "."),
             try changing({ () throws(LinkDirectoryError) in try directory.contains(path) })
         {
             // An entry that already stands in the directory needs no link, if its name is right.
             let target = RegistryEntry(path: path, form: form)
-            let (handler, warnings) = try read(target, named: entryName, services: services)
+            let (handler, warnings) = try read(
+                target,
+                named: entryName,
+                saying: found.handler.manifest,
+                services: services
+            )
             return registration(of: handler, change: .unchanged, warnings: warnings, in: registry)
         }
         let previous = registry[id]
@@ -71,10 +80,10 @@ extension RegistryDirectories {
         in registry: Registry,
         services: DBusServiceNames
     ) throws(RegistrationError) -> (path: String, form: HandlerForm, handler: Handler) {
-        guard path.hasPrefix("/") else { throw .relativePath(path) }
+        guard isAbsolute(path) else { throw .relativePath(path) }
         guard !path.utf8.contains(0) else { throw .pathHoldsNUL }
         var path = path
-        while path.hasSuffix("/"), path != "/" { path.removeLast() }
+        while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
         guard let form = HandlerForm(name: path) else { throw .notAHandler(path) }
         guard user != nil else { throw .noUserDirectory }
         let handler = try read(RegistryEntry(path: path, form: form), services: services).handler

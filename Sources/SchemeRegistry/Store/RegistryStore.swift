@@ -219,14 +219,23 @@ public actor RegistryStore {
     ///
     /// A scheme that has a claimant already stays with this claimant.
     ///
-    /// - Parameter isReplacing: whether the handler may replace another handler of the same id.
+    /// - Parameters:
+    ///   - expected: the handler that ``inspect(_:)`` has returned for the path, and that the caller has checked.
+    ///   - isReplacing: whether the handler may replace another handler of the same id.
     package func register(
         _ path: String,
+        expecting expected: Handler,
         isReplacing: Bool
     ) throws(RegistrationError) -> (Registration, RegistrySnapshot) {
         let before = registry
         var registration = try reading(path) { (directories, registry, services) throws(RegistrationError) in
-            try directories.register(path, in: registry, isReplacing: isReplacing, services: services)
+            try directories.register(
+                path,
+                in: registry,
+                expecting: expected,
+                isReplacing: isReplacing,
+                services: services
+            )
         }
         let handler = registration.handler
         // The new desktop entry is read after the answer, like any other change.

@@ -14,6 +14,7 @@ struct HandlerObject: Sendable {
     let reach: HandlerReach
     let suspension: Suspension
     let urls = ArrivedURLs()
+    let desktop = DesktopActivation()
     let loop: EventLoop
 
     var interfaces: [ExportedInterface] {
@@ -57,8 +58,14 @@ struct HandlerObject: Sendable {
             ExportedInterface(
                 FreedesktopApplication.name,
                 [
-                    .method(FreedesktopApplication.activate) { _, platformData in
-                        try await handle(.activate, tokens: FreedesktopApplication.options(platformData))
+                    .method(FreedesktopApplication.activate) { call, platformData in
+                        var tokens = FreedesktopApplication.options(platformData)
+                        if routers.contains(call.sender) {
+                            if let taken = desktop.takeTokens(), platformData.isEmpty { tokens = taken }
+                        } else if try await desktop.passOn(application.identifier, tokens, call.connection) {
+                            return Empty()
+                        }
+                        return try await handle(.activate, tokens: tokens)
                     },
                     .method(FreedesktopApplication.open) { call, input in
                         try checkReach(of: call.sender)

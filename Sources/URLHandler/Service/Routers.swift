@@ -36,14 +36,14 @@ final class Routers: Sendable {
         return names.withLock { $0.contains(caller) }
     }
 
-    /// Returns the context without the facts that only a router may state, unless the caller is a router.
-    func verified(_ context: OpenContext, from caller: BusName?) -> OpenContext {
-        if contains(caller) { return context }
-        var context = context
-        context.sourceApplication = nil
-        context.hops = 0
-        context.accepted = nil
-        context.source = OpenContext.Source()
+    /// Returns the context with the facts that any program may state, and no others, unless the caller is a router.
+    func verified(_ told: OpenContext, from caller: BusName?) -> OpenContext {
+        if contains(caller) { return told }
+        var context = OpenContext()
+        context.annotation = told.annotation
+        context.activationToken = told.activationToken
+        context.desktopStartupID = told.desktopStartupID
+        context.traceParent = told.traceParent
         context.source.uniqueName = caller?.rawValue
         return context
     }

@@ -11,9 +11,13 @@ internal import Reactor
 /// other status a no. A command that still runs after ``RouterLimits/settleTime`` has taken the URL.
 extension ApplicationOpener {
     func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
-        let starting = startingCommands[request.id, default: []].count
-        guard starting < limits.commandsPerApplication else {
-            throw OpenURLError(.limitsExceeded, "\(starting) commands of \(request.id) are being started already")
+        let starting = startingCommands[request.id] ?? Shares(limit: limits.commandsPerApplication)
+        guard starting.refusal(of: request.account, 1) == nil else {
+            throw OpenURLError(
+                .limitsExceeded,
+                "\(starting[request.account]) commands of \(request.id) are being started for \(request.account), "
+                    + "and one sender gets at most half of those that are left"
+            )
         }
         guard runningCommands.refusal(of: request.account, 1) == nil else {
             let running = runningCommands[request.account]
@@ -23,9 +27,9 @@ extension ApplicationOpener {
             )
         }
         let command = StartingCommand()
-        startingCommands[request.id, default: []].append(command)
+        startingCommands[request.id, default: starting].add(1, to: request.account)
         defer {
-            startingCommands[request.id]?.removeAll { $0 === command }
+            startingCommands[request.id]?.remove(1, from: request.account)
             if startingCommands[request.id]?.isEmpty == true { startingCommands[request.id] = nil }
         }
         await launcher.session.startUpdate()?.value

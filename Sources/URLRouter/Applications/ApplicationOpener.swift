@@ -14,8 +14,8 @@ final class ApplicationOpener {
     let limits: RouterLimits
     let log: Logger
     let commandHops: CommandHops
-    /// The commands that may still end with a no, by application.
-    var startingCommands: [DesktopFileID: [StartingCommand]] = [:]
+    /// The commands that may still end with a no, by application, and by the applications of the callers.
+    var startingCommands: [DesktopFileID: Shares<String>] = [:]
     /// The commands that run, by the applications of the callers.
     var runningCommands: Shares<String>
 

@@ -16,8 +16,8 @@ struct CallbackClaims {
 
     var isEmpty: Bool { claims.isEmpty }
 
-    /// The handles of all claims.
-    var paths: [ObjectPath] { Array(claims.keys) }
+    /// All claims.
+    var all: [CallbackClaim] { Array(claims.values) }
 
     /// The schemes that are claimed.
     var schemes: Set<String> { Set(claims.values.map(\.pattern.scheme)) }
@@ -53,22 +53,45 @@ struct CallbackClaims {
     }
 
     /// Whether a claim has a pattern for the URL.
-    func concern(_ url: GenericURL) -> Bool {
-        claims.values.contains { $0.pattern.matches(url) }
+    ///
+    /// - Parameter mayGet: whether the receiver of a claim may still get the URL.
+    func concern(_ url: GenericURL, where mayGet: (CallbackClaim) -> Bool) -> Bool {
+        patterns(for: url).contains(where: mayGet)
+    }
+
+    /// The claims with a pattern for the URL.
+    private func patterns(for url: GenericURL) -> [CallbackClaim] {
+        guard let scheme = url.lowercasedScheme else { return [] }
+        let ofScheme = claims.values.filter { $0.pattern.scheme == scheme }
+        if ofScheme.isEmpty { return [] }
+        let target = CallbackTarget(url)
+        return ofScheme.filter { $0.pattern.matches(target) }
+    }
+
+    /// Whether a connection has a claim with a pattern for the URL.
+    func concern(_ url: GenericURL, of owner: BusName) -> Bool {
+        patterns(for: url).contains { $0.owner == owner }
     }
 
     /// Returns the claim that a URL belongs to; nil if the URL is none of any claim's.
     ///
+    /// - Parameter mayGet: whether the receiver of a claim may still get the URL.
     /// - Throws: `notAllowed` for a URL of a pattern that does not bring the state, or comes from another program than the claim
     ///   accepts.
-    func claim(for url: GenericURL, from source: OpenContext.Source) throws(OpenURLError) -> CallbackClaim? {
-        let matching = claims.values.filter { $0.pattern.matches(url) }
+    func claim(
+        for url: GenericURL,
+        from source: OpenContext.Source,
+        where mayGet: (CallbackClaim) -> Bool
+    ) throws(OpenURLError) -> CallbackClaim? {
+        let matching = patterns(for: url).filter(mayGet)
         guard !matching.isEmpty else { return nil }
-        let narrowest = matching.filter { $0.hasState(of: url) }.min { $0.pattern.isNarrower(than: $1.pattern) }
+        let state = matching.contains { $0.state != nil } ? FormParameters(url)["state"] : nil
+        let narrowest = matching.filter { $0.state == nil || $0.state == state }
+            .min { $0.pattern.isNarrower(than: $1.pattern) }
         guard let narrowest else {
             throw OpenURLError(
                 .notAllowed,
-                "a program waits for this callback with another state; it does not get the URL"
+                "the callback has no state=, or a wrong one; the program that waits for it does not get it"
             )
         }
         guard narrowest.accepts(source) else {

@@ -21,6 +21,8 @@ final class Callbacks {
     private var ends: [ObjectPath: End] = [:]
     private var publications = 0
     private var lastToken: UInt64 = 0
+    /// Whether the desktop reaches the router for the answers to calls, from the first call on.
+    private var takesReplies = false
     /// Nil if the desktop is not to be told.
     var publisher: Publisher?
 
@@ -55,10 +57,10 @@ final class Callbacks {
         state: String?,
         _ options: CallbackOptions,
         of owner: BusName,
-        _ account: String,
+        _ receiver: OpenContext.Source,
         left: @escaping @Sendable (ObjectPath) -> Void
     ) async throws -> ObjectPath {
-        try claims.check(pattern, account)
+        try claims.check(pattern, receiver.account)
         let handle = try handles.make(options.handleToken ?? nextToken(), for: owner)
         let path = handle.path
         handle.withdraw = { [unowned self] in
@@ -68,7 +70,7 @@ final class Callbacks {
             CallbackClaim(
                 path: path,
                 owner: owner,
-                account: account,
+                receiver: receiver,
                 pattern: pattern,
                 state: state,
                 sources: options.answerFrom
@@ -111,13 +113,9 @@ final class Callbacks {
         return token
     }
 
-    /// Takes the claim that a URL belongs to, and hands the URL over to the claim's owner; returns whether there is such a claim.
-    ///
-    /// - Throws: `notAllowed` for a URL that the claim does not accept. The claim stays then.
-    func take(_ url: GenericURL, _ details: CallbackDetails) throws(OpenURLError) -> Bool {
-        guard let claim = try claims.claim(for: url, from: details.source) else { return false }
+    /// Hands a URL over to the owner of a claim, which ends.
+    func deliver(_ url: GenericURL, _ details: CallbackDetails, to claim: CallbackClaim) {
         end(claim.path, .received, url.description, details)
-        return true
     }
 
     /// Ends a claim without a callback. Does nothing for a claim that has ended.
@@ -129,9 +127,16 @@ final class Callbacks {
 
     /// Ends every claim, and returns when the desktop no longer reaches the router for them.
     func stop() async {
-        for path in claims.paths {
-            fail(path, .failed, OpenURLError(.cancelled, "the router has ended before a callback came"))
+        for claim in claims.all {
+            fail(claim.path, .failed, OpenURLError(.cancelled, "the router has ended before a callback came"))
         }
+        takesReplies = false
+        await publish()
+    }
+
+    /// Makes the desktop reach the router for the answers to calls; returns when it does.
+    func publishReplies() async {
+        takesReplies = true
         await publish()
     }
 
@@ -153,10 +158,10 @@ final class Callbacks {
         return claim
     }
 
-    /// Tells the desktop the schemes that are claimed now. The call returns after all earlier ones, also if nothing has changed.
+    /// Tells the desktop the schemes that lead to the router now. The call returns after all earlier ones, also if nothing has changed.
     private func publish() async {
         guard let publisher else { return }
         publications += 1
-        await publisher(claims.schemes, publications)
+        await publisher(takesReplies ? claims.schemes.union([Scheme.reply.rawValue]) : claims.schemes, publications)
     }
 }

@@ -21,9 +21,9 @@ extension URLRouter {
         guard
             let expected = try pattern.isEmpty ? asked.map(CallbackPattern.init(redirectOf:)) : CallbackPattern(pattern)
         else { throw OpenURLError(.malformedURL, "there is neither a URL nor a pattern of the callback") }
-        try check(expected, claimedBy: sender)
+        try check(expected, claimedBy: sender.source)
         let state = options.state ?? asked.flatMap { FormParameters($0)["state"] }
-        let path = try await callbacks.add(expected, state: state, options, of: caller, sender.account) {
+        let path = try await callbacks.add(expected, state: state, options, of: caller, sender.source) {
             [unowned self] path in assumeIsolated { _ = $0.callbacks.remove(path) }
         }
         if let asked {
@@ -67,61 +67,130 @@ extension URLRouter {
     ) async throws(OpenURLError) -> OpenResult? {
         guard !callbacks.claims.isEmpty, options.handler == nil else { return nil }
         let url = try GenericURL(ofCaller: text, options)
-        guard callbacks.claims.concern(url) else { return nil }
+        guard isAwaited(url) else { return nil }
         return try await callers.counting(call.caller, bytes: call.bytes) { counted async throws(OpenURLError) in
             let sender = try await callers.caller(call.caller, of: counted)
-            try permissions.checkCallback(url, from: sender.source)
             try call.stop?.check()
-            var details = CallbackDetails()
-            details.source = sender.source
-            details.sourceApplication = sender.handler?.id.rawValue
-            details.activationToken = options.activationToken
-            // The claim may have ended during the look-up of the sender.
-            guard try callbacks.take(url, details) else { return nil }
+            do throws(OpenURLError) {
+                // The claim may have ended during the look-up of the sender.
+                let claim = try callbacks.claims.claim(for: url, from: sender.source) { mayGet(url, $0) }
+                guard let claim else { return nil }
+                try permissions.checkCallback(url, from: sender.source)
+                var details = CallbackDetails()
+                details.source = sender.source
+                details.sourceApplication = sender.handler?.id.rawValue
+                details.activationToken = options.activationToken
+                callbacks.deliver(url, details, to: claim)
+            } catch {
+                // A confined program does not learn that somebody waits: its URL goes where it would go without the claim.
+                guard !sender.callerClass.isConfined else { return nil }
+                throw error
+            }
             return OpenResult(handler: CallbackInterface.handler, path: .callback, reply: [:], trace: [])
         }
     }
 
     // MARK: Rights
 
+    /// Whether a program can wait for URLs of a scheme, or get them as callbacks.
+    ///
+    /// - Parameter candidates: the handlers and applications that claim the URLs.
+    func isClaimable(_ scheme: Scheme, _ candidates: [Candidate]) -> Bool {
+        scheme != .reply && !CallbackPattern.schemesOfBrowsers.contains(scheme.rawValue)
+            && !candidates.contains { $0.claimant.handler?.isFixed == true }
+    }
+
+    /// Whether a URL goes to a program that waits for it, if the URL brings what the program wants.
+    func isAwaited(_ url: GenericURL) -> Bool { callbacks.claims.concern(url) { mayGet(url, $0) } }
+
+    /// Ends the claims whose URLs belong to another program since the registry has changed.
+    func endLostCallbacks() {
+        for claim in callbacks.claims.all {
+            do throws(OpenURLError) {
+                try check(claim.pattern, claimedBy: claim.receiver)
+            } catch {
+                callbacks.fail(claim.path, .failed, error)
+            }
+        }
+    }
+
+    /// Whether the receiver of a claim may get a URL of the claim's pattern. The registry and the policy may have changed since the
+    /// claim was made, and a URL of the pattern may have a host that belongs to another program.
+    func mayGet(_ url: GenericURL, _ claim: CallbackClaim) -> Bool {
+        guard let scheme = Scheme(of: url) else { return false }
+        do throws(OpenURLError) {
+            let winner = registry.winner(for: scheme, host: url.host.map(String.init))
+            try check(PolicyURL(url, scheme: scheme), winner?.id, receivedBy: claim.receiver)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// Checks that a program may claim the URLs of a pattern.
-    private func check(_ pattern: CallbackPattern, claimedBy caller: Caller) throws(OpenURLError) {
-        guard !pattern.isLoopback else {
-            throw OpenURLError(
-                .notAllowed,
-                "\(pattern) leads to a server on this machine; the program itself has to serve it, as 'openurl callback' does"
-            )
+    ///
+    /// - Throws: `notAllowed`; for a confined program, with one message for every pattern.
+    private func check(
+        _ pattern: CallbackPattern,
+        claimedBy receiver: OpenContext.Source
+    ) throws(OpenURLError) {
+        do throws(OpenURLError) {
+            guard !pattern.isLoopback else {
+                throw OpenURLError(
+                    .notAllowed,
+                    "\(pattern) leads to a server on this machine; "
+                        + "the program itself has to serve it, as 'openurl callback' does"
+                )
+            }
+            let scheme = try Scheme(ofPattern: pattern)
+            let candidates = registry.candidates(for: scheme, host: pattern.host)
+            guard isClaimable(scheme, candidates) else {
+                throw OpenURLError(.notAllowed, "no program can wait for URLs of the scheme \(scheme):")
+            }
+            let url = PolicyURL(scheme: scheme, host: pattern.host)
+            try check(url, candidates.first?.claimant.id, receivedBy: receiver)
+        } catch {
+            guard error.code == .notAllowed, receiver.callerClass.known?.isConfined != false else { throw error }
+            throw Self.foreignURLs
         }
-        let scheme = try Scheme(ofPattern: pattern)
-        let candidates = registry.candidates(for: scheme, host: pattern.host)
-        guard !CallbackPattern.schemesOfBrowsers.contains(pattern.scheme),
-            !candidates.contains(where: { $0.claimant.handler?.isFixed == true })
-        else {
-            throw OpenURLError(.notAllowed, "no program can wait for URLs of the scheme \(scheme):")
-        }
-        let url = PolicyURL(scheme: scheme, host: pattern.host)
-        let rule = permissions.rule(for: url, from: caller.source)
-        let advice = url.pattern(from: PolicyCaller(caller.source).source).adviceToAllow
+    }
+
+    /// Checks that a program may get URLs as its callbacks: those that would go to the program itself, or to nobody.
+    ///
+    /// A rule that allows URLs says who may open them, and not who may get them. Only for the programs of the user, which could choose
+    /// themselves with `openurl default`, a rule for their class and the scheme is enough.
+    ///
+    /// - Parameters:
+    ///   - url: the scheme and the host of the URLs.
+    ///   - winner: the identifier of the handler or application that gets the URLs without the claim; nil if nothing gets them.
+    /// - Throws: `notAllowed`.
+    private func check(
+        _ url: PolicyURL,
+        _ winner: String?,
+        receivedBy receiver: OpenContext.Source
+    ) throws(OpenURLError) {
+        let rule = permissions.rule(for: url, from: receiver)
+        let pattern = url.pattern(from: PolicyCaller(receiver).source)
         if let rule, rule.decision != .allow {
-            let reason = PolicyVerdict(decision: .deny, reason: .rule(rule))
-            throw reason.refusal(url.pattern(from: PolicyCaller(caller.source).source), to: caller.source)
+            throw PolicyVerdict(decision: .deny, reason: .rule(rule)).refusal(pattern, to: receiver)
         }
-        // A rule for every scheme is no word about another program's callbacks.
-        if rule?.pattern.scheme != nil { return }
-        let claimants = registry.claimants(of: scheme)
-        let own = caller.source.application
-        if let own, claimants.contains(own) || claimants.contains("\(own).desktop") { return }
-        switch caller.callerClass {
+        let own = receiver.application
+        switch receiver.callerClass.known {
         case .user:
-            guard let other = claimants.first else { return }
-            throw OpenURLError(.notAllowed, "the URLs of \(scheme): belong to \(other); \(advice)")
+            guard let winner, rule?.pattern.scheme == nil || rule?.pattern.source != .callers(.user) else { return }
+            throw OpenURLError(.notAllowed, "the URLs of \(url.scheme): belong to \(winner); \(pattern.adviceToAllow)")
         case .handler, .sandboxed:
+            if let winner, let own, [own, "\(own).desktop"].contains(winner) { return }
             // RFC 8252 section 7.1 recommends the identifier of the application as its scheme.
-            if claimants.isEmpty, own?.lowercased() == scheme.rawValue { return }
-            throw OpenURLError(.notAllowed, "this program may wait for URLs of its own schemes only")
-        case .remote, .unknown:
+            if winner == nil, own?.lowercased() == url.scheme.rawValue { return }
+            throw Self.foreignURLs
+        case .remote, .unknown, nil:
             throw OpenURLError(.notAllowed, "this program may wait for no callbacks")
         }
+    }
+
+    private static var foreignURLs: OpenURLError {
+        OpenURLError(.notAllowed, "this program may wait for URLs of its own schemes only")
     }
 }
 

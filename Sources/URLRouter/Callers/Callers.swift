@@ -54,8 +54,16 @@ final class Callers {
 
     private func caller(_ known: KnownCallers.Entry, _ name: BusName?) -> Caller {
         var session: HandlerSession?
-        if let process = known.process, let name { session = sessions.session(ofProcess: process, name) }
         var source = known.source
+        if let process = known.process, let name {
+            session = sessions.session(ofProcess: process, name)
+            // A handler may have started the sandbox of another application.
+            if source.callerClass == .known(.sandboxed),
+                session?.isItself(process, name, inSandboxOf: source.application) == false
+            {
+                session = nil
+            }
+        }
         if let id = session?.handler.id.rawValue {
             source.application = id
             // A handler in a sandbox has the rights of the sandbox, with the handler's identifier.

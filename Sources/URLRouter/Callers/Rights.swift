@@ -52,6 +52,7 @@ package struct Rights: Sendable, Hashable {
     package static let table: [InterfaceName: [MemberName: Rights]] = [
         RouterInterface.name: [
             RouterInterface.openURL.name: opening,
+            RouterInterface.call.name: opening,
             RouterInterface.open.name: opening,
             RouterInterface.openURLs.name: opening,
             RouterInterface.openFiles.name: opening,

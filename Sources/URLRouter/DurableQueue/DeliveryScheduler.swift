@@ -18,7 +18,7 @@ final class DeliveryScheduler {
     private let quarantine: (_ handler: String) -> Duration?
 
     private var state = State.new
-    private var waiting = WaitingDeliveries()
+    private var waiting: WaitingDeliveries
     /// The deliveries that have arrived and have not been handed to the store.
     private let arrivals = ArrivalOrder()
     /// The number of deliveries that are being stored.
@@ -94,6 +94,7 @@ final class DeliveryScheduler {
         self.open = open
         self.quarantine = quarantine
         self.loop = loop
+        waiting = WaitingDeliveries(limits)
         waiters = OutcomeWaiters(limit: limits.replyWaiters)
         timer = RestartableTimer(on: loop)
     }
@@ -110,7 +111,8 @@ final class DeliveryScheduler {
             if let stored = try await store.waiting() {
                 let now = Self.milliseconds
                 for delivery in stored {
-                    waiting.add(delivery.id, for: delivery.handler, in: .milliseconds(delivery.due - now))
+                    let time = Duration.milliseconds(delivery.due - now)
+                    waiting.add(delivery.id, for: delivery.handler, of: delivery.sender, in: time)
                 }
                 if state == .new { state = .running }
                 return deliverDue()
@@ -195,7 +197,7 @@ final class DeliveryScheduler {
         } catch {
             throw OpenURLError(error.isFull ? .limitsExceeded : .notQueued, error.description)
         }
-        waiting.add(id, for: delivery.handler)
+        waiting.add(id, for: delivery.handler, of: delivery.caller)
         deliverDue()
         return id
     }
@@ -217,12 +219,14 @@ final class DeliveryScheduler {
         timer.cancel()
         while true {
             switch waiting.next() {
-            case .due(let id, let handler):
+            case .due(let id, let handler, let sender):
                 tasks.start {
                     let disposition = await self.attempt(id)
                     self.waiting.end(handler)
                     self.resumeIfIdle()
-                    if case .again(let time) = disposition { self.waiting.add(id, for: handler, in: time) }
+                    if case .again(let time) = disposition {
+                        self.waiting.add(id, for: handler, of: sender, in: time)
+                    }
                     if let state = disposition.state { self.bus.announce(state, ofQueued: id) }
                     self.deliverDue()
                 }
@@ -330,11 +334,11 @@ final class DeliveryScheduler {
         let id = try await number(text, of: account)
         // A delivery in progress is being tried already.
         if waiting.isInProgress(id) { return }
-        let handler = try await asking { () async throws(DeliveryStoreError) in
+        let delivery = try await asking { () async throws(DeliveryStoreError) in
             try await store.retry(id, at: Self.milliseconds)
         }
-        guard let handler else { throw .noSuchDelivery(text) }
-        waiting.add(id, for: handler)
+        guard let delivery else { throw .noSuchDelivery(text) }
+        waiting.add(id, for: delivery.handler, of: delivery.sender)
         deliverDue()
     }
 

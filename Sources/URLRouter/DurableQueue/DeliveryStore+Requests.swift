@@ -65,11 +65,11 @@ extension DeliveryStore {
 
     /// Gives a delivery all of its attempts again, from now on.
     ///
-    /// - Returns: the delivery's handler; nil if there is no such delivery.
-    func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> String? {
+    /// - Returns: the delivery's handler, and the account of its sender; nil if there is no such delivery.
+    func retry(_ id: Int64, at now: Int64) throws(DeliveryStoreError) -> (handler: String, sender: String)? {
         try change { database throws(SQLiteError) in
             let update = try database.prepare(
-                "UPDATE deliveries SET attempts = 0, due = ? WHERE id = ? RETURNING handler"
+                "UPDATE deliveries SET attempts = 0, due = ? WHERE id = ? RETURNING handler, caller"
             )
             try update.bind(1, now)
             try update.bind(2, id)
@@ -85,14 +85,16 @@ extension DeliveryStore {
         return try delete(where: "id = ?", id) > 0
     }
 
-    /// - Returns: the handler that the statement returns; nil if the statement found no row.
-    func change(_ statement: (Database) throws(SQLiteError) -> Statement) throws(DeliveryStoreError) -> String? {
+    /// - Returns: the handler and the sender that the statement returns; nil if the statement found no row.
+    func change(
+        _ statement: (Database) throws(SQLiteError) -> Statement
+    ) throws(DeliveryStoreError) -> (handler: String, sender: String)? {
         guard try isThere() else { return nil }
-        var handler: String?
+        var found: (handler: String, sender: String)?
         try writing { database throws(SQLiteError) in
             let statement = try statement(database)
-            while try statement.step() { handler = statement.text(0) }
+            while try statement.step() { found = (statement.text(0), statement.text(1)) }
         }
-        return handler
+        return found
     }
 }

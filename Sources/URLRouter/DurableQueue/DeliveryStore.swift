@@ -22,7 +22,7 @@ struct DeliveryStoreLimits: Sendable {
     var deliveries = QueueInterface.capacity
     /// The size of all deliveries, in bytes.
     var bytes = 256 << 20
-    /// The number of dead letters; the oldest give way to new ones.
+    /// The number of dead letters. One sender gets at most half of what the others leave; its oldest give way to its new ones.
     var deadLetters = 1000
     /// The number of replies, which ``QueueShares`` divides as it divides the deliveries.
     var replies = QueueInterface.keptReplies
@@ -42,6 +42,8 @@ public actor DeliveryStore {
     struct Waiting: Sendable, Hashable {
         let id: Int64
         let handler: String
+        /// The account of the sender.
+        let sender: String
         var due: Int64
     }
 
@@ -95,10 +97,12 @@ public actor DeliveryStore {
         if lock == nil { lock = try file.lock() }
         guard lock != nil else { return nil }
         return try reading([]) { database throws(SQLiteError) in
-            let rows = try database.prepare("SELECT id, handler, due FROM deliveries WHERE due IS NOT NULL")
+            let rows = try database.prepare("SELECT id, handler, caller, due FROM deliveries WHERE due IS NOT NULL")
             var waiting: [Waiting] = []
             while try rows.step() {
-                waiting.append(Waiting(id: rows.integer(0), handler: rows.text(1), due: rows.time(2)))
+                waiting.append(
+                    Waiting(id: rows.integer(0), handler: rows.text(1), sender: rows.text(2), due: rows.time(3))
+                )
             }
             return waiting
         }
@@ -329,11 +333,11 @@ public actor DeliveryStore {
     ///   - counts: whether the attempt counts.
     /// - Returns: whether the delivery still exists.
     func fail(_ id: Int64, _ error: OpenURLError, due: Int64?, counts: Bool = true) throws(DeliveryStoreError) -> Bool {
-        let handler = try change { database throws(SQLiteError) in
+        let changed = try change { database throws(SQLiteError) in
             let update = try database.prepare(
                 """
                 UPDATE deliveries SET error = ?, message = ?, due = ?, attempts = attempts - ? WHERE id = ?
-                    RETURNING handler
+                    RETURNING handler, caller
                 """
             )
             try update.bind(1, error.code.errorName.rawValue)
@@ -346,16 +350,27 @@ public actor DeliveryStore {
             try update.bind(5, id)
             return update
         }
-        if due == nil { try forgetOldDeadLetters() }
-        return handler != nil
+        if due == nil { try forgetDeadLetters(besides: id) }
+        return changed != nil
     }
 
-    private func forgetOldDeadLetters() throws(DeliveryStoreError) {
+    /// Removes the oldest dead letters of the sender of a new one, if the sender has more than half of those that the others leave.
+    /// The newest one stays.
+    private func forgetDeadLetters(besides id: Int64) throws(DeliveryStoreError) {
         let count = try delete(
-            where: "id IN (SELECT id FROM deliveries WHERE due IS NULL ORDER BY id DESC LIMIT -1 OFFSET ?)",
-            Int64(limits.deadLetters)
+            where: """
+                id IN (
+                    WITH dead AS (SELECT id, caller = (SELECT caller FROM deliveries WHERE id = ?1) AS own
+                        FROM deliveries WHERE due IS NULL)
+                    SELECT id FROM dead WHERE own ORDER BY id DESC
+                        LIMIT -1 OFFSET max(1, (\(limits.deadLetters) - (SELECT count(*) FROM dead WHERE NOT own)) / 2)
+                )
+                """,
+            id
         )
-        if count > 0 { log.warning("\(count) of the queue's oldest dead letters are gone, as there are too many") }
+        if count > 0 {
+            log.warning("\(count) of the queue's oldest dead letters are gone, as their sender has too many")
+        }
     }
 
     // MARK: The file

@@ -4,8 +4,10 @@ internal import OpenURLBus
 /// The deliveries that wait for their time, and the deliveries in progress: at most one for each handler.
 ///
 /// Deliveries to one handler run one at a time, so a URL that crashes the handler affects no other. Handlers do not wait for
-/// each other.
+/// each other. The order is that of the times; only a sender with many deliveries at a handler lets one of another sender pass before
+/// each of its own.
 struct WaitingDeliveries {
+    /// A place in the order.
     private struct Entry: Comparable {
         let time: ContinuousClock.Instant
         let id: Int64
@@ -13,18 +15,44 @@ struct WaitingDeliveries {
         static func < (a: Entry, b: Entry) -> Bool { (a.time, a.id) < (b.time, b.id) }
     }
 
+    /// The deliveries of one sender to one handler.
+    private struct Line {
+        /// The waiting deliveries; an entry with another time than that of the delivery is out of date.
+        var entries = Heap<Entry>()
+        /// The number of waiting deliveries.
+        var count = 0
+        /// The number of the last turn that the sender had as one of those with many deliveries.
+        var lastTurn: UInt64 = 0
+    }
+
+    private struct Delivery {
+        var time: ContinuousClock.Instant
+        let handler: String
+        let sender: String
+    }
+
     /// The next delivery to try.
     enum Next {
-        case due(id: Int64, handler: String)
+        case due(id: Int64, handler: String, sender: String)
         case notBefore(ContinuousClock.Instant)
         case none
     }
 
-    /// The time of each waiting delivery; an entry of the heaps with another time is out of date.
-    private var times: [Int64: ContinuousClock.Instant] = [:]
-    private var waiting: [String: Heap<Entry>] = [:]
+    /// The waiting deliveries.
+    private var deliveries: [Int64: Delivery] = [:]
+    /// The lines of each handler, by the senders' accounts.
+    private var lines: [String: [String: Line]] = [:]
     /// The delivery in progress of each handler.
     private var inProgress: [String: Int64] = [:]
+    /// The handlers whose last delivery was one of many.
+    private var hadOneOfMany: Set<String> = []
+    private var turns: UInt64 = 0
+    /// The number of deliveries at one handler above which a sender has many.
+    private let many: Int
+
+    init(_ limits: RouterLimits) {
+        many = limits.manyRequests
+    }
 
     /// The longest time that a delivery waits: the longest retry delay. The store keeps times of the wall clock, and a jump
     /// of that clock can therefore not delay a delivery for longer.
@@ -34,46 +62,96 @@ struct WaitingDeliveries {
     var isIdle: Bool { inProgress.isEmpty }
 
     /// Makes a delivery wait for a time. A waiting delivery gets the new time; a delivery in progress is left alone.
-    mutating func add(_ id: Int64, for handler: String, in time: Duration = .zero) {
+    mutating func add(_ id: Int64, for handler: String, of sender: String, in time: Duration = .zero) {
         guard !isInProgress(id) else { return }
+        remove(id)
         let time = ContinuousClock.now + min(max(time, .zero), Self.longestWait)
-        times[id] = time
-        waiting[handler, default: []].insert(Entry(time: time, id: id))
+        deliveries[id] = Delivery(time: time, handler: handler, sender: sender)
+        lines[handler, default: [:]][sender, default: Line()].count += 1
+        lines[handler]?[sender]?.entries.insert(Entry(time: time, id: id))
     }
 
     /// Ends the waiting of all deliveries of a handler.
     mutating func makeDue(_ handler: String) {
         let now = ContinuousClock.now
-        let entries = (waiting[handler]?.unordered ?? []).filter { times[$0.id] == $0.time }
-        for entry in entries { times[entry.id] = min(entry.time, now) }
-        waiting[handler] = entries.isEmpty ? nil : Heap(entries.map { Entry(time: min($0.time, now), id: $0.id) })
+        for (sender, line) in lines[handler, default: [:]] {
+            let entries = line.entries.unordered.filter { deliveries[$0.id]?.time == $0.time }
+            for entry in entries { deliveries[entry.id]?.time = min(entry.time, now) }
+            lines[handler]?[sender]?.entries = Heap(entries.map { Entry(time: min($0.time, now), id: $0.id) })
+        }
     }
 
     /// Removes a delivery, if it waits.
     mutating func remove(_ id: Int64) {
-        times[id] = nil
+        guard let delivery = deliveries.removeValue(forKey: id) else { return }
+        lines[delivery.handler]?[delivery.sender]?.count -= 1
+        guard lines[delivery.handler]?[delivery.sender]?.count == 0 else { return }
+        lines[delivery.handler]?[delivery.sender] = nil
+        guard lines[delivery.handler]?.isEmpty == true else { return }
+        lines[delivery.handler] = nil
+        hadOneOfMany.remove(delivery.handler)
     }
 
     /// Whether a handler has the delivery, or is being started for it.
     func isInProgress(_ id: Int64) -> Bool { inProgress.values.contains(id) }
 
-    /// Takes the next delivery that is due and whose handler has none in progress, in the order of their times.
+    /// Takes the next delivery that is due and whose handler has none in progress.
     mutating func next() -> Next {
-        var first: (entry: Entry, handler: String)?
-        for handler in waiting.keys where inProgress[handler] == nil {
-            while let entry = waiting[handler]?.min, times[entry.id] != entry.time { waiting[handler]?.removeMin() }
-            guard let entry = waiting[handler]?.min else {
-                waiting[handler] = nil
+        let now = ContinuousClock.now
+        var first: (entry: Entry, handler: String, sender: String)?
+        var earliest: ContinuousClock.Instant?
+        for handler in lines.keys where inProgress[handler] == nil {
+            removeOldEntries(of: handler)
+            guard let (entry, sender) = firstDue(of: handler, at: now) else {
+                let time = lines[handler]?.values.compactMap(\.entries.min?.time).min()
+                earliest = [earliest, time].compactMap(\.self).min()
                 continue
             }
-            if first.map({ entry < $0.entry }) ?? true { first = (entry, handler) }
+            if first.map({ entry < $0.entry }) ?? true { first = (entry, handler, sender) }
         }
-        guard let (entry, handler) = first else { return .none }
-        guard entry.time <= .now else { return .notBefore(entry.time) }
-        waiting[handler]?.removeMin()
-        times[entry.id] = nil
+        guard let (entry, handler, sender) = first else { return earliest.map(Next.notBefore) ?? .none }
+        hadOneOfMany.remove(handler)
+        if hasMany(sender, handler) {
+            hadOneOfMany.insert(handler)
+            turns += 1
+            lines[handler]?[sender]?.lastTurn = turns
+        }
+        lines[handler]?[sender]?.entries.removeMin()
+        remove(entry.id)
         inProgress[handler] = entry.id
-        return .due(id: entry.id, handler: handler)
+        return .due(id: entry.id, handler: handler, sender: sender)
+    }
+
+    private mutating func removeOldEntries(of handler: String) {
+        for sender in lines[handler, default: [:]].keys {
+            while let entry = lines[handler]?[sender]?.entries.min, deliveries[entry.id]?.time != entry.time {
+                lines[handler]?[sender]?.entries.removeMin()
+            }
+        }
+    }
+
+    /// The first delivery of a handler that is due.
+    private func firstDue(of handler: String, at now: ContinuousClock.Instant) -> (entry: Entry, sender: String)? {
+        var one: (entry: Entry, sender: String)?
+        var oneOfMany: (entry: Entry, sender: String, lastTurn: UInt64)?
+        for (sender, line) in lines[handler, default: [:]] {
+            guard let entry = line.entries.min, entry.time <= now else { continue }
+            if hasMany(sender, handler) {
+                // The senders with many take turns.
+                if oneOfMany.map({ (line.lastTurn, entry) < ($0.lastTurn, $0.entry) }) ?? true {
+                    oneOfMany = (entry, sender, line.lastTurn)
+                }
+            } else if one.map({ entry < $0.entry }) ?? true {
+                one = (entry, sender)
+            }
+        }
+        guard let oneOfMany else { return one }
+        if let one, one.entry < oneOfMany.entry || hadOneOfMany.contains(handler) { return one }
+        return (oneOfMany.entry, oneOfMany.sender)
+    }
+
+    private func hasMany(_ sender: String, _ handler: String) -> Bool {
+        lines[handler]?[sender].map { $0.count > many } ?? false
     }
 
     /// Ends the delivery in progress of a handler.

@@ -79,10 +79,10 @@ final class InboxFiles: Sendable {
     ///
     /// The name is looked up in the checked directory: the handler may have put a link in the place of its inbox meanwhile.
     func remove(_ path: String) {
-        guard let slash = path.lastIndex(of: "/") else { return }
+        guard let name = names(onPath: path).last else { return }
         do throws(FileError) {
-            let directory = try PrivateDirectory(String(path[..<slash]), depth: 2)
-            _ = unlinkat(directory.descriptor, String(path[path.index(after: slash)...]), 0)
+            let directory = try PrivateDirectory(parentDirectory(of: path), depth: 2)
+            _ = unlinkat(directory.descriptor, name, 0)
         } catch {
             // The directory is not the inbox any more, so the copy is out of reach.
             return

@@ -30,7 +30,7 @@ struct InboxName: Hashable, CustomStringConvertible {
         guard !text.isEmpty else { throw .empty }
         guard text.utf8.count <= Self.maximumLength else { throw .tooLong(text.utf8.count) }
         // The names of the directory itself and of the one above begin with a dot too.
-        guard !text.hasPrefix(".") else { throw .hidden }
+        guard text.utf8.first != UInt8(ascii: ".") else { throw .hidden }
         for scalar in text.unicodeScalars where scalar == "/" || isControl(scalar) || Self.hidesItself(scalar) {
             throw .forbiddenCharacter(scalar)
         }
@@ -48,10 +48,10 @@ struct InboxName: Hashable, CustomStringConvertible {
     /// The end of the name stays, because it tells the type of the file. A long name is shortened before its number.
     func alternative(_ number: Int) -> String {
         guard number > 0 else { return text }
-        let dot = text.dropFirst().lastIndex(of: ".") ?? text.endIndex
+        let dot = text.utf8.dropFirst().lastIndex(of: UInt8(ascii: ".")) ?? text.endIndex
         let end = text.utf8.distance(from: dot, to: text.endIndex) > 64 ? "" : text[dot...]
         let suffix = "-\(number)\(end)"
-        var stem = text.dropLast(end.count)
+        var stem = text[..<(end.isEmpty ? text.endIndex : dot)]
         while stem.utf8.count + suffix.utf8.count > Self.maximumLength { stem.removeLast() }
         return stem + suffix
     }

@@ -34,13 +34,20 @@ extension URLRouter {
             counted async throws(OpenURLError) in
             let sender = try await callers.caller(caller, of: counted)
             var outcomes: [OpenOutcome] = []
+            // The rules and the person decide about all files of a call alike, so a no is asked for once.
+            var refusal: RemoteError?
             for file in taken {
+                if let refusal {
+                    outcomes.append(.failed(refusal))
+                    continue
+                }
                 await Task.yield()
                 do throws(OpenURLError) {
                     outcomes.append(.opened(try await open(file, for: id, target, sender, caller)))
                 } catch {
                     let told = sender.callerClass.isConfined ? error.forConfinedCallers : error
                     outcomes.append(.failed(told.dbusError))
+                    if error.code == .notAllowed { refusal = told.dbusError }
                 }
             }
             return outcomes

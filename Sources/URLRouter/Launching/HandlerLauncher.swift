@@ -96,7 +96,7 @@ struct HandlerLauncher: Sendable {
         // The last line of a handler must not be that of a command.
         return try await start(id, file: id + DesktopFileID.suffix, within: limit) { output in
             ProgramStart(
-                program: program.contains("/") ? .path(program) : .nameOnPath(program),
+                program: program.utf8.contains(UInt8(ascii: "/")) ? .path(program) : .nameOnPath(program),
                 arguments: arguments,
                 environment: environment,
                 directory: directory,

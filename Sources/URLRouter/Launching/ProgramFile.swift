@@ -18,7 +18,7 @@ enum ProgramFile {
     static func path(ofName name: String, _ environment: [String: String]) throws(Errno) -> String {
         // A relative directory would depend on the directory that the router was started in.
         let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
-        for directory in directories where directory.hasPrefix("/") {
+        for directory in directories where isAbsolute(directory) {
             let path = "\(directory)/\(name)"
             var status = stat()
             guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }

@@ -71,7 +71,10 @@ final class Permissions {
             return .allowed
         }
         let key = RememberedAnswer.Key(pattern: url.pattern(from: caller.source), handler: destination.claimant.id)
-        guard verdict.decision == .ask, caller.isMemorable, url.hasExactPattern, let answer = answers[key] else {
+        guard verdict.decision == .ask, caller.isMemorable, url.hasExactPattern, let answer = answers[key],
+            // A yes for the user's programs is none for a program that may pass on the URL of a sandbox.
+            source.isMemorable || !answer.isAllowed
+        else {
             return verdict
         }
         return PolicyVerdict(
@@ -152,10 +155,15 @@ final class Permissions {
         return verdict.refusal(PolicyDialog(destination, from: source).key.pattern, to: source)
     }
 
+    /// The permission that is stored with a URL for the queue, which has been checked: nil if nobody had to be asked.
+    func mark(of destination: Destination, from source: OpenContext.Source) -> String? {
+        verdict(on: destination, from: source).decision == .ask ? "answered" : nil
+    }
+
     /// Checks a URL of the queue before each attempt: the rules may have changed since the URL was accepted.
     ///
-    /// The person was asked when the URL was accepted, so only another handler than at that time needs a question. Nobody waits
-    /// for the answer, so the delivery fails then.
+    /// A person who was asked when the URL was accepted is not asked again about the same handler. Nobody waits for the answer to any
+    /// other question, so the delivery fails then.
     func check(_ delivery: Delivery, to destination: Destination) throws(OpenURLError) {
         let source = delivery.context.source
         let verdict = verdict(on: destination, from: source)
@@ -164,6 +172,9 @@ final class Permissions {
         if verdict.decision == .deny { throw verdict.refusal(dialog.key.pattern, to: source) }
         guard delivery.handler == destination.claimant.id else {
             throw dialog.refusal("\(verdict.description), and the URL was accepted for \(delivery.handler)")
+        }
+        guard delivery.options.permission != nil else {
+            throw dialog.refusal("\(verdict.description), and nobody was asked when the URL was accepted")
         }
     }
 

@@ -35,7 +35,7 @@ struct PolicyDialog: Sendable {
         )
         account = source.account
         // The pattern of a copy in an inbox would be that of all files.
-        isMemorable = caller.isMemorable && parts?.hasExactPattern == true && !destination.isInInbox
+        isMemorable = source.isMemorable && parts?.hasExactPattern == true && !destination.isInInbox
         sender = source.words
         handler = destination.claimant.words
     }
@@ -105,7 +105,8 @@ extension GenericURL {
         let text = printable(String(description.prefix(8 * Self.shownLength)))
         guard description.utf8.count > Self.shownLength else { return text }
         let origin = host.map { "\(scheme ?? "")://\(user == nil ? "" : "...@")\($0)" } ?? "\(scheme ?? ""):"
-        let start = printable(String(origin.prefix(300)))
+        // The end of a host says whose it is.
+        let start = printable(origin.count > 300 ? "\(origin.prefix(100))[...]\(origin.suffix(195))" : origin)
         let rest = opaquePart ?? path
         return "\(start)\(printable(String(rest.prefix(60))))[...]\(printable(String(description.suffix(60))))"
     }

@@ -15,6 +15,8 @@ struct RequestCall {
     let stop: Stop?
     /// The copy that the URL names; nil for a URL of the caller.
     let copy: InboxCopy?
+    /// The call that waits for the handler's answer; nil if the caller does not call.
+    let waiting: WaitingCall?
 }
 
 extension RequestCall {

@@ -74,7 +74,7 @@ extension URLRouter {
     }
 
     /// Performs a call that may have a handle. The handle lives until `body` has returned.
-    private func withHandle<Result>(
+    func withHandle<Result>(
         _ token: HandleToken?,
         _ caller: BusName?,
         _ body: (RequestHandle?) async throws -> Result

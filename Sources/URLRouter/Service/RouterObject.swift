@@ -68,6 +68,10 @@ public struct RouterObject: Sendable {
                         abandon: call.cancelTask
                     )
                 },
+                .method(RouterInterface.call) { [router] call, input in
+                    let (url, options) = input.values
+                    return try await router.call(url, options, caller: call.sender, bytes: call.argumentBytes)
+                },
                 .method(RouterInterface.open) { [router] call, url in
                     try await router.open(url, OpenOptions(), caller: call.sender).handler
                 },
@@ -117,8 +121,8 @@ public struct RouterObject: Sendable {
             [
                 // The router has no window to show.
                 .method(FreedesktopApplication.activate) { _, _ in Empty() },
-                .method(FreedesktopApplication.activateAction) { _, input in
-                    throw RemoteError(.notSupported, "the router has no action '\(input.values.0)'")
+                .method(FreedesktopApplication.activateAction) { _, _ in
+                    throw RemoteError(.notSupported, "the router has no actions")
                 },
                 .method(FreedesktopApplication.open) { call, input in
                     let (urls, platformData) = input.values
@@ -198,7 +202,11 @@ public struct RouterObject: Sendable {
         let (registration, snapshot): (Registration, RegistrySnapshot)
         do throws(RegistrationError) {
             try await router.checkName(of: candidate, hasService: hasService)
-            (registration, snapshot) = try await store.register(path, isReplacing: isReplacing)
+            (registration, snapshot) = try await store.register(
+                path,
+                expecting: candidate,
+                isReplacing: isReplacing
+            )
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }

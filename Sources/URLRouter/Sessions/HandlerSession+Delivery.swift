@@ -157,7 +157,7 @@ extension HandlerSession {
                 request.wasHandedOver = true
                 context.inBackground = inBackground
                 context.notifications = notifications
-                let url = destination.url.description
+                let url = destination.delivered.description
                 if !inBackground { process.returnPaths.add(request.id ?? "", from: context.sourceApplication) }
                 return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
             case .activate, .wake:

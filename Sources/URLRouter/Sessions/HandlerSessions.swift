@@ -157,3 +157,11 @@ extension BundleIdentifier {
     /// The bus name of the handler: an identifier follows the same rule as a bus name.
     var busName: BusName { BusName(stringLiteral: rawValue) }
 }
+
+extension HandlerSession {
+    /// Whether a confined process of the handler's process session is the handler itself: the process that the router has started,
+    /// the owner of the handler's name, or a process whose sandbox has the handler's identifier.
+    func isItself(_ caller: ProcessIdentity, _ connection: BusName, inSandboxOf application: String?) -> Bool {
+        caller == process.identity || connection == machine.connection || application == id.rawValue
+    }
+}

@@ -22,6 +22,8 @@ final class OpenRequest {
     /// The request that the sending handler had in hand, which is the likely reason for this request. Nil for other senders,
     /// and once this request has its answer.
     var cause: OpenRequest?
+    /// The callbacks that the sender has asked for.
+    var asked: AskedCallbacks?
     /// The process that asks for the open; nil if the URL comes from the queue, or if the process is not known.
     var caller: UInt32?
     /// Whether the router started a process for this request.

@@ -16,6 +16,8 @@ public struct ToDoItem: Hashable, Sendable {
         for scalar in task.unicodeScalars {
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator: throw .controlCharacter(scalar)
+            // The list would show another text than the task's.
+            case _ where scalar.properties.isBidiControl: throw .controlCharacter(scalar)
             default: continue
             }
         }

@@ -1,0 +1,38 @@
+internal import DBus
+internal import OpenURLBus
+internal import Synchronization
+
+/// The activations of the handler by other programs than a router, which the handler passes on to the router.
+///
+/// The router decides who is in the foreground, and brings the handler there with a call of its own. The handler then uses the
+/// token that the other program gave, as the router's call has none.
+final class DesktopActivation: Sendable {
+    private static let router = RemoteObject(RouterService.name, RouterService.path, startsService: false)
+
+    private let tokens = Mutex<OpenOptions?>(nil)
+
+    /// Asks the router to bring the handler to the foreground.
+    ///
+    /// - Returns: False if there is no router that knows the handler.
+    func passOn(_ id: BusName, _ options: OpenOptions, _ connection: Connection) async throws(CallError) -> Bool {
+        tokens.withLock { $0 = options }
+        defer { _ = takeTokens() }
+        do throws(CallError) {
+            try await connection.call(LifecycleInterface.activate, on: Self.router, id.rawValue)
+            return true
+        } catch {
+            guard case .remote(let answer) = error,
+                answer.isFromMissingService || OpenURLError(answer)?.code == .noHandler
+            else { throw error }
+            return false
+        }
+    }
+
+    /// Returns and removes the tokens of the program that wants the handler in the foreground.
+    func takeTokens() -> OpenOptions? {
+        tokens.withLock { tokens in
+            defer { tokens = nil }
+            return tokens
+        }
+    }
+}

@@ -1,0 +1,94 @@
+internal import DBus
+internal import OpenURLBus
+internal import RFC1808
+internal import SchemeRegistry
+
+/// The callbacks that the sender of a URL asks for, while a handler that answers natively has the URL (x-callback-url).
+final class AskedCallbacks {
+    /// The handler that has the URL.
+    let handler: Handler
+    /// The verified sender.
+    let source: OpenContext.Source
+    /// The sender's connection; nil without a bus.
+    let connection: BusName?
+    /// The number of openings that led to the URL.
+    let hops: UInt32
+    /// The callbacks that the sender may ask for.
+    private let urls: [CallAnswer.Kind: GenericURL]
+
+    /// Returns nil if the URL asks for no callback that its sender may have.
+    ///
+    /// - Parameter isAllowed: whether the sender may have a callback.
+    init?(
+        in url: GenericURL,
+        _ handler: Handler,
+        _ source: OpenContext.Source,
+        _ connection: BusName?,
+        _ hops: UInt32,
+        isAllowed: (GenericURL) -> Bool
+    ) {
+        guard handler.manifest.answersCallbacks, url.isXCallback else { return nil }
+        let parameters = FormParameters(queryOf: url)
+        var urls: [CallAnswer.Kind: GenericURL] = [:]
+        for kind in CallAnswer.Kind.allCases {
+            guard let text = parameters["x-\(kind.rawValue)"] else { continue }
+            do throws(GenericURL.ParseError) {
+                let callback = try GenericURL(text)
+                if isAllowed(callback) { urls[kind] = callback }
+            } catch {
+                // A callback that is not a URL cannot be opened.
+            }
+        }
+        guard !urls.isEmpty else { return nil }
+        self.handler = handler
+        self.source = source
+        self.connection = connection
+        self.hops = hops
+        self.urls = urls
+    }
+
+    /// The callback for an outcome, with its parameters; nil if the sender asks for none.
+    func callback(for outcome: Result<OpenResult, OpenURLError>) -> GenericURL? {
+        do throws(OpenURLError) {
+            switch outcome {
+            case .success(let result):
+                let texts = result.reply.sorted { $0.key < $1.key }.compactMap { key, value in
+                    value.parameterText.map { (name: key, value: $0) }
+                }
+                return try urls[.success]?.appending(texts)
+            case .failure(let error) where error.code == .cancelled:
+                return urls[.cancel]
+            case .failure(let error):
+                let isConfined = source.callerClass.known?.isConfined ?? true
+                let told = isConfined ? error.forConfinedCallers : error
+                return try urls[.error]?.appending([
+                    (name: "errorCode", value: told.code.rawValue), (name: "errorMessage", value: told.message),
+                ])
+            }
+        } catch {
+            // The reply does not fit into a URL.
+            guard case .success = outcome else { return nil }
+            return callback(for: .failure(error))
+        }
+    }
+}
+
+extension Value {
+    /// A text, a number or a truth value as the value of a parameter; nil for every other value.
+    fileprivate var parameterText: String? {
+        switch self {
+        case .string(let text): text
+        case .boolean(let boolean): "\(boolean)"
+        case .byte(let number): "\(number)"
+        case .int16(let number): "\(number)"
+        case .uint16(let number): "\(number)"
+        case .int32(let number): "\(number)"
+        case .uint32(let number): "\(number)"
+        case .int64(let number): "\(number)"
+        case .uint64(let number): "\(number)"
+        case .double(let number): "\(number)"
+        case .variant(let value): value.parameterText
+        case .objectPath, .signature, .unixFD, .array, .structure, .dictionary: nil
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import DBus
+import OpenURLBus
+import PrivateBus
+import Reactor
+import Testing
+
+/// The calls of programs other than a router to a handler's process.
+@Suite(.timeLimit(.minutes(10))) struct StrangerTests {
+    private func stranger(to handler: HandlerProcess) async throws -> Connection {
+        try await Connection.open(.address(handler.bus.address), on: try handler.bus.makeLoop())
+    }
+
+    private func activate(_ handler: HandlerProcess, by caller: Connection) async throws {
+        _ = try await caller.call(
+            FreedesktopApplication.activate,
+            on: RemoteObject(handler.owner, ObjectPath(for: HandlerProcess.id)),
+            ["activation-token": .string("token")]
+        )
+    }
+
+    @Test func activationOfAnotherProgramGoesToTheRouter() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        let asked = Lock<[String]>([])
+        let lifecycle = ExportedInterface(
+            LifecycleInterface.name,
+            [
+                .method(LifecycleInterface.activate) { _, id in
+                    asked.withLock { $0.append(id) }
+                    return Empty()
+                }
+            ]
+        )
+        await handler.router.export([lifecycle], at: RouterService.path)
+        try await handler.enterBackground()
+        let before = try handler.log()
+        let stranger = try await stranger(to: handler)
+        try await activate(handler, by: stranger)
+        #expect(asked.withLock { $0 } == [HandlerProcess.id.rawValue])
+        // This router leaves the handler in the background.
+        #expect(try handler.log() == before)
+        try await activate(handler, by: handler.router)
+        #expect(try handler.log().dropFirst(before.count) == ["willEnterForeground", "didBecomeActive"])
+        await stranger.close()
+    }
+
+    @Test func withoutARouterAnActivationComesToTheForeground() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        try await handler.router.releaseName(RouterService.name)
+        let stranger = try await stranger(to: handler)
+        try await activate(handler, by: stranger)
+        #expect(try handler.log().last == "didBecomeActive")
+        await stranger.close()
+    }
+
+    @Test func contextOfAnotherProgramHasNoFacts() async throws {
+        let handler = try await HandlerProcess()
+        defer { handler.stop() }
+        let stranger = try await stranger(to: handler)
+        var context = OpenContext()
+        context.notifications = ["clock": "12:00"]
+        context.inBackground = true
+        context.requestID = "forged"
+        let input = Arguments("app:1", context)
+        let answer = try await stranger.call(HandlerInterface.open, on: handler.byName, input)
+        #expect(answer.isHandled)
+        #expect(answer.trace.map(\.name).contains("didBecomeActive"))
+        #expect(try handler.log().allSatisfy { !$0.hasPrefix("notification") })
+        await stranger.close()
+    }
+}

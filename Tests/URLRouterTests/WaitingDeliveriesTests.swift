@@ -1,0 +1,59 @@
+import Testing
+
+@testable import URLRouter
+
+/// The order of the queue.
+@Suite struct WaitingDeliveriesTests {
+    private let handler = "com.example.app"
+
+    private func deliveries(many: Int, _ senders: [(String, ClosedRange<Int64>)]) -> WaitingDeliveries {
+        var limits = RouterLimits()
+        limits.manyRequests = many
+        var deliveries = WaitingDeliveries(limits)
+        for (sender, ids) in senders {
+            for id in ids { deliveries.add(id, for: handler, of: sender) }
+        }
+        return deliveries
+    }
+
+    /// Takes all deliveries that are due, one after the other.
+    private func order(of deliveries: WaitingDeliveries) -> [Int64] {
+        var deliveries = deliveries
+        var order: [Int64] = []
+        while case .due(let id, handler, _) = deliveries.next() {
+            order.append(id)
+            deliveries.end(handler)
+        }
+        #expect(deliveries.isIdle)
+        return order
+    }
+
+    @Test func deliveriesKeepTheirOrder() {
+        #expect(order(of: deliveries(many: 3, [("a", 1...2), ("b", 3...5), ("a", 6...6)])) == [1, 2, 3, 4, 5, 6])
+    }
+
+    @Test func senderWithManyLetsOthersPass() {
+        let order = order(of: deliveries(many: 2, [("flood", 1...600), ("user", 601...602)]))
+        #expect(order.prefix(5) == [1, 601, 2, 602, 3])
+        #expect(order.count == 602)
+    }
+
+    @Test func sendersWithManyTakeTurns() {
+        #expect(order(of: deliveries(many: 1, [("a", 1...3), ("b", 4...6)])) == [1, 4, 2, 3, 5, 6])
+    }
+
+    @Test func deliveryIsRemovedAndMadeDue() {
+        var deliveries = deliveries(many: 1, [("a", 1...3)])
+        deliveries.add(4, for: handler, of: "a", in: .seconds(50))
+        deliveries.add(1, for: handler, of: "a", in: .seconds(50))
+        deliveries.remove(2)
+        #expect(order(of: deliveries) == [3])
+        deliveries.makeDue(handler)
+        #expect(order(of: deliveries) == [3, 1, 4])
+        for id: Int64 in [1, 3, 4] { deliveries.remove(id) }
+        guard case .none = deliveries.next() else {
+            Issue.record("a removed delivery is waited for")
+            return
+        }
+    }
+}
