@@ -30,6 +30,24 @@ public struct OpenURLClient: Sendable {
         check = RouterCheck(on: connection)
     }
 
+    /// Connects to the session bus of a user on another machine through ssh, as `openurl --host` does.
+    ///
+    /// ssh must reach the host without a question to a person, for example with a key. The other machine needs
+    /// `systemd-stdio-bridge`, a part of systemd. Its router takes this program for one of the user there. Descriptors do not pass.
+    ///
+    /// - Parameter host: `HOST` or `USER@HOST`, as ssh takes it.
+    /// - Throws: ``OpenURLClientError/unavailable(_:)`` if the name is empty or begins with `-`, or if there is no connection; ssh
+    ///   prints its own reason on standard error.
+    public init(host: String) async throws(OpenURLClientError) {
+        guard let bus = BusAddress.host(host) else { throw .unavailable("'\(host)' is not the name of a host") }
+        do {
+            connection = try await Connection.open(bus, on: try EventLoop())
+        } catch {
+            throw .unavailable("the session bus of \(host) cannot be reached: \(error)")
+        }
+        check = RouterCheck(on: connection, isLocal: false)
+    }
+
     /// Creates a client that uses an existing connection of the program.
     ///
     /// The program keeps the connection. Call ``close()`` only if the program no longer needs the connection: that call

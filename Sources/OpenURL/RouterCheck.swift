@@ -14,10 +14,13 @@ final class RouterCheck: Sendable {
     }
 
     private let connection: Connection
+    /// Whether the processes of the bus are those of this machine.
+    private let isLocal: Bool
     private let state = Lock(State())
 
-    init(on connection: Connection) {
+    init(on connection: Connection, isLocal: Bool = true) {
         self.connection = connection
+        self.isLocal = isLocal
     }
 
     deinit {
@@ -37,7 +40,7 @@ final class RouterCheck: Sendable {
         let identity = RouterIdentity(isCommand: false) { name in
             unsafe getenv(name).flatMap { unsafe $0.pointee == 0 ? nil : String(cString: $0) }
         }
-        guard let identity else { return nil }
+        guard isLocal, let identity else { return nil }
         _ = await following().value
         let (owner, judged) = state.withLock { ($0.owner, $0.judged) }
         guard let owner else { return nil }

@@ -13,6 +13,8 @@ public struct Invocation {
     var errors: StandardError
     /// The bus that the router is on.
     var bus: BusAddress
+    /// The machine of the bus; nil for this machine.
+    var host: RemoteHost?
     /// Takes Ctrl-C over; nil where Ctrl-C keeps its usual meaning.
     var makeInterrupt: () -> Interrupt? = { nil }
 
@@ -38,11 +40,18 @@ public struct Invocation {
     ///
     /// - Returns: the exit status.
     public func run() -> Int32 {
+        var invocation = self
+        do throws(CommandFailure) {
+            try invocation.takeHost()
+        } catch {
+            errors.print(error)
+            return error.exitStatus
+        }
         let status =
-            if let operation = OpenOperation(plain: arguments) {
-                operation.perform(self)
+            if let operation = OpenOperation(plain: invocation.arguments) {
+                operation.perform(invocation)
             } else {
-                CommandLineInterface.run(self)
+                CommandLineInterface.run(invocation)
             }
         return output.finish(status, errors)
     }

@@ -11,6 +11,7 @@ public enum BusAddress: Sendable, Hashable {
     ///
     /// An address with `unixexec:` starts a program and exchanges messages through its standard input and output.
     /// libdbus never collects the exit status of the program, so the program stays a zombie until this process ends.
+    /// The program does not get Ctrl-C: the connection stays, so that a request can be cancelled.
     case address(String)
 }
 
@@ -64,7 +65,13 @@ extension BusAddress {
 /// Connections of `dbus_bus_get` are not used, because libdbus ends the process when the bus goes away. The call blocks
 /// the thread while the other end has no room for another connection.
 func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
-    try withLibraryError { error in
+    // A new program inherits the blocked signals of the thread.
+    var (interrupt, before) = (sigset_t(), sigset_t())
+    sigemptyset(&interrupt)
+    if address.hasPrefix("unixexec:") { sigaddset(&interrupt, SIGINT) }
+    pthread_sigmask(SIG_BLOCK, &interrupt, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    return try withLibraryError { error in
         address.utf8.contains(0) ? nil : dbus_connection_open_private(address, &error)
     }
 }

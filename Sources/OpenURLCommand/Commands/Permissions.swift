@@ -12,7 +12,7 @@ struct Permissions: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(on: invocation)
         let rules = try router.call(PolicyInterface.rules, Empty()).values.0
         let answers = try router.call(PolicyInterface.answers, Empty())
         guard !outputOptions.json else {

@@ -30,7 +30,7 @@ struct PolicyList: Command {
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let (rules, problems) = try RouterClient(on: invocation.bus).call(PolicyInterface.rules, Empty()).values
+        let (rules, problems) = try RouterClient(on: invocation).call(PolicyInterface.rules, Empty()).values
         if outputOptions.json {
             for rule in rules { invocation.output.print(JSON(rule).text) }
         } else {
@@ -69,7 +69,7 @@ extension PolicySetting {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let (source, scheme, host) = pattern.parts
         let input = Arguments(source, scheme, host, decision.rawValue)
-        _ = try RouterClient(on: invocation.bus).call(PolicyInterface.set, input, refusal: ExitStatus.failure)
+        _ = try RouterClient(on: invocation).call(PolicyInterface.set, input, refusal: ExitStatus.failure)
         pattern.report([("decision", .string(decision.rawValue))], invocation)
         return 0
     }
@@ -90,7 +90,7 @@ struct PolicyReset: Command {
     func validate() throws { try pattern.validate(all: all) }
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(on: invocation)
         if all {
             _ = try router.call(PolicyInterface.reset, Empty(), refusal: ExitStatus.failure)
         } else {
@@ -118,7 +118,7 @@ struct PolicyForget: Command {
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         let (source, scheme, host) = pattern.parts(everySource: "")
         let input = Arguments(source, scheme, host)
-        let count = try RouterClient(on: invocation.bus)
+        let count = try RouterClient(on: invocation)
             .call(PolicyInterface.forget, input, refusal: ExitStatus.failure)
         if pattern.outputOptions.json { invocation.output.print(JSON.object([("count", .number(count))]).text) }
         guard count == 0, !all else { return 0 }

@@ -24,6 +24,10 @@ struct Register: Command {
         let method = replace ? RegistryInterface.replace : RegistryInterface.register
         let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
+            if let host = invocation.host, path.bytes.first != UInt8(ascii: "/") {
+                let reason = "the path of a file on \(host.name) begins with '/'"
+                throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
+            }
             let absolute = try path.absolutePath()
             let handler = try router.call(method, absolute, refusal: ExitStatus.failure)
             if outputOptions.json {

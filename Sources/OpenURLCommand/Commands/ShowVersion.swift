@@ -13,8 +13,8 @@ struct ShowVersion: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    func perform(_ invocation: Invocation) -> Int32 {
-        let router = routerVersion(on: invocation.bus)
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let router = try routerVersion(for: invocation)
         if outputOptions.json {
             let members: [(name: String, value: JSON)] = [
                 ("openurl", .string(Version.current)), ("router", router.map { .string($0) } ?? .null),
@@ -27,10 +27,10 @@ struct ShowVersion: Command {
         return 0
     }
 
-    private func routerVersion(on bus: BusAddress) -> String? {
+    private func routerVersion(for invocation: Invocation) throws(CommandFailure) -> String? {
         do throws(CommandFailure) {
-            return try RouterClient(on: bus).runningVersion()
-        } catch {
+            return try RouterClient(on: invocation).runningVersion()
+        } catch where invocation.host == nil {
             // The version of this program is still useful without a bus or an answer.
             return nil
         }

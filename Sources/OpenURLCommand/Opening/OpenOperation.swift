@@ -34,7 +34,7 @@ struct OpenOperation {
     ///
     /// - Returns: the exit status of the first failure, or 0 if there is none.
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(on: invocation.bus)
+        let router = RouterClient(on: invocation)
         let startup = StartupNotification(
             invocation.environment(Self.startupVariable),
             on: invocation.environment("DISPLAY")
@@ -46,6 +46,11 @@ struct OpenOperation {
         var operation = self
         let outputs: [SavedValue]
         do throws(CommandFailure) {
+            for url in urls + fallback { try invocation.checkMeaningThere(url) }
+            if let host = invocation.host, !attached.isEmpty || !saved.isEmpty {
+                let reason = "files do not pass to \(host.name): --attach and --save are for this machine"
+                throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
+            }
             operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)
             // A value that cannot be saved is of no use, so the URL is not opened then.
             outputs = try saved.map { file throws(CommandFailure) in try SavedValue(file) }

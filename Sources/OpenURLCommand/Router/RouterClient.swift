@@ -9,13 +9,20 @@ struct RouterClient {
     }
 
     private let connection: Connection
+    /// Whether the processes of the bus are those of this machine.
+    private let isLocal: Bool
 
     /// Connects to the router's bus. If the connection fails, every call throws that failure.
-    init(on bus: BusAddress) {
+    init(on invocation: Invocation) {
+        isLocal = invocation.host == nil
         do throws(ConnectionError) {
-            connection = .open(try BlockingConnection(bus))
+            if invocation.host == nil {
+                connection = .open(try BlockingConnection(invocation.bus))
+            } else {
+                connection = .open(try BlockingConnection(invocation.bus, timeout: RemoteHost.connectionTime))
+            }
         } catch {
-            connection = .failed(CommandFailure(error))
+            connection = .failed(invocation.host?.failure(error) ?? CommandFailure(error))
         }
     }
 
@@ -23,15 +30,15 @@ struct RouterClient {
     ///
     /// The command waits for the bus's answer. A command that only opens URLs uses ``askForOwner()`` instead.
     init(for invocation: Invocation) {
-        self.init(on: invocation.bus)
+        self.init(on: invocation)
         if let question = askForOwner() { warnOfStranger(question, invocation) }
     }
 
     /// Asks the bus for the process that owns the router's name, and does not wait for the answer. Starts no router.
     ///
-    /// - Returns: nil without a connection.
+    /// - Returns: nil without a connection, and for the bus of another machine.
     func askForOwner() -> BlockingConnection.BegunCall<UInt32>? {
-        guard case .open(let bus) = connection else { return nil }
+        guard isLocal, case .open(let bus) = connection else { return nil }
         do throws(CallError) {
             return try bus.begin(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
         } catch {

@@ -1,0 +1,114 @@
+internal import ArgumentParser
+internal import DBus
+internal import Glibc
+internal import OpenURLBus
+
+/// The other machine whose router performs a command (`--host`).
+struct RemoteHost: Sendable {
+    /// `HOST` or `USER@HOST`, as ssh takes it.
+    let name: String
+    let bus: BusAddress
+    /// The arguments of the command, for the `openurl` of the other machine.
+    let arguments: [CommandLineArgument]
+
+    /// The variables that belong to the desktop of this machine.
+    static let localVariables: Set = ["DISPLAY", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN"]
+
+    /// - Throws: the failure if the name cannot be one of a host.
+    init(_ name: String?, _ arguments: [CommandLineArgument]) throws(CommandFailure) {
+        let asks = isatty(STDIN_FILENO) != 0
+        guard let name, let bus = BusAddress.host(name, asks: asks) else {
+            let reason = "--host needs the name of a host, such as box or alice@box"
+            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
+        }
+        self.name = name
+        self.bus = bus
+        self.arguments = arguments
+    }
+
+    /// The time in which ssh reaches the host, and a person types a password.
+    static let connectionTime = Duration.seconds(120)
+
+    /// Returns the failure of a connection, with the exit status of ssh, which has printed the reason.
+    ///
+    /// If the host has no `systemd-stdio-bridge`, this process becomes an ssh that runs `openurl` there, and the method does not
+    /// return.
+    func failure(_ error: ConnectionError) -> CommandFailure {
+        let unreachable = "the session bus of \(name) cannot be reached"
+        guard error != .timedOut else { return failure("\(unreachable): no answer came in time") }
+        // The connection ends when ssh does. The command has no other children.
+        var status: CInt = 0
+        guard waitpid(-1, &status, 0) > 0 else { return failure("\(unreachable): \(error)") }
+        let exited = status & 0x7f == 0
+        let code = (status >> 8) & 0xff
+        guard exited, code == Self.notFound else {
+            // ssh has printed its own reason. Other statuses are those of the bridge.
+            let reason =
+                !exited
+                ? "ssh was killed"
+                : code == Self.sshFailed
+                    ? "ssh ended with status \(code)"
+                    : "no bus answers there; 'loginctl enable-linger' on \(name) keeps one without a login"
+            return failure("\(unreachable): \(reason)")
+        }
+        return failure("'openurl' cannot be run on \(name): \(runThere())")
+    }
+
+    /// The exit status of a shell that does not find a program.
+    private static let notFound: CInt = 127
+    /// The exit status of ssh after an error of its own.
+    private static let sshFailed: CInt = 255
+
+    private func failure(_ message: String) -> CommandFailure {
+        CommandFailure("org.freedesktop.DBus.Error.NoServer", message, exitStatus: ExitStatus.unavailable)
+    }
+
+    /// Replaces this process by an ssh that runs the same command on the host.
+    ///
+    /// - Returns: the reason why that is not possible.
+    private func runThere() -> String {
+        let quote = UInt8(ascii: "'")
+        var line = Array("openurl".utf8)
+        for argument in arguments {
+            line += [UInt8(ascii: " "), quote]
+            for byte in argument.bytes { line += byte == quote ? Array("'\\''".utf8) : [byte] }
+            line.append(quote)
+        }
+        let words = ["ssh", "-xT", "--", name].map { Array($0.utf8) } + [line]
+        var pointers = words.map { word in strdup(word.map(CChar.init(bitPattern:)) + [0]) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        execvp("ssh", &pointers)
+        return String(cString: strerror(errno))
+    }
+}
+
+extension Invocation {
+    /// Takes `--host` from the front of the arguments.
+    mutating func takeHost() throws(CommandFailure) {
+        guard let first = arguments.first?.text else { return }
+        let option = "--host"
+        let host: RemoteHost
+        if first == option {
+            host = try RemoteHost(arguments.dropFirst().first?.text, Array(arguments.dropFirst(2)))
+        } else if first.hasPrefix("\(option)=") {
+            host = try RemoteHost(String(first.dropFirst(option.count + 1)), Array(arguments.dropFirst()))
+        } else {
+            return
+        }
+        if host.arguments.first?.text == Publish.configuration.commandName {
+            let reason = "'publish' writes files of this machine, so it takes no --host"
+            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
+        }
+        arguments = host.arguments
+        bus = host.bus
+        self.host = host
+        environment = { [environment] name in RemoteHost.localVariables.contains(name) ? nil : environment(name) }
+    }
+
+    /// Checks that an argument means the same on the other machine, if the command is for one.
+    func checkMeaningThere(_ argument: CommandLineArgument) throws(CommandFailure) {
+        guard let host, !argument.hasScheme else { return }
+        let reason = "'\(argument.shown)' is a file of this machine; \(host.name) opens URLs only"
+        throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
+    }
+}

@@ -1,0 +1,143 @@
+import DBus
+import Foundation
+import OpenURL
+import OpenURLBus
+import PrivateBus
+import RFC1808
+import Testing
+
+/// Commands for the router of another machine (`openurl --host`), through a real sshd.
+@Suite(.timeLimit(.minutes(10))) struct HostTests {
+    private static let app = "com.example.app"
+
+    private func server(_ router: RouterProcess) throws -> SSHServer {
+        try SSHServer(in: router.bus.directory, ["DBUS_SESSION_BUS_ADDRESS": router.bus.address])
+    }
+
+    private func openurl(_ router: RouterProcess, _ server: SSHServer, _ arguments: String...) async throws
+        -> CommandRun
+    {
+        try await CommandRun(
+            URL(filePath: "/usr/bin/env"),
+            ["timeout", "120", RouterProcess.command.path] + arguments,
+            server.client(router.bus.environment),
+            in: router.bus.directory
+        )
+    }
+
+    @Test func commandsReachTheRouterOfTheHost() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let server = try server(router)
+        let opened = try await openurl(router, server, "--host", "box", "--json", "app:it's%20here")
+        #expect(
+            opened.status == 0 && opened.output.contains(#""handler":"com.example.app","path":"launched""#),
+            "\(opened)"
+        )
+        #expect(try router.log(of: Self.app).contains("open app:it's%20here"))
+        let explained = try await openurl(router, server, "--host=box", "explain", "app:x")
+        #expect(explained.status == 0 && explained.output.contains(Self.app), "\(explained)")
+        #expect(try await openurl(router, server, "--host", "box", "--queue", "app:later").status == 0)
+        #expect(try await openurl(router, server, "--host", "box", "queue").status == 0)
+        #expect(try await openurl(router, server, "--host", "box", "version").output.contains("openurld"))
+        let none = try await openurl(router, server, "--host", "box", "nothing:x")
+        #expect(none.status == 3 && none.errors.contains("no handler claims"), "\(none)")
+    }
+
+    @Test func sshRefusesAHostAndAKey() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let server = try server(router)
+        for file in ["known", "authorized"] {
+            let data = try Data(contentsOf: server.file(file))
+            try Data().write(to: server.file(file))
+            let run = try await openurl(router, server, "--host", "box", "app:x")
+            #expect(run.status == 69 && run.errors.contains("ssh ended with status 255"), "\(run)")
+            // The words of ssh come first.
+            #expect(
+                run.errors.contains("Host key verification failed") || run.errors.contains("Permission denied"),
+                "\(run)"
+            )
+            try data.write(to: server.file(file))
+        }
+        #expect(try router.log(of: Self.app).isEmpty)
+    }
+
+    @Test func hostWithoutABridgeRunsTheCommandItself() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let server = try server(router)
+        let programs = server.file("programs")
+        try FileManager.default.createDirectory(at: programs, withIntermediateDirectories: true)
+        for program in ["/bin/sh", RouterProcess.command.path] {
+            let link = programs.appending(path: URL(filePath: program).lastPathComponent)
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: URL(filePath: program))
+        }
+        try server.setVariables(["DBUS_SESSION_BUS_ADDRESS": router.bus.address, "PATH": programs.path])
+        let opened = try await openurl(router, server, "--host", "box", "--json", "app:it's%20here")
+        #expect(opened.status == 0 && opened.output.contains(#""handler":"com.example.app""#), "\(opened)")
+        #expect(try router.log(of: Self.app).contains("open app:it's%20here"))
+        #expect(try await openurl(router, server, "--host", "box", "nothing:x").status == 3)
+    }
+
+    @Test func hostWithoutABusOrARouterIsUnavailable() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let server = try server(router)
+        try server.setVariables(["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
+        let noBus = try await openurl(router, server, "--host", "box", "app:x")
+        #expect(noBus.status == 69 && noBus.errors.contains("no bus answers there"), "\(noBus)")
+        let bus = try await PrivateBus()
+        defer { bus.stop() }
+        try server.setVariables(["DBUS_SESSION_BUS_ADDRESS": bus.address])
+        let noRouter = try await openurl(router, server, "--host", "box", "app:x")
+        #expect(noRouter.status == 69 && noRouter.errors.contains("the router is not running"), "\(noRouter)")
+    }
+
+    @Test func cutConnectionIsAnUnknownOutcome() async throws {
+        let router = try await RouterProcess([Self.app: ["stall=open"]])
+        defer { router.stop() }
+        let server = try server(router)
+        async let run = openurl(router, server, "--host", "box", "app:x")
+        while try !router.log(of: Self.app).contains("open app:x") {
+            _ = try await router.connection.owner(of: RouterService.name)
+        }
+        try server.cut()
+        let cut = try await run
+        #expect(cut.status == 69 && cut.errors.contains("whether the request arrived is unknown"), "\(cut)")
+    }
+
+    @Test func argumentsOfThisMachineAreRefused() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let server = try server(router)
+        for arguments in [
+            ["--host", "-oProxyCommand=true", "app:x"], ["--host"], ["--host=", "app:x"], ["--host", "box", "publish"],
+            ["--host", "box", "/etc/passwd"], ["--host", "box", "register", "handler.plist"],
+            ["--host", "box", "--attach", "a=/etc/passwd", "app:x"],
+        ] {
+            let run = try await CommandRun(
+                RouterProcess.command,
+                arguments,
+                server.client(router.bus.environment),
+                in: router.bus.directory
+            )
+            #expect(run.status == 64, "\(arguments): \(run)")
+        }
+    }
+
+    @Test func clientReachesTheHost() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let path = try #require(server(router).client(router.bus.environment)["PATH"])
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            setenv("PATH", path, 1)
+            let client = try await OpenURLClient(host: "box")
+            #expect(try await client.open(GenericURL("app:x")).handler == "com.example.app")
+            await client.close()
+            await #expect(throws: OpenURLClientError.self) { _ = try await OpenURLClient(host: "-oProxyCommand=true") }
+            await #expect(throws: OpenURLClientError.self) { _ = try await OpenURLClient(host: "") }
+        }
+        #expect(try router.log(of: Self.app).contains("open app:x"))
+    }
+}
