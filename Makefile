@@ -16,7 +16,7 @@ SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benc
 
 BUILD_PACKAGES = dbus libdbus-1-dev libsqlite3-dev pkg-config
 RELEASE_PACKAGES = $(BUILD_PACKAGES) gcc libstdc++-12-dev
-TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils libglib2.0-bin openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xdg-dbus-proxy xdg-utils
+TEST_PACKAGES = $(BUILD_PACKAGES) bubblewrap desktop-file-utils libglib2.0-bin gcc gir1.2-gtk-4.0 libsystemd-dev openssh-client openssh-server python3-dbus python3-gi shared-mime-info systemd util-linux xauth xdg-dbus-proxy xdg-utils xvfb
 
 # SwiftPM builds the packages of other projects without this flag.
 ifeq ($(CI),true)
@@ -45,7 +45,7 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 # Packed relocations and merged functions: a smaller file, of which the start touches less.
 LINK = -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe
 
-.PHONY: build deb demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
+.PHONY: build deb debtest demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
 
 # The C++ library of Swift's runtime is linked statically too: to find its symbols takes most of a short program's start.
 build:
@@ -103,7 +103,7 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
 	install -m 644 Packaging/openurld.8 $(ROOT)/share/man/man8
-	$(BUILT)/openurl --generate-completion-script bash | install -m 644 /dev/stdin $(ROOT)/share/bash-completion/completions/openurl
+	$(BUILT)/openurl --generate-completion-script bash | sed '1{/^#!/d}' | install -m 644 /dev/stdin $(ROOT)/share/bash-completion/completions/openurl
 	$(BUILT)/openurl --generate-completion-script fish | install -m 644 /dev/stdin $(ROOT)/share/fish/vendor_completions.d/openurl.fish
 	$(BUILT)/openurl --generate-completion-script zsh | install -m 644 /dev/stdin $(ROOT)/share/zsh/site-functions/_openurl
 	$(PUBLISH)
@@ -119,6 +119,11 @@ deb: build
 	cd .build/deb/openurl && PROJECT=$(CURDIR) dpkg-buildpackage --build=binary --no-sign
 	lintian --fail-on error,warning .build/deb/*.changes
 	ls -l .build/deb/*.deb
+
+# Installs, upgrades and purges the package in a clean Debian without Swift, and opens a URL there as a new user. Needs root.
+debtest: deb
+	@Packaging/require debootstrap
+	Packaging/try-deb .build/deb/openurl_$(VERSION)_*.deb .build/clean-debian
 
 uninstall:
 	[ ! -x $(ROOT)/bin/openurl ] || $(PUBLISH) --remove

@@ -58,9 +58,13 @@ import Testing
     // MARK: Hello
 
     /// A router with the manifest of an example, which names the program by its path.
-    private func router(of example: String) async throws -> RouterProcess {
+    private func router(
+        of example: String,
+        identifier: String? = nil,
+        programs: (URL) throws -> URL = { _ in RouterProcess.products }
+    ) async throws -> RouterProcess {
         try await RouterProcess { directory in
-            let name = "com.example.\(example).plist"
+            let name = "com.example.\(identifier ?? example).plist"
             let manifest = try String(
                 contentsOf: Self.root.appending(path: "examples/\(example)/\(name)"),
                 encoding: .utf8
@@ -71,7 +75,7 @@ import Testing
             )
             let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
             try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
-            try manifest.replacing("/usr/local/bin", with: RouterProcess.products.path)
+            try manifest.replacing("/usr/local/bin", with: programs(directory).path)
                 .write(to: handlers.appending(path: name), atomically: true, encoding: .utf8)
         }
     }
@@ -83,6 +87,56 @@ import Testing
         #expect(try await router.open("hello:?name=Z%C3%BCrich").reply["greeting"] == "Hello, Zürich!")
         let refusal = OpenURLError(.declined, "there is no name; write hello:?name=World")
         #expect(try await router.failure("hello:") == refusal)
+    }
+
+    // MARK: Other languages
+
+    @Test func handlerInCAnswersWithAGreeting() async throws {
+        let router = try await router(of: "c", identifier: "hello-c") { directory in
+            let copy = directory.appending(path: "c")
+            try FileManager.default.copyItem(at: Self.root.appending(path: "examples/c"), to: copy)
+            let make = try run("/usr/bin/make", ["-C", copy.path], ProcessInfo.processInfo.environment)
+            try #require(make.status == 0, "\(make.output)\(make.errors)")
+            return copy
+        }
+        defer { router.stop() }
+        #expect(
+            try await router.open("hello-c:?name=World").reply == ["greeting": "Hello, World!", "count": .uint32(1)]
+        )
+        #expect(try await router.open("hello-c:?name=all").reply["count"] == .uint32(2))
+        let refusal = OpenURLError(.declined, "there is no name; write hello-c:?name=World")
+        #expect(try await router.failure("hello-c:") == refusal)
+    }
+
+    @Test func handlerInPythonAnswersWithTheURL() async throws {
+        let router = try await router(of: "python") { _ in Self.root.appending(path: "examples/python") }
+        defer { router.stop() }
+        #expect(try await router.open("python:hello").reply["url"] == "python:hello")
+    }
+
+    @Test func applicationOfGTKGetsAndOpensURLs() async throws {
+        let router = try await router(of: "gtk", identifier: "postbox") { _ in Self.root.appending(path: "examples/gtk")
+        }
+        defer { router.stop() }
+        let opened = try await router.run(
+            "env",
+            "GTK_A11Y=none",
+            "timeout",
+            "120",
+            "xvfb-run",
+            "-a",
+            "sh",
+            "-c",
+            """
+            \(RouterProcess.command.path) --json postbox:one postbox:two &&
+            \(RouterProcess.command.path) terminate com.example.postbox
+            """
+        )
+        #expect(opened.status == 0, "\(opened)")
+        #expect(
+            opened.output.contains(#""path":"launched""#) && opened.output.contains(#""received":2"#),
+            "\(opened.output)"
+        )
     }
 
     // MARK: The viewer

@@ -30,7 +30,7 @@ struct ShowVersion: Command {
     private func routerVersion(for invocation: Invocation) throws(CommandFailure) -> String? {
         do throws(CommandFailure) {
             return try RouterClient(on: invocation).runningVersion()
-        } catch where invocation.host == nil {
+        } catch  where invocation.host == nil {
             // The version of this program is still useful without a bus or an answer.
             return nil
         }
