@@ -45,7 +45,7 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 # Packed relocations and merged functions: a smaller file, of which the start touches less.
 LINK = -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe
 
-.PHONY: build deb debtest demo shell test docs sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
+.PHONY: build deb debtest demo shell test docs picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
 
 # The C++ library of Swift's runtime is linked statically too: to find its symbols takes most of a short program's start.
 build:
@@ -77,6 +77,11 @@ docs:
 	@Packaging/require $(BUILD_PACKAGES) python3
 	swift build $(STRICT)
 	.ci/docs.py .build/debug .build/docs
+
+# The picture of a terminal in README.md, from real output.
+picture: build
+	@Packaging/require dbus python3-rich util-linux
+	Documentation/make-picture $(BUILT)
 
 lint:
 	swift format lint --strict --recursive $(SWIFT_FILES)
