@@ -96,7 +96,7 @@ let package = Package(
         // Examples: they build, run and are tested.
         .executableTarget(
             name: "hello",
-            dependencies: ["DBus", "RFC1808", "URLHandler"],
+            dependencies: ["URLHandler"],
             path: "examples/hello",
             exclude: ["com.example.hello.plist"]
         ),
