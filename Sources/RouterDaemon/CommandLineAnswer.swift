@@ -1,3 +1,4 @@
+internal import Doctor
 internal import Glibc
 internal import OpenURLBus
 internal import Release
@@ -28,8 +29,18 @@ struct CommandLineAnswer: Hashable {
             text = problems.map { "openurl: \($0)\n" }.joined()
             descriptor = STDERR_FILENO
             status = isDone ? EXIT_SUCCESS : EXIT_FAILURE
+        case let arguments where arguments.first == "--doctor":
+            guard let doctor = Doctor(arguments.dropFirst()) else { fallthrough }
+            let outcome = doctor.run(
+                environment: ProcessEnvironment.variables(environ),
+                installation: installation?.files
+            )
+            text = outcome.text
+            descriptor = outcome.isUsageError ? STDERR_FILENO : STDOUT_FILENO
+            status = outcome.isUsageError ? EX_USAGE : outcome.hasFailed ? EXIT_FAILURE : EXIT_SUCCESS
         default:
-            text = "usage: openurld [--version | --publish directory [--root directory] [--remove]]\n"
+            text =
+                "usage: openurld [--version | --publish directory [--root directory] [--remove] | --doctor [options]]\n"
             descriptor = STDERR_FILENO
             status = EX_USAGE
         }

@@ -16,15 +16,8 @@ enum ProgramFile {
 
     /// The path of a program with a name on `PATH`.
     static func path(ofName name: String, _ environment: [String: String]) throws(Errno) -> String {
-        // A relative directory would depend on the directory that the router was started in.
-        let directories = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
-        for directory in directories where isAbsolute(directory) {
-            let path = "\(directory)/\(name)"
-            var status = stat()
-            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-            if access(path, X_OK) == 0 { return path }
-        }
-        throw .noSuchFileOrDirectory
+        guard let path = programPath(named: name, in: environment["PATH"]) else { throw .noSuchFileOrDirectory }
+        return path
     }
 
     /// The state of a handler's program file; nil if there is no such file.

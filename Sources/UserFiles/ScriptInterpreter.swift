@@ -1,14 +1,13 @@
 internal import Glibc
-internal import UserFiles
 
 /// The program that the kernel starts for a script, as the script's first line names it (execve(2), "Interpreter scripts").
-enum ScriptInterpreter: Hashable {
+package enum ScriptInterpreter: Hashable {
     case path(String)
     /// The name of a program that `env` looks up on `PATH`.
     case nameOnPath(String)
 
     /// The interpreter of a script; nil for a file that is not a script.
-    init?(ofFile path: String) {
+    package init?(ofFile path: String) {
         // The kernel reads no more of the line.
         guard let line = firstBytes(of: path, count: 256)?.split(separator: UInt8(ascii: "\n")).first,
             line.starts(with: "#!".utf8)
