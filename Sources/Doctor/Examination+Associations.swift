@@ -64,10 +64,16 @@ extension Examination {
         for diagnostic in files.associations.diagnostics where diagnostic.file == file.path {
             let key = diagnostic.key ?? ""
             let isDuplicate = diagnostic.reason == "appears twice"
-            let type = key.split(separator: " ").last.map(String.init) ?? ""
-            let chosen = type.contains("/") ? files.associations.defaults(for: type).first : nil
-            // GLib writes the whole file, and so puts what appears twice together.
-            let fix = chosen.map { "gio mime \(type) \($0)" } ?? "\"${EDITOR:-vi}\" \(quotedForShell(file.path))"
+            // `openurl default` writes one line for the scheme, and removes its other lines in the group.
+            let prefix = "[\(Self.groups[0])] x-scheme-handler/"
+            let scheme = key.hasPrefix(prefix) ? String(key.dropFirst(prefix.count)) : nil
+            let chosen = scheme.flatMap { files.associations.defaults(for: "x-scheme-handler/\($0)").first }
+            let fix =
+                if let scheme, let chosen {
+                    "openurl default \(scheme) \(identifier(of: chosen))"
+                } else {
+                    "\"${EDITOR:-vi}\" \(quotedForShell(file.path))"
+                }
             add(
                 .associations,
                 diagnostic.severity == .error ? .fail : .warn,
@@ -92,6 +98,9 @@ extension Examination {
             )
         }
     }
+
+    /// The name by which openurl knows the program of an entry.
+    private func identifier(of id: DesktopFileID) -> String { files.entries.entries[id]?.handler ?? id.rawValue }
 
     private func groups(of path: String) -> [String] {
         do throws(FileError) {

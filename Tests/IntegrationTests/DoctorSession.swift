@@ -81,10 +81,14 @@ final class DoctorSession: Sendable {
 
     init(startsRouter: Bool = true) async throws {
         bus = try await PrivateBus { directory in
-            let handlers = directory.appending(path: "XDG_DATA_DIRS/openurl")
+            let handlers = directory.appending(path: "XDG_DATA_DIRS/openurl/handlers")
             try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
             let schemes = Self.project.appending(path: "Schemes")
-            try FileManager.default.copyItem(at: schemes, to: handlers.appending(path: "handlers"))
+            for name in try FileManager.default.contentsOfDirectory(atPath: schemes.path)
+            where name.hasPrefix("org.openurl.system.") {
+                let copy = handlers.appending(path: name)
+                try FileManager.default.copyItem(at: schemes.appending(path: name), to: copy)
+            }
             guard startsRouter else { return }
             let template = Self.project.appending(path: "Packaging/org.openurl.Router1.service.in")
             let service = try String(contentsOf: template, encoding: .utf8)
@@ -105,7 +109,9 @@ final class DoctorSession: Sendable {
         var environment = bus.environment.merging(["BIN": RouterProcess.products.path]) { $1 }
         environment.merge(variables) { $1 }
         let lines = Self.prelude + "\n" + script
-        let command = ["timeout", "120", "sh", "-c", lines]
+        // Foundation waits until every process has closed a descriptor that all children of the shell inherit.
+        let start = "import os, sys; os.closerange(3, 1024); os.execvp('sh', ['sh', '-c', sys.argv[1]])"
+        let command = ["timeout", "120", "/usr/bin/python3", "-c", start, lines]
         return try await CommandRun(URL(filePath: "/usr/bin/env"), command, environment, in: bus.directory)
     }
 
