@@ -59,13 +59,19 @@ public struct Doctor: Sendable, Hashable {
     }
 
     private func examine(_ environment: [String: String], _ installation: InstalledFiles?) -> Examination? {
+        let connection = Result { () throws(ConnectionError) in
+            var bus = try SessionBus()
+            // A router that starts now writes entries, which the examination has to find.
+            bus.startRouter()
+            return bus
+        }
         let files = ExaminedFiles(environment: environment, installation: installation)
         var found: Topic?
         if let topic {
             found = Topic(topic, files)
             if found == nil { return nil }
         }
-        let examination = Examination(files, topic: found, commandVersion: commandVersion)
+        let examination = Examination(files, connection, topic: found, commandVersion: commandVersion)
         examination.perform(probing: probes)
         return examination
     }

@@ -1,5 +1,6 @@
 internal import Desktop
 internal import Glibc
+internal import SchemeRegistry
 internal import UserFiles
 
 /// The files that name the default applications.
@@ -67,6 +68,7 @@ extension Examination {
             // `openurl default` writes one line for the scheme, and removes its other lines in the group.
             let prefix = "[\(Self.groups[0])] x-scheme-handler/"
             let scheme = key.hasPrefix(prefix) ? String(key.dropFirst(prefix.count)) : nil
+            if let scheme, let topic, !topic.schemes.contains(where: { $0.rawValue == scheme }) { continue }
             let chosen = scheme.flatMap { files.associations.defaults(for: "x-scheme-handler/\($0)").first }
             let fix =
                 if let scheme, let chosen {

@@ -11,7 +11,10 @@ extension Examination {
     func checkEntries() {
         checkCaches()
         let own = Set(files.handlerSchemes)
-        let others = Set(files.entries.entries.values.filter { $0.handler == nil }.flatMap(\.urlSchemes))
+        let others = files.all.flatMap { file -> [String] in
+            guard case .application(let entry) = file.content, entry.handler == nil else { return [] }
+            return entry.urlSchemes
+        }
         let schemes = topic?.schemes ?? own.union(others.compactMap(Scheme.init(checking:))).sorted()
         for scheme in schemes where !Self.webSchemes.contains(scheme.rawValue) {
             let isOwn = own.contains(scheme)
@@ -31,6 +34,8 @@ extension Examination {
         let entry: DesktopEntry?
         /// Whether the desktop opens URLs of the scheme with this entry, or would do so if the entry were sound.
         let isFirst: Bool
+        /// Whether a file of associations names the entry as the default.
+        let isChosen: Bool
         let claimsScheme: Bool
 
         var path: String { file.location.file }
@@ -58,7 +63,13 @@ extension Examination {
         let first = chosen.first { id in found.contains { $0.file.location.id == id } }
         return found.map { file, entry, claims in
             let isFirst = first.map { $0 == file.location.id } ?? (found.count == 1)
-            return ClaimingFile(file: file, entry: entry, isFirst: isFirst, claimsScheme: claims)
+            return ClaimingFile(
+                file: file,
+                entry: entry,
+                isFirst: isFirst,
+                isChosen: first == file.location.id,
+                claimsScheme: claims
+            )
         }
     }
 
@@ -92,8 +103,8 @@ extension Examination {
         if let busName = entry.busName { checkActivation(entry, busName, level) }
         guard entry.handler == nil, let command = entry.command else { return }
         if let problem = missingProgram(of: entry, command) {
-            // The desktop and the router leave such an entry out.
-            guard claiming.isFirst else { return }
+            // The desktop and the router leave such an entry out. A package may have an entry for a program of another package.
+            guard claiming.isFirst, claiming.isChosen || entry.precedence == 0 || topic != nil else { return }
             let others = files.registry.claimants(of: scheme)
             add(
                 .entries,
@@ -258,40 +269,5 @@ extension Examination {
     private func isBrowser(_ entry: DesktopEntry) -> Bool {
         let categories = DesktopFile.writtenValue(of: "Categories", inFile: entry.file) ?? ""
         return categories.split(separator: ";").contains("WebBrowser")
-    }
-
-    // MARK: Caches
-
-    /// Reports directories whose cache differs from the entries. GLib sees an entry only through the cache.
-    private func checkCaches() {
-        for (precedence, directory) in files.desktop.applicationDirectories.enumerated() {
-            let present = Set(files.all.filter { $0.location.precedence == precedence }.map(\.location.id))
-            let entries = files.all.compactMap { file -> DesktopEntry? in
-                guard file.location.precedence == precedence, case .application(let entry) = file.content,
-                    !entry.urlSchemes.isEmpty
-                else { return nil }
-                return entry
-            }
-            guard !entries.isEmpty else { continue }
-            let path = "\(directory)/mimeinfo.cache"
-            let isUsers = precedence == 0 && files.desktop.dataHome != nil
-            var cache = MimeInfoCache(directory: directory)
-            do throws(FileWriteError) {
-                guard try !cache.agrees(with: entries, isThere: { present.contains($0) }) else { continue }
-                add(
-                    .entries,
-                    isUsers ? .fail : .warn,
-                    "stale-cache",
-                    directory,
-                    access(path, F_OK) == 0 ? "has a cache that differs from the entries" : "has entries and no cache",
-                    file: path,
-                    fix: (isUsers ? "" : "sudo ") + "update-desktop-database \(quotedForShell(directory))",
-                    mend: isUsers ? .cache(directory: directory) : nil
-                )
-            } catch {
-                let fix = "rm \(quotedForShell(path)) && update-desktop-database \(quotedForShell(directory))"
-                add(.entries, isUsers ? .fail : .warn, "stale-cache", directory, error.reason, file: path, fix: fix)
-            }
-        }
     }
 }

@@ -184,10 +184,10 @@ extension Examination {
         add(.handlers, .fail, "interpreter", id, reason, file: path, fix: fix)
     }
 
-    /// The reason why a path leads nowhere, if the path is that of a file on another medium.
+    /// A hint for a path that leads nowhere, if the path is that of a file on another medium.
     func absence(of path: String) -> String {
         let places = ["/media/", "/run/media/", "/mnt/", "/tmp/.mount_"]
-        return places.contains { path.hasPrefix($0) } ? " (nothing is mounted there)" : ""
+        return places.contains { path.hasPrefix($0) } ? " (is its medium mounted?)" : ""
     }
 
     // MARK: The router's view

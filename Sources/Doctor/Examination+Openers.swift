@@ -61,14 +61,8 @@ extension Examination {
                     )
                 }
                 if let error = explanation.error, explanation.decision != .known(.deny) {
-                    add(
-                        .openers,
-                        .fail,
-                        "openurl",
-                        "openurl",
-                        error.message,
-                        fix: "openurl explain \(quotedForShell(url ?? "\(scheme):"))"
-                    )
+                    let fix = expected.map { "openurl status \($0)" } ?? "openurl register PATH"
+                    add(.openers, .fail, "openurl", "openurl", error.message, fix: fix)
                     return expected
                 }
             } catch {

@@ -23,7 +23,7 @@ extension Examination {
     func checkSession(_ bus: SessionBus) {
         add(.session, .ok, "bus", "session bus", "answers")
         checkPrefix(bus)
-        if startRouter(bus) { checkRouter(bus) }
+        if findRouter(bus) { checkRouter(bus) }
         checkPath()
         checkEnvironment(bus)
     }
@@ -65,35 +65,22 @@ extension Examination {
         )
     }
 
-    /// Starts the router if it does not run.
+    /// Finds the router, which was started if it could be.
     ///
     /// - Returns: whether a router runs.
-    private func startRouter(_ bus: SessionBus) -> Bool {
-        let name = RouterService.name
-        if bus.owner(of: name) == nil {
-            let program = files.installation?.router ?? "openurld"
-            guard bus.activatableNames.contains(name.rawValue) else {
-                add(
-                    .session,
-                    .fail,
-                    "router",
-                    "router",
-                    "does not run, and the bus has no service file that starts it",
-                    fix: "\(quotedForShell(program)) &"
-                )
-                return false
-            }
-            do throws(CallError) {
-                try bus.start(name)
-            } catch {
-                let reason = "does not run, and cannot be started: \(error)"
-                add(.session, .fail, "router", "router", reason, fix: quotedForShell(program))
-                return false
-            }
+    private func findRouter(_ bus: SessionBus) -> Bool {
+        if let pid = bus.pid(of: RouterService.name.rawValue) {
+            router = ProcessFacts(pid: pid)
+            return true
         }
-        guard let pid = bus.pid(of: name.rawValue) else { return false }
-        router = ProcessFacts(pid: pid)
-        return true
+        let program = quotedForShell(files.installation?.router ?? "openurld")
+        if let failure = bus.startFailure {
+            add(.session, .fail, "router", "router", "does not run, and cannot be started: \(failure)", fix: program)
+        } else {
+            let reason = "does not run, and the bus has no service file that starts it"
+            add(.session, .fail, "router", "router", reason, fix: "\(program) &")
+        }
+        return false
     }
 
     private func checkRouter(_ bus: SessionBus) {

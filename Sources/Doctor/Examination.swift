@@ -8,16 +8,26 @@ final class Examination {
     let topic: Topic?
     /// The version of the command that the person has called.
     let commandVersion: String
-    /// Nil without a session bus.
-    private(set) var bus: SessionBus?
+    private let connection: Result<SessionBus, ConnectionError>
     /// The process of the router; nil if no router runs.
     var router: ProcessFacts?
     private(set) var findings: [Finding] = []
 
-    init(_ files: ExaminedFiles, topic: Topic?, commandVersion: String) {
+    init(
+        _ files: ExaminedFiles,
+        _ connection: Result<SessionBus, ConnectionError>,
+        topic: Topic?,
+        commandVersion: String
+    ) {
         self.files = files
+        self.connection = connection
         self.topic = topic
         self.commandVersion = commandVersion
+    }
+
+    /// Nil without a session bus.
+    var bus: SessionBus? {
+        if case .success(let bus) = connection { bus } else { nil }
     }
 
     var environment: [String: String] { files.environment }
@@ -29,12 +39,10 @@ final class Examination {
     ///
     /// - Parameter probes: whether a URL is sent on each way.
     func perform(probing probes: Bool) {
-        do throws(ConnectionError) {
-            bus = try SessionBus()
-        } catch {
-            reportMissingBus(error)
+        switch connection {
+        case .success(let bus): checkSession(bus)
+        case .failure(let error): reportMissingBus(error)
         }
-        if let bus { checkSession(bus) }
         checkHandlers()
         checkEntries()
         checkOpeners()
@@ -43,8 +51,7 @@ final class Examination {
         if probes { probe() }
     }
 
-    func add(_ finding: Finding) { findings.append(finding) }
-
+    /// Adds a fact, unless the fact is known already: an entry may claim several schemes.
     func add(
         _ part: Finding.Part,
         _ level: Finding.Level,
@@ -55,18 +62,17 @@ final class Examination {
         fix: String? = nil,
         mend: Mend? = nil
     ) {
-        findings.append(
-            Finding(
-                part: part,
-                level: level,
-                check: check,
-                subject: subject,
-                message: message,
-                file: file,
-                fix: fix,
-                mend: mend
-            )
+        let finding = Finding(
+            part: part,
+            level: level,
+            check: check,
+            subject: subject,
+            message: message,
+            file: file,
+            fix: fix,
+            mend: mend
         )
+        if !findings.contains(finding) { findings.append(finding) }
     }
 
     /// Adds the fact that a part has no faults, unless it has.

@@ -50,6 +50,15 @@ struct ExaminedFiles {
         Set(registry.handlers.filter { !$0.isFixed }.flatMap(\.schemes)).sorted()
     }
 
+    /// Whether a handler or an entry claims the URLs of a scheme, also an entry whose program is gone.
+    func areClaimed(_ scheme: Scheme) -> Bool {
+        !registry.claimants(of: scheme).isEmpty
+            || all.contains { file in
+                guard case .application(let entry) = file.content else { return false }
+                return entry.mimeTypes.contains(scheme.mimeType)
+            }
+    }
+
     /// The path of a program of the desktop; nil if it is not installed.
     func tool(_ name: String) -> String? { programPath(named: name, in: environment["PATH"]) }
 }

@@ -6,6 +6,8 @@ struct SessionBus {
     let connection: BlockingConnection
     /// The names for which the bus can start a program.
     let activatableNames: Set<String>
+    /// The reason why the router could not be started.
+    private(set) var startFailure: CallError?
 
     /// The time limit of a call that needs no start of a program.
     static let callLimit = Duration.seconds(5)
@@ -45,10 +47,18 @@ struct SessionBus {
         }
     }
 
-    /// Starts the program of a name, if the name has no owner.
-    func start(_ name: BusName) throws(CallError) {
-        let input = Arguments(name.rawValue, UInt32(0))
-        _ = try connection.call(Driver.startService, on: Driver.object, input, timeout: Self.startLimit)
+    /// Starts the router if no router runs, and returns when it has published the handlers.
+    mutating func startRouter() {
+        guard owner(of: RouterService.name) == nil, activatableNames.contains(RouterService.name.rawValue) else {
+            return
+        }
+        do throws(CallError) {
+            let input = Arguments(RouterService.name.rawValue, UInt32(0))
+            _ = try connection.call(Driver.startService, on: Driver.object, input, timeout: Self.startLimit)
+            try call(RegistryInterface.reload, on: RouterService.object, Empty())
+        } catch {
+            startFailure = error
+        }
     }
 
     /// Returns the names that are not unique.

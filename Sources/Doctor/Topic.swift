@@ -10,8 +10,8 @@ struct Topic: Hashable {
     /// The identifier of the handler or application, if the person has given one.
     var identifier: String?
 
-    /// Takes the argument of a command line: a URL has a colon; an identifier names a handler, an entry or a manifest; any other
-    /// text is a scheme.
+    /// Takes the argument of a command line: a URL has a colon; a text without a dot is a scheme if something claims the scheme;
+    /// an identifier names a handler, an entry or a manifest; any other text is a scheme.
     ///
     /// - Returns: nil if the text is none of these.
     init?(_ text: String, _ files: ExaminedFiles) {
@@ -19,6 +19,11 @@ struct Topic: Hashable {
             guard let scheme = Scheme(checking: String(text[..<colon])) else { return nil }
             schemes = [scheme]
             url = text
+            return
+        }
+        let named = Scheme(checking: text)
+        if let named, !text.contains("."), files.areClaimed(named) {
+            schemes = [named]
             return
         }
         let name = text.hasSuffix(".desktop") ? String(text.dropLast(".desktop".count)) : text
@@ -35,10 +40,9 @@ struct Topic: Hashable {
             identifier = name
             return
         }
-        guard let scheme = Scheme(checking: text) else { return nil }
-        let isClaimed = !files.registry.claimants(of: scheme).isEmpty
+        guard let scheme = named else { return nil }
         // A scheme may have dots too. The doctor takes such a text for a handler that is gone if nothing claims the scheme.
-        if text.contains("."), !isClaimed {
+        if text.contains("."), !files.areClaimed(scheme) {
             schemes = []
             identifier = text
         } else {

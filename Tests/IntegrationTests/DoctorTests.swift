@@ -52,7 +52,12 @@ import Testing
     @Test func sessionWithoutBusIsExaminedAsFarAsPossible() async throws {
         let session = try await DoctorSession()
         defer { session.stop() }
-        #expect(try await session.shell("register com.example.note && rm $HOME/manifests/*.plist").status == 0)
+        let lose = """
+            register com.example.note && rm $HOME/manifests/*.plist
+            gdbus call --session --dest org.openurl.Router1 --object-path /org/openurl/Router1 \\
+                --method org.openurl.Registry1.Reload
+            """
+        #expect(try await session.shell(lose).status == 0)
         let findings = try await session.doctor("", ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
         let faults = Set(findings.filter(\.isFault).map(\.check))
         #expect(faults == ["bus", "lost-manifest"])
