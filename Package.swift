@@ -71,6 +71,10 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
+        .target(
+            name: "Doctor",
+            dependencies: ["DBus", "Desktop", "OpenURLBus", "Release", "SchemeRegistry", "UserFiles"]
+        ),
         .target(name: "OpenURL", dependencies: ["DBus", "Loopback", "OpenURLBus", "Reactor", "RFC1808"]),
         .target(
             name: "URLHandler",
@@ -90,7 +94,8 @@ let package = Package(
         .target(
             name: "RouterDaemon",
             dependencies: [
-                "DBus", "Desktop", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter", "UserFiles",
+                "DBus", "Desktop", "Doctor", "OpenURLBus", "Reactor", "Release", "SchemeRegistry", "URLRouter",
+                "UserFiles",
                 logging, system,
             ]
         ),

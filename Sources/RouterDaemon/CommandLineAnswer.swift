@@ -1,3 +1,4 @@
+internal import Doctor
 internal import Glibc
 internal import OpenURLBus
 internal import Release
@@ -14,24 +15,33 @@ struct CommandLineAnswer: Hashable {
     ///
     /// - Parameter installation: the files beside this program.
     init?(_ arguments: [String], installation: Installation? = Installation()) {
-        switch arguments {
-        case []:
-            return nil
-        case ["--version"]:
-            text = "openurld \(Version.current)\n"
-            descriptor = STDOUT_FILENO
-            status = EXIT_SUCCESS
-        case let arguments where arguments.first == "--publish":
-            guard let publication = SystemPublication(arguments.dropFirst()) else { fallthrough }
+        if arguments.isEmpty { return nil }
+        if arguments == ["--version"] {
+            self.init(text: "openurld \(Version.current)\n", descriptor: STDOUT_FILENO, status: EXIT_SUCCESS)
+        } else if arguments[0] == "--publish", let publication = SystemPublication(arguments.dropFirst()) {
             let (problems, isDone) = publication.perform(with: installation)
             // People call the program as `openurl publish`.
-            text = problems.map { "openurl: \($0)\n" }.joined()
-            descriptor = STDERR_FILENO
-            status = isDone ? EXIT_SUCCESS : EXIT_FAILURE
-        default:
-            text = "usage: openurld [--version | --publish directory [--root directory] [--remove]]\n"
-            descriptor = STDERR_FILENO
-            status = EX_USAGE
+            let text = problems.map { "openurl: \($0)\n" }.joined()
+            self.init(text: text, descriptor: STDERR_FILENO, status: isDone ? EXIT_SUCCESS : EXIT_FAILURE)
+        } else if arguments[0] == "--doctor", let doctor = Doctor(arguments.dropFirst()) {
+            let outcome = doctor.run(
+                environment: ProcessEnvironment.variables(environ),
+                installation: installation?.files
+            )
+            self.init(
+                text: outcome.text,
+                descriptor: outcome.isUsageError ? STDERR_FILENO : STDOUT_FILENO,
+                status: outcome.isUsageError ? EX_USAGE : outcome.hasFailed ? EXIT_FAILURE : EXIT_SUCCESS
+            )
+        } else {
+            let usage = "--publish directory [--root directory] [--remove] | --doctor [options]"
+            self.init(text: "usage: openurld [--version | \(usage)]\n", descriptor: STDERR_FILENO, status: EX_USAGE)
         }
+    }
+
+    private init(text: String, descriptor: CInt, status: CInt) {
+        self.text = text
+        self.descriptor = descriptor
+        self.status = status
     }
 }

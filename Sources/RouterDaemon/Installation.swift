@@ -1,3 +1,4 @@
+internal import Doctor
 internal import Glibc
 internal import SchemeRegistry
 
@@ -20,6 +21,16 @@ struct Installation: Sendable {
 
     /// The directory with the manifests of the handlers that are installed for all users.
     var handlers: String { "\(directory(above: 2))/share/\(RegistryDirectories.subdirectory)" }
+
+    /// The files for a doctor.
+    var files: InstalledFiles {
+        InstalledFiles(
+            command: "\(directory(above: 1))/openurl",
+            router: program,
+            share: "\(directory(above: 2))/share",
+            handlers: handlers
+        )
+    }
 
     /// The `openurl` command beside the daemon; nil if there is no such program.
     var command: String? {

@@ -15,13 +15,12 @@ import Testing
         #expect(version?.status == 0)
         let wrong = [
             ["--help"], ["--version", "x"], [""], ["--publish"], ["--publish", "share"], ["--publish", "/a", "/b"],
-            ["--publish", "/a", "--root"], ["--publish", "/a", "--root", "b"],
+            ["--publish", "/a", "--root"], ["--publish", "/a", "--root", "b"], ["--doctor", "x"],
+            ["--doctor", "--command"],
         ]
         for arguments in wrong {
             let answer = CommandLineAnswer(arguments)
-            #expect(
-                answer?.text == "usage: openurld [--version | --publish directory [--root directory] [--remove]]\n"
-            )
+            #expect(answer?.text.hasPrefix("usage: openurld [--version | --publish directory") == true)
             #expect(answer?.descriptor == 2)
             #expect(answer?.status == 64)
         }

@@ -100,7 +100,7 @@ private struct DesktopFileReader {
     /// An error that ends the reading of an entry. The problem is already in `problems`.
     private struct Unusable: Error {}
 
-    private static let groupName = "Desktop Entry"
+    fileprivate static let groupName = "Desktop Entry"
 
     init(_ bytes: [UInt8], _ location: DesktopFile.Location, _ languages: [String]) {
         self.bytes = bytes
@@ -254,5 +254,18 @@ private struct DesktopFileReader {
     private mutating func invalid(_ key: String?, _ reason: String) -> DesktopFile.Content {
         problems.add(.error, key, reason)
         return .invalid
+    }
+}
+
+extension DesktopFile {
+    /// Returns the value of a key as the file has it, also of an entry that cannot be used; nil without the key.
+    package static func writtenValue(of key: String, inFile path: String) -> String? {
+        let group = DesktopFileReader.groupName
+        do throws(FileError) {
+            let file = KeyFile(try contents(ofFile: path, limit: limit, followingLinks: true), groups: [group])
+            return file.values(of: key, in: group).last.map { String(decoding: $0.bytes, as: UTF8.self) }
+        } catch {
+            return nil
+        }
     }
 }

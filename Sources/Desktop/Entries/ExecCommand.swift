@@ -37,6 +37,15 @@ public struct ExecCommand: Sendable, Hashable {
     /// Whether one process takes all URLs, because the command has `%U` or `%F`.
     public var takesSeveralURLs: Bool { arguments.contains(.urls) || arguments.contains(.files) }
 
+    /// Whether a field code stands for the URL. GLib starts any other command without the URL.
+    public var hasURLCode: Bool {
+        takesSeveralURLs
+            || arguments.contains { argument in
+                guard case .pieces(let pieces) = argument else { return false }
+                return pieces.contains(.url) || pieces.contains(.file)
+            }
+    }
+
     /// Replaces the field codes, and returns the arguments of each process to start. The first argument is the program.
     ///
     /// A command with `%U` or `%F` gives one process for all URLs. Any other command gives one process for each URL, in

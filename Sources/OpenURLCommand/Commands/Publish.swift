@@ -1,6 +1,4 @@
 internal import ArgumentParser
-internal import DBus
-internal import Glibc
 
 struct Publish: Command {
     static let configuration = CommandConfiguration(
@@ -33,21 +31,9 @@ struct Publish: Command {
 
     /// Continues this process as the router's program, which can read manifests.
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        guard let path = realpath("/proc/self/exe", nil) else { throw failure("/proc/self/exe") }
-        defer { free(path) }
-        let program = String(cString: path) + "d"
-        var arguments = [program, "--publish", system]
+        var arguments = ["--publish", system]
         if !root.isEmpty { arguments += ["--root", root] }
         if remove { arguments.append("--remove") }
-        var pointers = arguments.map { strdup($0) }
-        pointers.append(nil)
-        defer { for pointer in pointers { free(pointer) } }
-        execv(program, pointers)
-        throw failure(program)
-    }
-
-    private func failure(_ path: String) -> CommandFailure {
-        let reason = String(cString: strerror(errno))
-        return CommandFailure(.failed, "\(path) cannot be run: \(reason)", exitStatus: ExitStatus.failure)
+        throw RouterProgram.become(arguments)
     }
 }

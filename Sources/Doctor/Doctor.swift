@@ -1,0 +1,112 @@
+internal import DBus
+internal import Glibc
+internal import UserFiles
+
+/// The search for the reason why a URL does not arrive.
+///
+/// The doctor reads the files that decide about URLs, as the user's programs find them, and asks the bus and the router. Nothing
+/// of this belongs in the `openurl` command, whose start would take longer: the command becomes the router's program for it, as
+/// for `openurl publish`. The doctor thus needs neither a bus nor a router.
+public struct Doctor: Sendable, Hashable {
+    private var topic: String?
+    private var probes = false
+    private var mends = false
+    private var printsJSON = false
+    private var commandVersion = ""
+
+    /// The result of a run.
+    public struct Outcome: Sendable, Hashable {
+        /// The text to print.
+        public let text: String
+        /// Whether the text is a message about the command line.
+        public let isUsageError: Bool
+        /// Whether a URL does not arrive.
+        public let hasFailed: Bool
+    }
+
+    /// Reads the arguments after `--doctor`; nil if they are wrong.
+    public init?(_ arguments: some Sequence<String>) {
+        var arguments = Array(arguments)[...]
+        while let argument = arguments.popFirst() {
+            switch argument {
+            case "--probe": probes = true
+            case "--fix": mends = true
+            case "--json": printsJSON = true
+            case "--command":
+                guard let version = arguments.popFirst() else { return nil }
+                commandVersion = version
+            case "--":
+                guard let text = arguments.popFirst() else { continue }
+                topic = text
+            default: return nil
+            }
+        }
+    }
+
+    /// Makes the checks, and performs the mends that the person has asked for.
+    ///
+    /// - Parameters:
+    ///   - environment: the variables of this process.
+    ///   - installation: the files beside this program; nil if they are not known.
+    public func run(environment: [String: String], installation: InstalledFiles?) -> Outcome {
+        guard var examination = examine(environment, installation) else {
+            let text = "openurl: '\(printableLine(topic ?? ""))' is neither a scheme, nor a URL, nor an identifier\n"
+            return Outcome(text: text, isUsageError: true, hasFailed: false)
+        }
+        if mends, mend(examination), let second = examine(environment, installation) { examination = second }
+        let report = Report(findings: examination.findings)
+        return Outcome(text: text(of: report, environment), isUsageError: false, hasFailed: report.hasFailed)
+    }
+
+    private func examine(_ environment: [String: String], _ installation: InstalledFiles?) -> Examination? {
+        let connection = Result { () throws(ConnectionError) in
+            var bus = try SessionBus()
+            // A router that starts now writes entries, which the examination has to find.
+            bus.startRouter()
+            return bus
+        }
+        let files = ExaminedFiles(environment: environment, installation: installation)
+        var found: Topic?
+        if let topic {
+            found = Topic(topic, files)
+            if found == nil { return nil }
+        }
+        let examination = Examination(files, connection, topic: found, commandVersion: commandVersion)
+        examination.perform(probing: probes)
+        return examination
+    }
+
+    /// Performs the mends, and says what was done.
+    ///
+    /// - Returns: whether a mend was tried.
+    private func mend(_ examination: Examination) -> Bool {
+        var done: Set<Mend> = []
+        for mend in examination.findings.compactMap(\.mend) where done.insert(mend).inserted {
+            do throws(MendFailure) {
+                note(try mend.perform(examination.bus, environment: examination.environment))
+            } catch {
+                note("could not mend: \(error.reason)")
+            }
+        }
+        if done.isEmpty { note("there is nothing that --fix may mend") }
+        return !done.isEmpty
+    }
+
+    /// Prints a sentence apart from the report.
+    private func note(_ text: String) {
+        let bytes = Array("openurl: \(printableLine(text))\n".utf8)
+        _ = write(STDERR_FILENO, bytes, bytes.count)
+    }
+
+    private func text(of report: Report, _ environment: [String: String]) -> String {
+        guard !printsJSON else {
+            do {
+                return try report.json()
+            } catch {
+                return "[]\n"
+            }
+        }
+        guard isatty(STDOUT_FILENO) != 0 else { return report.lines }
+        return report.text(isColoured: environment["NO_COLOR"] == nil && environment["TERM"] != "dumb")
+    }
+}

@@ -1,0 +1,121 @@
+internal import Desktop
+internal import Glibc
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The files that name the default applications.
+extension Examination {
+    /// The groups that a file of associations may have.
+    private static let groups = ["Default Applications", "Added Associations", "Removed Associations"]
+    private static let sizeLimit = 16 << 20
+
+    func checkAssociationFiles() {
+        let written = files.desktop.writtenAssociationFile
+        for file in files.desktop.associationFiles where isUsers(file.path) {
+            checkPlace(file.path, isWritten: file.path == written)
+            checkContent(file)
+        }
+        addSoundness(of: .associations, "mimeapps", "mimeapps.list", "names the defaults without a fault")
+    }
+
+    /// Whether a file is one of the user's own.
+    private func isUsers(_ path: String) -> Bool {
+        [files.desktop.configurationHome, files.desktop.userApplicationDirectory].compactMap(\.self).contains {
+            parentDirectory(of: path) == $0
+        }
+    }
+
+    /// Reports a link, and a file that cannot be written.
+    private func checkPlace(_ path: String, isWritten: Bool) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        let name = names(onPath: path).last ?? path
+        if status.st_mode & S_IFMT == S_IFLNK {
+            let target = resolved(path)
+            add(
+                .associations,
+                .warn,
+                "mimeapps-link",
+                name,
+                "is a link to \(target); some programs put a file in its place when they change a default",
+                file: path,
+                fix: target == path
+                    ? "rm \(quotedForShell(path))"
+                    : "cp --remove-destination \(quotedForShell(target)) \(quotedForShell(path))"
+            )
+        }
+        guard isWritten, stat(path, &status) == 0, status.st_mode & S_IWUSR == 0 || access(path, W_OK) != 0 else {
+            return
+        }
+        add(
+            .associations,
+            .warn,
+            "mimeapps-read-only",
+            name,
+            "cannot be written, so no program can change a default",
+            file: path,
+            fix: status.st_uid == geteuid()
+                ? "chmod u+w \(quotedForShell(path))" : "sudo chown \(geteuid()) \(quotedForShell(path))"
+        )
+    }
+
+    /// Reports lines and groups that are ignored.
+    private func checkContent(_ file: AssociationFile) {
+        let name = names(onPath: file.path).last ?? file.path
+        for diagnostic in files.associations.diagnostics where diagnostic.file == file.path {
+            let key = diagnostic.key ?? ""
+            let isDuplicate = diagnostic.reason == "appears twice"
+            // `openurl default` writes one line for the scheme, and removes its other lines in the group.
+            let prefix = "[\(Self.groups[0])] x-scheme-handler/"
+            let scheme = key.hasPrefix(prefix) ? String(key.dropFirst(prefix.count)) : nil
+            if let scheme, let topic, !topic.schemes.contains(where: { $0.rawValue == scheme }) { continue }
+            let chosen = scheme.flatMap { files.associations.defaults(for: "x-scheme-handler/\($0)").first }
+            let fix =
+                if let scheme, let chosen {
+                    "openurl default \(scheme) \(identifier(of: chosen))"
+                } else {
+                    "\"${EDITOR:-vi}\" \(quotedForShell(file.path))"
+                }
+            add(
+                .associations,
+                diagnostic.severity == .error ? .fail : .warn,
+                isDuplicate ? "mimeapps-duplicate" : "mimeapps",
+                name,
+                [diagnostic.key, diagnostic.reason].compactMap(\.self).joined(separator: " "),
+                file: file.path,
+                fix: fix
+            )
+        }
+        for group in groups(of: file.path) where !Self.groups.contains(group) && !group.hasPrefix("X-") {
+            let heading = "^\\[\(group)\\]$"
+            let script = "/\(heading)/,/^\\[/{/\(heading)/d;/^\\[/!d}"
+            add(
+                .associations,
+                .warn,
+                "mimeapps-group",
+                name,
+                "has the group [\(group)], which does not belong in this file and is ignored",
+                file: file.path,
+                fix: "sed -i \(quotedForShell(script)) \(quotedForShell(file.path))"
+            )
+        }
+    }
+
+    /// The name by which openurl knows the program of an entry.
+    private func identifier(of id: DesktopFileID) -> String { files.entries.entries[id]?.handler ?? id.rawValue }
+
+    private func groups(of path: String) -> [String] {
+        do throws(FileError) {
+            let text = String(
+                decoding: try contents(ofFile: path, limit: Self.sizeLimit, followingLinks: true),
+                as: UTF8.self
+            )
+            return text.split(whereSeparator: \.isNewline).compactMap { line in
+                guard line.first == "[", line.last == "]" else { return nil }
+                return String(line.dropFirst().dropLast())
+            }
+        } catch {
+            return []
+        }
+    }
+}

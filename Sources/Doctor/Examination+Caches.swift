@@ -1,0 +1,68 @@
+internal import DBus
+internal import Desktop
+internal import Glibc
+internal import OpenURLBus
+internal import UserFiles
+
+/// The caches of MIME types beside the entries. GLib sees an entry only through the cache.
+extension Examination {
+    /// Reports directories whose cache differs from the entries.
+    func checkCaches() {
+        let stale = staleDirectories(files.all)
+        guard !stale.isEmpty else { return }
+        // The router may be about to write the cache of an entry that it has just written. It answers after that.
+        if let bus, router != nil {
+            do throws(CallError) {
+                try bus.call(RegistryInterface.reload, on: RouterService.object, Empty())
+            } catch {
+                // The router is busy; the second look is only less certain.
+            }
+        }
+        let locations = DesktopEntries.locations(in: files.desktop).locations.filter { stale[$0.precedence] != nil }
+        let now = locations.map { DesktopFile(reading: $0, languages: []) }
+        for (precedence, problem) in staleDirectories(now).sorted(by: { $0.key < $1.key }) {
+            report(precedence, problem)
+        }
+    }
+
+    /// Returns the reasons why caches cannot be relied on, by the positions of their directories.
+    private func staleDirectories(_ all: [DesktopFile]) -> [Int: String] {
+        var stale: [Int: String] = [:]
+        for (precedence, directory) in files.desktop.applicationDirectories.enumerated() {
+            let present = Set(all.filter { $0.location.precedence == precedence }.map(\.location.id))
+            let entries = all.compactMap { file -> DesktopEntry? in
+                guard file.location.precedence == precedence, case .application(let entry) = file.content,
+                    !entry.urlSchemes.isEmpty
+                else { return nil }
+                return entry
+            }
+            guard !entries.isEmpty else { continue }
+            var cache = MimeInfoCache(directory: directory)
+            do throws(FileWriteError) {
+                if try !cache.agrees(with: entries, isThere: { present.contains($0) }) {
+                    stale[precedence] =
+                        access(cache.path, F_OK) == 0
+                        ? "differs from the entries beside it" : "is missing, so GLib finds no entry"
+                }
+            } catch {
+                stale[precedence] = error.reason
+            }
+        }
+        return stale
+    }
+
+    private func report(_ precedence: Int, _ problem: String) {
+        let directory = files.desktop.applicationDirectories[precedence]
+        let isUsers = precedence == 0 && files.desktop.dataHome != nil
+        add(
+            .entries,
+            isUsers ? .fail : .warn,
+            "stale-cache",
+            "mimeinfo.cache",
+            problem,
+            file: "\(directory)/mimeinfo.cache",
+            fix: (isUsers ? "" : "sudo ") + "update-desktop-database \(quotedForShell(directory))",
+            mend: isUsers ? .cache(directory: directory) : nil
+        )
+    }
+}

@@ -1,0 +1,273 @@
+internal import Desktop
+internal import Glibc
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The desktop entries that claim schemes, and the caches of their directories.
+extension Examination {
+    /// The schemes of web pages, which a browser gets.
+    static let webSchemes: Set<String> = ["http", "https"]
+
+    func checkEntries() {
+        checkCaches()
+        let own = Set(files.handlerSchemes)
+        let others = files.all.flatMap { file -> [String] in
+            guard case .application(let entry) = file.content, entry.handler == nil else { return [] }
+            return entry.urlSchemes
+        }
+        let schemes = topic?.schemes ?? own.union(others.compactMap(Scheme.init(checking:))).sorted()
+        for scheme in schemes where !Self.webSchemes.contains(scheme.rawValue) {
+            let isOwn = own.contains(scheme)
+            for entry in claimingFiles(scheme) { check(entry, scheme, isOwn: isOwn) }
+            if isOwn || topic != nil { checkChoice(scheme) }
+        }
+        checkBrowsers()
+        let count = schemes.count == 1 ? "the entries of 1 scheme" : "the entries of \(schemes.count) schemes"
+        addSoundness(of: .entries, "entries", count, "can pass URLs on")
+    }
+
+    // MARK: One entry
+
+    /// A file that claims a scheme or is chosen for it, also if the file cannot be used.
+    private struct ClaimingFile {
+        let file: DesktopFile
+        let entry: DesktopEntry?
+        /// Whether the desktop opens URLs of the scheme with this entry, or would do so if the entry were sound.
+        let isFirst: Bool
+        /// Whether a file of associations names the entry as the default.
+        let isChosen: Bool
+        let claimsScheme: Bool
+
+        var path: String { file.location.file }
+        var id: DesktopFileID { file.location.id }
+    }
+
+    private func claimingFiles(_ scheme: Scheme) -> [ClaimingFile] {
+        let type = scheme.mimeType
+        let chosen = files.associations.defaults(for: type)
+        let named = files.associations.names(for: type)
+        var seen: Set<DesktopFileID> = []
+        var found: [(file: DesktopFile, entry: DesktopEntry?, claims: Bool)] = []
+        for file in files.all where seen.insert(file.location.id).inserted {
+            switch file.content {
+            case .application(let entry):
+                let claims = entry.mimeTypes.contains(type)
+                if claims || named.contains(entry.id) { found.append((file, entry, claims)) }
+            case .invalid:
+                let types = DesktopFile.writtenValue(of: "MimeType", inFile: file.location.file) ?? ""
+                let claims = types.lowercased().split(separator: ";").contains(type[...])
+                if claims || named.contains(file.location.id) { found.append((file, nil, claims)) }
+            case .hidden, .other: continue
+            }
+        }
+        let first = chosen.first { id in found.contains { $0.file.location.id == id } }
+        return found.map { file, entry, claims in
+            let isFirst = first.map { $0 == file.location.id } ?? (found.count == 1)
+            return ClaimingFile(
+                file: file,
+                entry: entry,
+                isFirst: isFirst,
+                isChosen: first == file.location.id,
+                claimsScheme: claims
+            )
+        }
+    }
+
+    /// Reports the faults of one entry.
+    ///
+    /// - Parameter isOwn: whether a registered handler claims the scheme.
+    private func check(_ claiming: ClaimingFile, _ scheme: Scheme, isOwn: Bool) {
+        let id = claiming.id.rawValue
+        let level = claiming.isFirst ? Finding.Level.fail : .warn
+        guard let entry = claiming.entry else {
+            guard claiming.isFirst || topic != nil else { return }
+            let reason = claiming.file.diagnostics.first { $0.severity == .error }
+            let text = [reason?.key, reason?.reason].compactMap(\.self).joined(separator: " ")
+            add(.entries, level, "entry", id, "cannot be used: \(text)", file: claiming.path, fix: edit(claiming.path))
+            return
+        }
+        if !claiming.claimsScheme, claiming.isFirst, entry.handler == nil {
+            let types = entry.mimeTypes.isEmpty
+            let script =
+                types ? "/^\\[Desktop Entry\\]/a MimeType=\(scheme.mimeType);" : "s|^MimeType=|&\(scheme.mimeType);|"
+            add(
+                .entries,
+                .warn,
+                "no-mime-type",
+                id,
+                "is the default for \(scheme): and does not claim it in MimeType; KDE and choosers leave it out",
+                file: entry.file,
+                fix: change(entry, script)
+            )
+        }
+        if let busName = entry.busName { checkActivation(entry, busName, level) }
+        guard entry.handler == nil, let command = entry.command else { return }
+        if let problem = missingProgram(of: entry, command) {
+            // The desktop and the router leave such an entry out. A package may have an entry for a program of another package.
+            guard claiming.isFirst, claiming.isChosen || entry.precedence == 0 || topic != nil else { return }
+            let others = files.registry.claimants(of: scheme)
+            add(
+                .entries,
+                level,
+                "entry-program",
+                id,
+                problem,
+                file: entry.file,
+                fix: others.first.map { "openurl default \(scheme) \($0)" } ?? edit(entry.file)
+            )
+            return
+        }
+        if !command.hasURLCode, !entry.isDBusActivatable {
+            add(
+                .entries,
+                level,
+                "no-field-code",
+                id,
+                "has no %u in Exec, so the program is started without the URL",
+                file: entry.file,
+                fix: change(entry, "s/^Exec=.*/& %u/")
+            )
+        }
+        let written = DesktopFile.writtenValue(of: "Exec", inFile: entry.file) ?? ""
+        if claiming.isFirst, written.contains(where: { "\"'\\".contains($0) }) {
+            add(
+                .entries,
+                .warn,
+                "exec-quoting",
+                id,
+                "has quotation marks or backslashes in Exec, which xdg-open passes on as they are",
+                file: entry.file,
+                fix: unquoting(entry, command.program)
+            )
+        }
+    }
+
+    /// The reason why the program of an entry cannot run; nil for a program that is there.
+    private func missingProgram(of entry: DesktopEntry, _ command: ExecCommand) -> String? {
+        for program in [entry.tryProgram, command.program].compactMap(\.self) {
+            let path = isAbsolute(program) ? program : files.tool(program)
+            guard let path else { return "starts \(program), which no directory of PATH has" }
+            guard isRegularFile(path) else {
+                let image = path.lowercased().hasSuffix(".appimage") ? "the AppImage " : ""
+                return "starts \(image)\(path), which does not exist\(absence(of: path))"
+            }
+            if access(path, X_OK) != 0 { return "starts \(path), which is not executable" }
+        }
+        return nil
+    }
+
+    private func checkActivation(_ entry: DesktopEntry, _ busName: String, _ level: Finding.Level) {
+        guard let bus, !bus.activatableNames.contains(busName), bus.pid(of: busName) == nil else { return }
+        add(
+            .entries,
+            level,
+            "no-service",
+            entry.id.rawValue,
+            "has DBusActivatable=true, and the bus has no service file for \(busName)",
+            file: entry.file,
+            fix: change(entry, "/^DBusActivatable=/d")
+        )
+    }
+
+    // MARK: Commands
+
+    private func edit(_ path: String) -> String { "\"${EDITOR:-vi}\" \(quotedForShell(path))" }
+
+    /// Returns the command that changes an entry, and makes the cache again. An entry of the system is copied to the user's directory,
+    /// where it takes the place of the system's.
+    private func change(_ entry: DesktopEntry, _ script: String) -> String {
+        let directory = files.desktop.userApplicationDirectory ?? ""
+        let refresh = "update-desktop-database \(quotedForShell(directory))"
+        let script = quotedForShell(script)
+        guard entry.precedence > 0 || files.desktop.dataHome == nil else {
+            return "sed -i \(script) \(quotedForShell(entry.file)) && \(refresh)"
+        }
+        let copy = quotedForShell("\(directory)/\(entry.id)")
+        return "sed \(script) \(quotedForShell(entry.file)) > \(copy) && \(refresh)"
+    }
+
+    /// Returns the command that makes an entry readable for xdg-open, with a link to a program whose path needs quotation marks.
+    private func unquoting(_ entry: DesktopEntry, _ program: String) -> String {
+        guard program.contains(where: { !$0.isLetter && !$0.isNumber && !"/._-+".contains($0) }),
+            let home = environment["HOME"]
+        else { return change(entry, "/^Exec=/s/[\"'\\\\]//g") }
+        let name = (names(onPath: program).last ?? "program").filter {
+            $0.isLetter || $0.isNumber || "._-".contains($0)
+        }
+        let link = "\(home)/.local/bin/\(name)"
+        return "mkdir -p \(quotedForShell(parentDirectory(of: link))) && "
+            + "ln -sf \(quotedForShell(program)) \(quotedForShell(link)) && "
+            + change(entry, "s|^Exec=.*|Exec=\(link) %u|")
+    }
+
+    // MARK: Schemes
+
+    /// Reports a choice that names nothing, and claimants among which nobody has chosen.
+    private func checkChoice(_ scheme: Scheme) {
+        let chosen = files.associations.defaults(for: scheme.mimeType)
+        let claimants = files.registry.claimants(of: scheme)
+        let file = files.desktop.writtenAssociationFile
+        let isMissing = { (id: DesktopFileID) in !self.files.all.contains { $0.location.id == id } }
+        if let first = chosen.first, isMissing(first), !isRegistered(first) {
+            let fix = claimants.first.map { "openurl default \(scheme) \($0)" }
+            let reason = "is the default in mimeapps.list, and no desktop entry has this name"
+            add(.entries, .warn, "lost-default", "\(scheme): \(first)", reason, file: file, fix: fix)
+        }
+        guard claimants.count > 1 else {
+            if topic != nil, let only = claimants.first {
+                add(.entries, .ok, "claimants", "\(scheme):", "only \(only) claims it")
+            } else if topic != nil {
+                let fix = "openurl register PATH"
+                add(.entries, .fail, "claimants", "\(scheme):", "no handler and no application claims it", fix: fix)
+            }
+            return
+        }
+        let list = claimants.joined(separator: ", ")
+        if chosen.isEmpty {
+            add(
+                .entries,
+                .warn,
+                "claimants",
+                "\(scheme):",
+                "is claimed by \(list), and no default is chosen",
+                file: file,
+                fix: "openurl default \(scheme) \(claimants[0])"
+            )
+        } else if topic != nil {
+            add(.entries, .ok, "claimants", "\(scheme):", "is claimed by \(list); the first one is chosen")
+        }
+    }
+
+    /// Whether an entry is the one of a handler that is about to be published.
+    private func isRegistered(_ id: DesktopFileID) -> Bool {
+        files.registry.handler(named: String(id.rawValue.dropLast(".desktop".count))) != nil
+    }
+
+    /// Reports an application that claims the URLs of web pages and is not a browser.
+    private func checkBrowsers() {
+        let asked = topic.map { Set($0.schemes.map(\.rawValue)) }
+        guard asked.map({ topic?.identifier != nil || !$0.isDisjoint(with: Self.webSchemes) }) ?? true else { return }
+        var reported: Set<DesktopFileID> = []
+        for scheme in Self.webSchemes.sorted() {
+            let type = "x-scheme-handler/\(scheme)"
+            let candidates = files.associations.candidates(for: type, in: files.entries)
+            guard let first = candidates.first, !isBrowser(first), reported.insert(first.id).inserted else { continue }
+            let browser = candidates.first(where: isBrowser)
+            let rest = browser.map { ", before \($0.id)" } ?? ""
+            add(
+                .entries,
+                .warn,
+                "web",
+                first.id.rawValue,
+                "gets the links of web pages (\(scheme):) and is not a browser\(rest)",
+                file: first.file,
+                fix: browser.map { "gio mime \(type) \($0.id)" } ?? change(first, "s|x-scheme-handler/https\\?;||g")
+            )
+        }
+    }
+
+    private func isBrowser(_ entry: DesktopEntry) -> Bool {
+        let categories = DesktopFile.writtenValue(of: "Categories", inFile: entry.file) ?? ""
+        return categories.split(separator: ";").contains("WebBrowser")
+    }
+}

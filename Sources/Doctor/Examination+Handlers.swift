@@ -1,0 +1,286 @@
+internal import DBus
+internal import Desktop
+internal import Glibc
+internal import OpenURLBus
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The manifests, their programs, and the names of running handlers.
+extension Examination {
+    func checkHandlers() {
+        checkManifests()
+        let handlers = files.registry.handlers.filter { isConcerned($0) }
+        for handler in handlers { checkProgram(of: handler) }
+        if let bus, router != nil {
+            checkStates(bus)
+            checkNames(of: handlers, bus)
+            checkRouterRegistry(bus)
+        }
+        if let identifier = topic?.identifier, files.registry.handler(named: identifier) == nil, !isReported(identifier)
+        {
+            let entry = "\(identifier).desktop"
+            if files.all.contains(where: { $0.location.id.rawValue == entry }) {
+                add(.handlers, .ok, "handler", identifier, "is an application of the desktop, without a manifest")
+            } else {
+                add(
+                    .handlers,
+                    .fail,
+                    "handler",
+                    identifier,
+                    "is not registered, and no desktop entry has this name",
+                    fix: "openurl register PATH"
+                )
+            }
+        }
+        let count = files.registry.handlers.count { !$0.isFixed }
+        let registered = "\(count == 1 ? "1 handler is" : "\(count) handlers are") registered, and can be started"
+        addSoundness(of: .handlers, "handlers", "handlers", registered)
+    }
+
+    /// Whether the topic concerns a handler.
+    private func isConcerned(_ handler: Handler) -> Bool {
+        guard let topic else { return true }
+        if let identifier = topic.identifier { return handler.id.rawValue == identifier }
+        return handler.schemes.contains { topic.schemes.contains($0) }
+    }
+
+    private func isReported(_ identifier: String) -> Bool {
+        findings.contains { $0.part == .handlers && $0.subject == identifier }
+    }
+
+    // MARK: Manifests
+
+    /// Reports the manifests that the registry could not read.
+    private func checkManifests() {
+        for diagnostic in files.registry.diagnostics where !isOtherIdentifier(diagnostic.file) {
+            let subject = subject(of: diagnostic.file)
+            let reason = [diagnostic.key, diagnostic.reason].compactMap(\.self).joined(separator: " ")
+            guard diagnostic.severity == .error else {
+                let fix = "\"${EDITOR:-vi}\" \(quotedForShell(diagnostic.file))"
+                add(.handlers, .warn, "manifest", subject, reason, file: diagnostic.file, fix: fix)
+                continue
+            }
+            if isLostLink(diagnostic.file) {
+                add(
+                    .handlers,
+                    .fail,
+                    "lost-manifest",
+                    subject,
+                    "was moved or removed since it was registered",
+                    file: diagnostic.file,
+                    fix: "rm \(quotedForShell(diagnostic.file))",
+                    mend: .link(path: diagnostic.file)
+                )
+            } else {
+                add(
+                    .handlers,
+                    .fail,
+                    "manifest",
+                    subject,
+                    reason,
+                    file: diagnostic.file,
+                    fix: fix(of: diagnostic)
+                )
+            }
+        }
+    }
+
+    /// Returns the command that mends a manifest that cannot be used. The reason of a file that others may change has its own.
+    private func fix(of diagnostic: Diagnostic) -> String {
+        let parts = diagnostic.reason.split(separator: "`", omittingEmptySubsequences: false)
+        if parts.count == 3 { return String(parts[1]) }
+        let file = quotedForShell(diagnostic.file)
+        return access(diagnostic.file, R_OK) == 0 ? "\"${EDITOR:-vi}\" \(file)" : "chmod u+r \(file)"
+    }
+
+    /// Whether a path is a link of the user's directory whose target does not exist.
+    private func isLostLink(_ path: String) -> Bool {
+        guard let user = files.directories.user, parentDirectory(of: path) == user else { return false }
+        return isLink(path) && access(path, F_OK) != 0 && errno == ENOENT
+    }
+
+    private func isOtherIdentifier(_ file: String) -> Bool {
+        guard let topic else { return false }
+        guard let identifier = topic.identifier else { return false }
+        return subject(of: file) != identifier
+    }
+
+    /// The identifier that a manifest is named after.
+    private func subject(of file: String) -> String {
+        let names = names(onPath: file)
+        let name = (names.last == "Info.plist" ? names.dropLast().last : names.last) ?? file
+        return [".plist", ".app"].first { name.hasSuffix($0) }.map { String(name.dropLast($0.utf8.count)) } ?? name
+    }
+
+    // MARK: Programs
+
+    /// Reports a program that a launch could not start.
+    private func checkProgram(of handler: Handler) {
+        let id = handler.id.rawValue
+        let path: String
+        switch handler.program {
+        case nil: return
+        case .path(let text): path = text
+        case .nameOnPath(let name):
+            let searchPath = handler.manifest.environment["PATH"]
+            let session = searchPath ?? router?.environment["PATH"] ?? environment["PATH"]
+            guard let found = programPath(named: name, in: session) else {
+                if let here = programPath(named: name, in: environment["PATH"]) {
+                    add(
+                        .handlers,
+                        .fail,
+                        "program",
+                        id,
+                        "needs \(name), which PATH leads to here, and not in the session",
+                        file: here,
+                        fix: "dbus-update-activation-environment PATH" + (router.map { " && kill \($0.pid)" } ?? ""),
+                        mend: router?.isStartedByBus == true ? .environment(["PATH"], router: router?.pid) : nil
+                    )
+                } else {
+                    let fix = "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
+                    let reason = "needs \(name), which no directory of PATH has"
+                    add(.handlers, .fail, "program", id, reason, file: handler.path, fix: fix)
+                }
+                return
+            }
+            path = found
+        }
+        guard isRegularFile(path) else {
+            let fix =
+                handler.scope == .user
+                ? "openurl unregister \(id)" : "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
+            let reason =
+                "needs \(path), which does not exist\(absence(of: path)); put the program back, or give the handler up"
+            return add(.handlers, .fail, "program", id, reason, file: path, fix: fix)
+        }
+        guard access(path, X_OK) == 0 else {
+            let fix = "chmod +x \(quotedForShell(path))"
+            return add(.handlers, .fail, "program", id, "has a program that is not executable", file: path, fix: fix)
+        }
+        checkInterpreter(of: path, id)
+    }
+
+    private func checkInterpreter(of path: String, _ id: String) {
+        let missing: String
+        switch ScriptInterpreter(ofFile: path) {
+        case nil: return
+        case .path(let interpreter):
+            guard access(interpreter, X_OK) != 0 else { return }
+            missing = interpreter
+        case .nameOnPath(let name):
+            guard programPath(named: name, in: router?.environment["PATH"] ?? environment["PATH"]) == nil else {
+                return
+            }
+            missing = name
+        }
+        let name = names(onPath: missing).last ?? missing
+        let fix =
+            if let other = files.tool(name) {
+                "sed -i \(quotedForShell("1s|^#!.*|#!\(other)|")) \(quotedForShell(path))"
+            } else {
+                "\"${EDITOR:-vi}\" +1 \(quotedForShell(path))"
+            }
+        let reason = "is a script for \(missing), which is not there"
+        add(.handlers, .fail, "interpreter", id, reason, file: path, fix: fix)
+    }
+
+    /// A hint for a path that leads nowhere, if the path is that of a file on another medium.
+    func absence(of path: String) -> String {
+        let places = ["/media/", "/run/media/", "/mnt/", "/tmp/.mount_"]
+        return places.contains { path.hasPrefix($0) } ? " (is its medium mounted?)" : ""
+    }
+
+    // MARK: The router's view
+
+    /// Reports handlers in quarantine, and processes that somebody has started by hand.
+    private func checkStates(_ bus: SessionBus) {
+        let states: [HandlerStatus]
+        do throws(CallError) {
+            states = try bus.call(LifecycleInterface.list, on: RouterService.object, Empty())
+        } catch {
+            return add(.handlers, .skip, "states", "router", "does not list the handlers: \(error)")
+        }
+        for state in states where topic?.identifier == nil || topic?.identifier == state.id {
+            if let end = state.quarantinedUntil {
+                add(
+                    .handlers,
+                    .fail,
+                    "quarantine",
+                    state.id,
+                    "crashed too often, and is not started for another \(max(Int(end) - time(nil), 1)) seconds",
+                    fix: "openurl activate --reset \(state.id)",
+                    mend: .quarantine(id: state.id)
+                )
+            }
+            if let pid = state.pid, !state.isVerified {
+                add(
+                    .handlers,
+                    .warn,
+                    "by-hand",
+                    state.id,
+                    "was started by hand as process \(pid), and gets the URLs without a check of its identity",
+                    fix: "kill \(pid)"
+                )
+            }
+        }
+    }
+
+    /// Reports programs of handlers that have taken another name on the bus than their identifier.
+    private func checkNames(of handlers: [Handler], _ bus: SessionBus) {
+        let names: [String]
+        do throws(CallError) {
+            names = try bus.names()
+        } catch {
+            return
+        }
+        var programs: [String: [Handler]] = [:]
+        for handler in handlers {
+            guard case .path(let path)? = handler.program, !names.contains(handler.id.rawValue) else { continue }
+            programs[resolved(path), default: []].append(handler)
+        }
+        guard !programs.isEmpty else { return }
+        for name in names.prefix(512) where !name.hasPrefix("org.freedesktop.") {
+            guard let pid = bus.pid(of: name), let program = ProcessFacts.program(pid: pid),
+                let owners = programs[program], owners.count == 1, files.registry.handler(named: name) == nil
+            else { continue }
+            let id = owners[0].id.rawValue
+            add(
+                .handlers,
+                .fail,
+                "bus-name",
+                id,
+                "runs as process \(pid) with the bus name \(name), so the router waits for \(id) in vain",
+                file: owners[0].path,
+                fix: "\"${EDITOR:-vi}\" \(quotedForShell(owners[0].path))"
+            )
+        }
+    }
+
+    /// Reports that the router knows other handlers than this process finds.
+    private func checkRouterRegistry(_ bus: SessionBus) {
+        do throws(CallError) {
+            let listed = try bus.call(RegistryInterface.listHandlers, on: RouterService.object, Empty())
+            let theirs = Set(listed.map(\.id).filter { !$0.hasSuffix(".desktop") })
+            let mine = Set(files.registry.handlers.map(\.id.rawValue))
+            let missing = mine.subtracting(theirs).sorted()
+            let more = theirs.subtracting(mine).sorted()
+            guard !missing.isEmpty || !more.isEmpty else { return }
+            let facts = [
+                missing.isEmpty ? nil : "does not know \(missing.joined(separator: ", "))",
+                more.isEmpty ? nil : "knows \(more.joined(separator: ", ")), which this program does not find",
+            ]
+            add(
+                .handlers,
+                .warn,
+                "stale-router",
+                "router",
+                facts.compactMap(\.self).joined(separator: ", and "),
+                fix: "gdbus call --session --dest \(RouterService.name) --object-path \(RouterService.path) "
+                    + "--method \(RegistryInterface.name).Reload",
+                mend: .reload
+            )
+        } catch {
+            add(.handlers, .skip, "stale-router", "router", "does not list its handlers: \(error)")
+        }
+    }
+}

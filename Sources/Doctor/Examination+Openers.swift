@@ -1,0 +1,227 @@
+internal import DBus
+internal import Desktop
+internal import Glibc
+internal import OpenURLBus
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The programs that open URLs, each with the destination that it chooses.
+extension Examination {
+    /// The largest number of schemes for which the portal is asked.
+    private static let limit = 32
+
+    func checkOpeners() {
+        guard let topic, let scheme = topic.schemes.first else {
+            for scheme in schemes.prefix(Self.limit) { checkPortal(scheme, expected: destination(of: scheme)) }
+            let reason = "name a scheme, a URL or a handler to compare them"
+            return add(.openers, .skip, "openers", "openers", reason)
+        }
+        for scheme in topic.schemes.prefix(Self.limit).dropFirst() {
+            checkPortal(scheme, expected: destination(of: scheme))
+        }
+        let expected = explain(scheme, url: topic.url)
+        guard let expected else { return }
+        let type = scheme.mimeType
+        let gio = files.tool("gio").map { ask([$0, "mime", type], marking: Self.gioDefault) }
+        report("gio", gio, expected, scheme)
+        let xdg = files.tool("xdg-mime").map { ask([$0, "query", "default", type]) { $0 } }
+        report("xdg-open", xdg, expected, scheme)
+        if environment["DISPLAY"] == nil, environment["WAYLAND_DISPLAY"] == nil, xdg != nil {
+            add(.openers, .skip, "xdg-open", "xdg-open", "opens desktop entries only with DISPLAY or WAYLAND_DISPLAY")
+        }
+        report("KDE", choiceOfKDE(type), expected, scheme)
+        checkPortal(scheme, expected: expected)
+        checkChooser(scheme, expected)
+    }
+
+    // MARK: openurl
+
+    /// Returns the handler or application that the registry chooses.
+    private func destination(of scheme: Scheme) -> String? {
+        guard let winner = files.registry.winner(for: scheme, host: nil) else { return nil }
+        guard winner.handler != nil, winner.handler?.program == nil else { return winner.id }
+        return files.associations.defaultApplication(for: scheme.mimeType, in: files.entries)?.id.rawValue
+    }
+
+    /// Reports the handler that openurl chooses, and the decision of the policy.
+    private func explain(_ scheme: Scheme, url: String?) -> String? {
+        let expected = destination(of: scheme)
+        if let bus, router != nil {
+            do throws(CallError) {
+                let input = Arguments(url ?? "\(scheme):", OpenOptions())
+                let explanation = try bus.call(RouterInterface.explain, on: RouterService.object, input)
+                if explanation.decision == .known(.deny) {
+                    add(
+                        .openers,
+                        .fail,
+                        "policy",
+                        "openurl",
+                        "denies the URL: \(explanation.decisionReason ?? "a rule of the policy")",
+                        fix: "openurl policy allow \(scheme)"
+                    )
+                }
+                if let error = explanation.error, explanation.decision != .known(.deny) {
+                    let fix = expected.map { "openurl status \($0)" } ?? "openurl register PATH"
+                    add(.openers, .fail, "openurl", "openurl", error.message, fix: fix)
+                    return expected
+                }
+            } catch {
+                add(.openers, .skip, "openurl", "openurl", "the router does not explain the URL: \(error)")
+            }
+        }
+        guard let expected else {
+            let reason = "has no handler for \(scheme):"
+            add(.openers, .fail, "openurl", "openurl", reason, fix: "openurl register PATH")
+            return nil
+        }
+        add(.openers, .ok, "openurl", "openurl", expected)
+        return expected
+    }
+
+    // MARK: Other openers
+
+    /// The answer of an opener: the desktop file ID, or nil if nothing opens the scheme.
+    private func ask(_ arguments: [String], marking extract: (String) -> String?) -> String? {
+        let variables = environment.merging(["LC_ALL": "C"]) { $1 }
+        guard let output = RunningTool.output(of: arguments, environment: variables) else { return nil }
+        let text = extract(output)?.split(whereSeparator: \.isWhitespace).first.map(String.init)
+        return text?.hasSuffix(".desktop") == true ? text : nil
+    }
+
+    /// Finds the default in the output of `gio mime`, whose first line has it after the last colon.
+    private static func gioDefault(_ output: String) -> String? {
+        guard let line = output.split(separator: "\n").first, line.hasPrefix("Default"),
+            let colon = line.lastIndex(of: ":")
+        else { return nil }
+        return String(line[line.index(after: colon)...])
+    }
+
+    /// Returns KDE's choice by its rules, which are those of the specification with KDE's own files first; nil without KDE.
+    private func choiceOfKDE(_ type: String) -> String?? {
+        let isKDE = files.desktop.currentDesktop.contains("kde")
+        guard isKDE || ["kioclient", "kioclient5", "plasmashell"].contains(where: { files.tool($0) != nil }) else {
+            return nil
+        }
+        let directories = DesktopDirectories(environment: environment.merging(["XDG_CURRENT_DESKTOP": "KDE"]) { $1 })
+        let associations = MimeAssociations(loading: directories)
+        return .some(associations.defaultApplication(for: type, in: files.entries)?.id.rawValue)
+    }
+
+    /// Reports the choice of one opener.
+    ///
+    /// - Parameter choice: nil if the opener is not installed; otherwise its choice, which may be none.
+    private func report(_ opener: String, _ choice: String??, _ expected: String, _ scheme: Scheme) {
+        guard let choice else { return add(.openers, .skip, opener.lowercased(), opener, "is not installed") }
+        let check = opener.lowercased()
+        let isTool = opener != "KDE"
+        let fix = "openurl default \(scheme) \(expected)"
+        guard let choice else {
+            add(
+                .openers,
+                .fail,
+                check,
+                opener,
+                "opens \(scheme): with nothing",
+                fix: isTool ? republishing(expected, fix) : fix
+            )
+            return
+        }
+        let target = target(of: choice)
+        guard target != expected else {
+            let by = choice == expected ? "" : " (through \(choice))"
+            return add(.openers, .ok, check, opener, "\(expected)\(by)")
+        }
+        let file = files.all.first { $0.location.id.rawValue == choice }?.location.file
+        add(.openers, .warn, check, opener, "\(target), and openurl has \(expected)", file: file, fix: fix)
+    }
+
+    /// The command that publishes a handler again; the choice of a default for an application.
+    private func republishing(_ expected: String, _ fallback: String) -> String {
+        guard let directory = files.desktop.userApplicationDirectory, files.registry.handler(named: expected) != nil
+        else {
+            return fallback
+        }
+        return "update-desktop-database \(quotedForShell(directory))"
+    }
+
+    /// The handler or application that gets a URL which the desktop opens with an entry.
+    private func target(of id: String) -> String {
+        guard let id = DesktopFileID(rawValue: id), let entry = files.entries.entries[id] else { return id }
+        return entry.handler ?? id.rawValue
+    }
+
+    // MARK: The portal
+
+    /// Reports a choice that the portal remembers and that differs.
+    private func checkPortal(_ scheme: Scheme, expected: String?) {
+        let isAsked = topic != nil
+        guard let bus, bus.isAvailable(PermissionStore.name) else {
+            if isAsked { add(.openers, .skip, "portal", "portal", "is not there") }
+            return
+        }
+        var choices: [(application: String, id: String)] = []
+        do throws(CallError) {
+            let input = Arguments(PermissionStore.table, scheme.mimeType)
+            let (permissions, _) = try bus.call(PermissionStore.lookup, on: PermissionStore.object, input).values
+            // The values are the choice, the number of times in a row, and the number after which the portal stops asking.
+            for (application, values) in permissions.sorted(by: { $0.key < $1.key }) {
+                guard let id = values.first, !id.isEmpty else { continue }
+                choices.append((application, "\(id).desktop"))
+            }
+        } catch {
+            // The store has no entry for a scheme without a choice.
+        }
+        if choices.isEmpty, isAsked { add(.openers, .ok, "portal", "portal", "remembers no choice for \(scheme):") }
+        for (application, id) in choices {
+            let target = target(of: id)
+            let caller = application.isEmpty ? "programs outside of sandboxes" : application
+            if target == expected {
+                if isAsked { add(.openers, .ok, "portal", "portal", "\(target), as remembered for \(caller)") }
+                continue
+            }
+            add(
+                .openers,
+                .warn,
+                "portal",
+                "portal",
+                "remembers \(target) for \(scheme): of \(caller), and openurl has \(expected ?? "nothing")",
+                fix: "gdbus call --session --dest \(PermissionStore.name) --object-path \(PermissionStore.object.path) "
+                    + "--method \(PermissionStore.name).Delete \(PermissionStore.table) \(scheme.mimeType)"
+            )
+        }
+    }
+
+    // MARK: The chooser
+
+    /// Reports whether the dialogs in which a person chooses an application show the destination.
+    private func checkChooser(_ scheme: Scheme, _ expected: String) {
+        let entry = files.entries.entries.values.first { $0.handler == expected || $0.id.rawValue == expected }
+        guard let entry else {
+            guard files.registry.handler(named: expected) != nil else { return }
+            add(
+                .openers,
+                .warn,
+                "chooser",
+                "choosers",
+                "do not show \(expected), which has no desktop entry",
+                fix: "gdbus call --session --dest \(RouterService.name) --object-path \(RouterService.path) "
+                    + "--method \(RegistryInterface.name).Reload",
+                mend: .reload
+            )
+            return
+        }
+        let isListed =
+            files.associations.associated(with: scheme.mimeType, in: files.entries).contains { $0.id == entry.id }
+            || entry.mimeTypes.contains(scheme.mimeType)
+                && !files.associations.isRemoved(entry.id, from: scheme.mimeType)
+        let shown = entry.isHiddenFromMenus ? "except in KDE before Plasma 6.6, because of NoDisplay" : "show it"
+        add(
+            .openers,
+            .ok,
+            "chooser",
+            "choosers",
+            isListed ? shown : "show it only among all applications",
+            file: entry.file
+        )
+    }
+}

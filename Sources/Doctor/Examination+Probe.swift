@@ -1,0 +1,219 @@
+internal import DBus
+internal import Desktop
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// The URLs that are sent to see which ways lead to the router.
+extension Examination {
+    /// The ways on which programs open URLs.
+    private enum Way: String, CaseIterable {
+        case bus
+        case xdgOpen = "xdg-open"
+        case gio = "gio open"
+        case portal
+    }
+
+    /// Sends a URL on each way, and reports the time until it arrives.
+    ///
+    /// The URL has a host of random digits. This process takes the place of the handler for this host alone, with a claim that ends
+    /// with the probe.
+    func probe() {
+        guard let bus, router != nil else {
+            return add(.probe, .skip, "probe", "probe", "without a router no URL can arrive")
+        }
+        let named = topic?.schemes.first
+        if let named, Self.webSchemes.contains(named.rawValue) {
+            return add(.probe, .skip, "probe", "\(named):", "belongs to the browser, which no program can stand in for")
+        }
+        let nonce = String(UInt64.random(in: 0 ... .max), radix: 16)
+        for way in Way.allCases {
+            let name = way.rawValue.filter { $0 != " " }
+            let host = "\(nonce)-\(name).openurl-probe.invalid"
+            if let reason = obstacle(to: way, named, bus) {
+                add(.probe, .skip, "probe", way.rawValue, reason)
+                continue
+            }
+            if let named, let other = foreignEntry(for: named), way != .bus {
+                let reason = "is not tried, because the desktop gives \(named): to \(other) without the router"
+                add(.probe, .skip, "probe", way.rawValue, reason)
+                continue
+            }
+            report(
+                way,
+                standingIn(for: named, host, bus) { send(way, "\(named?.rawValue ?? "openurl-probe")://\(host)/") }
+            )
+        }
+    }
+
+    /// The reason why a way cannot be tried; nil if it can.
+    private func obstacle(to way: Way, _ scheme: Scheme?, _ bus: SessionBus) -> String? {
+        switch way {
+        case .bus: nil
+        case .gio: files.tool("gio") == nil ? "is not installed" : nil
+        case .portal: bus.isAvailable(Portal.name) ? nil : "is not there"
+        case .xdgOpen:
+            if files.tool("xdg-open") == nil {
+                "is not installed"
+            } else if files.desktop.currentDesktop.isEmpty, environment["DISPLAY"] == nil,
+                environment["WAYLAND_DISPLAY"] == nil
+            {
+                "opens desktop entries only with DISPLAY or WAYLAND_DISPLAY"
+            } else {
+                nil
+            }
+        }
+    }
+
+    /// The application that the desktop opens a scheme with, if it is none of the router's entries.
+    private func foreignEntry(for scheme: Scheme) -> DesktopFileID? {
+        let entry = files.associations.defaultApplication(for: scheme.mimeType, in: files.entries)
+        return entry.flatMap { $0.handler == nil ? $0.id : nil }
+    }
+
+    /// Allows this process to take the URLs of one host meanwhile, which belong to the handler of the scheme otherwise.
+    private func standingIn(
+        for scheme: Scheme?,
+        _ host: String,
+        _ bus: SessionBus,
+        _ body: () -> ProbeOutcome
+    ) -> ProbeOutcome {
+        guard let scheme, files.registry.winner(for: scheme, host: nil) != nil else { return body() }
+        let (source, name) = (CallerClass.user.rawValue, scheme.rawValue)
+        do throws(CallError) {
+            let rule = Arguments(source, name, host, PolicyDecision.allow.rawValue)
+            try bus.call(PolicyInterface.set, on: RouterService.object, rule)
+        } catch {
+            return .notSent("the policy does not let the doctor take the handler's place: \(error)")
+        }
+        let outcome = body()
+        do throws(CallError) {
+            try bus.call(PolicyInterface.remove, on: RouterService.object, Arguments(source, name, host))
+        } catch {
+            let fix = "openurl policy reset --source \(source) \(name)://\(host)"
+            add(.probe, .warn, "probe-rule", "policy", "the rule of the probe could not be removed: \(error)", fix: fix)
+        }
+        return outcome
+    }
+
+    private func send(_ way: Way, _ url: String) -> ProbeOutcome {
+        guard let probe = Probe(url) else { return .notSent("the router does not let the doctor wait for the URL") }
+        switch way {
+        case .bus: return probe.sendOverBus()
+        case .portal: return probe.sendToPortal()
+        case .gio: return probe.send(with: [files.tool("gio") ?? "gio", "open", url], environment)
+        case .xdgOpen: return probe.send(with: [files.tool("xdg-open") ?? "xdg-open", url], environment)
+        }
+    }
+
+    private func report(_ way: Way, _ outcome: ProbeOutcome) {
+        switch outcome {
+        case .arrived(let time): add(.probe, .ok, "probe", way.rawValue, "arrived in \(time) ms")
+        case .lost(let reason):
+            add(.probe, .fail, "probe", way.rawValue, "did not arrive: \(reason)", fix: "openurl doctor --fix")
+        case .notSent(let reason): add(.probe, .skip, "probe", way.rawValue, reason)
+        }
+    }
+}
+
+/// The end of one probe.
+enum ProbeOutcome: Hashable {
+    /// The URL has come, after some milliseconds.
+    case arrived(Int64)
+    case lost(String)
+    case notSent(String)
+}
+
+/// A URL on its way, and the claim that receives it.
+final class Probe {
+    private let connection: BlockingConnection
+    private let url: String
+    private var arrival: ContinuousClock.Instant?
+
+    /// The time for which a URL is waited for.
+    private static let limit = Duration.seconds(5)
+
+    /// Claims a URL.
+    ///
+    /// - Returns: nil if there is no claim.
+    init?(_ url: String) {
+        self.url = url
+        do {
+            connection = try BlockingConnection(.session, timeout: SessionBus.callLimit)
+            guard let token = HandleToken(rawValue: "probe"),
+                let path = connection.uniqueName.flatMap({ RequestInterface.path(of: $0, token) })
+            else { return nil }
+            let handle = RemoteObject(RouterService.name, path, startsService: false)
+            connection.receive(CallbackHandleInterface.completed, from: handle) { [unowned self] body in
+                let (code, _, _) = body.values
+                if code == CallbackEnd.received.rawValue { arrival = .now }
+            }
+            var options = CallbackOptions()
+            options.handleToken = token
+            options.timeout = Self.limit * 2
+            let pattern = String(url.dropLast())
+            let claim = Arguments("", pattern, options)
+            _ = try connection.call(
+                CallbackInterface.request,
+                on: RouterService.object,
+                claim,
+                timeout: SessionBus.callLimit
+            )
+        } catch {
+            return nil
+        }
+    }
+
+    func sendOverBus() -> ProbeOutcome {
+        let start = ContinuousClock.now
+        do throws(CallError) {
+            let input = Arguments(url, OpenOptions())
+            _ = try connection.call(RouterInterface.openURL, on: RouterService.object, input, timeout: Self.limit)
+        } catch {
+            return .lost("\(error)")
+        }
+        return wait(since: start)
+    }
+
+    func sendToPortal() -> ProbeOutcome {
+        let start = ContinuousClock.now
+        do throws(CallError) {
+            _ = try connection.call(Portal.openURI, on: Portal.object, Arguments("", url, [:]), timeout: Self.limit)
+        } catch {
+            return .lost("\(error)")
+        }
+        return wait(since: start)
+    }
+
+    /// Sends the URL with a program, whose end without the URL ends the wait.
+    func send(with arguments: [String], _ environment: [String: String]) -> ProbeOutcome {
+        let start = ContinuousClock.now
+        guard let tool = RunningTool(arguments, environment: environment) else { return .lost("it cannot be started") }
+        let outcome = wait(since: start, watching: tool)
+        guard case .lost = outcome, tool.isAtEnd, let line = tool.lastLine else { return outcome }
+        return .lost(line)
+    }
+
+    private func wait(since start: ContinuousClock.Instant, watching tool: RunningTool? = nil) -> ProbeOutcome {
+        do throws(CallError) {
+            _ = try connection.wait(
+                forSignalsOf: RouterService.name,
+                timeout: Self.limit,
+                watching: { tool.map { tool in tool.isAtEnd ? [] : [(tool.descriptor, tool.read)] } ?? [] },
+                until: { arrival != nil || tool?.isAtEnd == true }
+            )
+            // The program may have ended before the signal was read.
+            if arrival == nil, tool != nil {
+                try connection.call(PeerOfRouter.ping, on: RouterService.object, Empty(), timeout: Self.limit)
+            }
+        } catch {
+            if arrival == nil { return .lost("\(error)") }
+        }
+        guard let arrival else { return .lost("nothing came within \(Self.limit.components.seconds) seconds") }
+        let time = start.duration(to: arrival).components
+        return .arrived(time.seconds * 1000 + time.attoseconds / 1_000_000_000_000_000)
+    }
+
+    private enum PeerOfRouter {
+        static let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
+    }
+}

@@ -1,0 +1,131 @@
+internal import DBus
+internal import Desktop
+internal import Glibc
+internal import OpenURLBus
+internal import SchemeRegistry
+internal import UserFiles
+
+/// The router's queue, claims and rules.
+extension Examination {
+    /// The largest number of URLs of the queue that are reported one by one.
+    private static let letterLimit = 5
+
+    func checkRouterState(_ bus: SessionBus) {
+        checkQueue(bus)
+        checkClaims()
+        checkPolicy(bus)
+    }
+
+    private func isConcerned(_ scheme: some StringProtocol, _ handler: String?) -> Bool {
+        guard let topic else { return true }
+        if let identifier = topic.identifier, handler == identifier { return true }
+        return topic.schemes.contains { $0.rawValue == scheme.lowercased() }
+    }
+
+    // MARK: The queue
+
+    private func checkQueue(_ bus: SessionBus) {
+        var urls: [QueuedURL] = []
+        do throws(CallError) {
+            var after = ""
+            while true {
+                let page = try bus.call(QueueInterface.list, on: RouterService.object, after)
+                guard let last = page.last, urls.count < QueueInterface.capacity else { break }
+                urls += page.filter { isConcerned($0.url.prefix { $0 != ":" }, $0.handler) }
+                after = last.id
+            }
+        } catch {
+            return add(.router, .skip, "queue", "queue", "the router does not list it: \(error)")
+        }
+        let dead = urls.filter { $0.state == .dead }
+        for url in dead.suffix(Self.letterLimit) {
+            add(
+                .router,
+                .warn,
+                "dead-letter",
+                "queue \(url.id)",
+                "\(address(url.url)) was given up after \(url.attempts) attempts: \(url.error?.message ?? "no reason")",
+                fix: "openurl queue retry \(url.id)"
+            )
+        }
+        if dead.count > Self.letterLimit {
+            let reason = "\(dead.count - Self.letterLimit) more URLs were given up"
+            add(.router, .warn, "dead-letter", "queue", reason, fix: "openurl queue")
+        }
+        let waiting = urls.filter { $0.state != .dead }
+        for url in waiting.filter({ $0.error != nil }).suffix(Self.letterLimit) {
+            add(
+                .router,
+                .warn,
+                "failure",
+                "queue \(url.id)",
+                "\(address(url.url)) waits after a failure: \(url.error?.message ?? "no reason")",
+                fix: "openurl queue retry \(url.id)"
+            )
+        }
+        let count = waiting.count == 1 ? "1 URL waits" : "\(waiting.count) URLs wait"
+        if dead.isEmpty { add(.router, .ok, "queue", "queue", "\(count), and none was given up") }
+    }
+
+    /// Returns a URL without its query and its fragment, which may hold secrets.
+    private func address(_ url: String) -> Substring { url.prefix { $0 != "?" && $0 != "#" } }
+
+    // MARK: Claims
+
+    /// Reports the schemes for which programs wait. The router has an entry for them meanwhile.
+    private func checkClaims() {
+        let entry = files.entries.entries.values.first { $0.handler == "org.openurl.callback" }
+        let schemes = (entry?.urlSchemes ?? []).filter { isConcerned($0, nil) }.sorted()
+        guard !schemes.isEmpty else { return add(.router, .ok, "claims", "callbacks", "no program waits for one") }
+        add(.router, .ok, "claims", "callbacks", "programs wait for URLs of \(schemes.joined(separator: ", "))")
+    }
+
+    // MARK: The policy
+
+    private func checkPolicy(_ bus: SessionBus) {
+        do throws(CallError) {
+            let (rules, problems) = try bus.call(PolicyInterface.rules, on: RouterService.object, Empty()).values
+            for problem in problems {
+                let file = problem.split(separator: ":").first.map(String.init)
+                let fix = file.map { "\"${EDITOR:-vi}\" \(quotedForShell($0))" }
+                add(.router, .warn, "policy", "policy", problem, file: file, fix: fix)
+            }
+            let denials = rules.filter { $0.decision == .deny && ($0.scheme == "*" || isConcerned($0.scheme, nil)) }
+            for rule in denials where topic != nil {
+                add(
+                    .router,
+                    .warn,
+                    "policy",
+                    "policy",
+                    "line \(rule.line) denies \(rule.scheme): \(rule.host ?? "") to \(rule.source)",
+                    file: rule.file,
+                    fix: rule.isUsers
+                        ? "openurl policy reset --source \(quotedForShell(rule.source)) \(pattern(rule))" : nil
+                )
+            }
+            let answers = try bus.call(PolicyInterface.answers, on: RouterService.object, Empty())
+            let refusals = answers.filter { $0.decision == .deny && isConcerned($0.scheme, $0.handler) }
+            for answer in refusals where topic != nil {
+                let target = answer.host.map { "\(answer.scheme)://\($0)" } ?? answer.scheme
+                add(
+                    .router,
+                    .warn,
+                    "refusal",
+                    "policy",
+                    "you have refused \(target) from \(answer.source)",
+                    fix: "openurl policy forget --source \(quotedForShell(answer.source)) \(quotedForShell(target))"
+                )
+            }
+            if topic == nil || denials.isEmpty && refusals.isEmpty {
+                let reason = "\(denials.count) rules and \(refusals.count) remembered answers deny URLs"
+                add(.router, .ok, "policy", "policy", reason)
+            }
+        } catch {
+            add(.router, .skip, "policy", "policy", "the router does not tell its rules: \(error)")
+        }
+    }
+
+    private func pattern(_ rule: PolicyRule) -> String {
+        quotedForShell(rule.host.map { "\(rule.scheme)://\($0)" } ?? rule.scheme)
+    }
+}

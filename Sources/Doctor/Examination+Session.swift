@@ -1,0 +1,238 @@
+internal import DBus
+internal import Desktop
+internal import Glibc
+internal import OpenURLBus
+internal import Release
+internal import UserFiles
+
+/// The bus, the router, and the environments of both.
+extension Examination {
+    func reportMissingBus(_ error: ConnectionError) {
+        let socket = environment["XDG_RUNTIME_DIR"].map { "\($0)/bus" }
+        var status = stat()
+        let fix =
+            if let socket, stat(socket, &status) == 0 {
+                "export DBUS_SESSION_BUS_ADDRESS=unix:path=\(quotedForShell(socket))"
+            } else {
+                "dbus-run-session -- \"${SHELL:-sh}\""
+            }
+        add(.session, .fail, "bus", "session bus", "cannot be reached: \(error)", fix: fix)
+        add(.session, .skip, "router", "router", "without a bus there is no router")
+    }
+
+    func checkSession(_ bus: SessionBus) {
+        add(.session, .ok, "bus", "session bus", "answers")
+        checkPrefix(bus)
+        if findRouter(bus) { checkRouter(bus) }
+        checkPath()
+        checkEnvironment(bus)
+    }
+
+    // MARK: The router
+
+    private var serviceFile: String { "dbus-1/services/\(RouterService.name).service" }
+
+    /// Reports an installation whose files the bus or the desktop does not find.
+    private func checkPrefix(_ bus: SessionBus) {
+        guard let installation = files.installation else { return }
+        let service = "\(installation.share)/\(serviceFile)"
+        guard isRegularFile(service) else { return }
+        let isActivatable = bus.activatableNames.contains(RouterService.name.rawValue)
+        if !isActivatable, let home = files.desktop.dataHome {
+            let link = "\(home)/\(serviceFile)"
+            add(
+                .session,
+                .fail,
+                "prefix",
+                installation.share,
+                "the bus does not look here, so it cannot start the router",
+                file: service,
+                fix: "mkdir -p \(quotedForShell(parentDirectory(of: link))) && ln -s \(quotedForShell(service)) "
+                    + quotedForShell(link),
+                mend: .service(link: link, target: service)
+            )
+        }
+        let directories = [files.desktop.dataHome].compactMap(\.self) + files.desktop.dataDirectories
+        guard !directories.contains(installation.share) else { return }
+        let list = (directories.filter { $0 != files.desktop.dataHome } + [installation.share]).joined(separator: ":")
+        add(
+            .session,
+            .warn,
+            "data-dirs",
+            installation.share,
+            "openurl is installed here, and XDG_DATA_DIRS does not have the directory; programs miss its entries and manuals",
+            fix: "export XDG_DATA_DIRS=\(quotedForShell(list))"
+        )
+    }
+
+    /// Finds the router, which was started if it could be.
+    ///
+    /// - Returns: whether a router runs.
+    private func findRouter(_ bus: SessionBus) -> Bool {
+        if let pid = bus.pid(of: RouterService.name.rawValue) {
+            router = ProcessFacts(pid: pid)
+            return true
+        }
+        let program = quotedForShell(files.installation?.router ?? "openurld")
+        if let failure = bus.startFailure {
+            add(.session, .fail, "router", "router", "does not run, and cannot be started: \(failure)", fix: program)
+        } else {
+            let reason = "does not run, and the bus has no service file that starts it"
+            add(.session, .fail, "router", "router", reason, fix: "\(program) &")
+        }
+        return false
+    }
+
+    private func checkRouter(_ bus: SessionBus) {
+        guard let router else { return }
+        let version = runningVersion(bus)
+        add(.session, .ok, "router", "router", "openurld \(version ?? "?"), process \(router.pid), \(router.start)")
+        let identity = RouterIdentity(isCommand: false) { self.environment[$0] }
+        if let warning = identity?.warning(about: router.pid) {
+            add(.session, .warn, "stranger", "router", warning, fix: "kill \(router.pid)")
+        }
+        guard let version else {
+            let reason = "does not tell its version"
+            add(.session, .fail, "version", "router", reason, fix: "kill \(router.pid)")
+            return
+        }
+        for (program, other) in [("openurl", commandVersion), ("openurld", Version.current)] where other != version {
+            let isOurs = router.isUnit || router.isStartedByBus
+            add(
+                .session,
+                .warn,
+                "version",
+                "router",
+                "runs as version \(version), and the installed \(program) is version \(other)",
+                fix: router.isUnit ? "systemctl --user restart openurld" : "kill \(router.pid)",
+                mend: isOurs ? .restart(pid: router.pid) : nil
+            )
+            return
+        }
+    }
+
+    private func runningVersion(_ bus: SessionBus) -> String? {
+        do throws(CallError) {
+            let interface = RouterInterface.version.interface.rawValue
+            return try bus.property(interface, RouterInterface.version.name.rawValue, of: RouterService.object).string
+        } catch {
+            return nil
+        }
+    }
+
+    private func checkPath() {
+        guard let command = files.installation?.command else { return }
+        guard let found = files.tool("openurl") else {
+            return add(.session, .ok, "path", "PATH", "has no openurl; the command is \(command)")
+        }
+        let isSame = resolved(found) == resolved(command)
+        if isSame { return add(.session, .ok, "path", "PATH", "leads to \(found)") }
+        let directory = parentDirectory(of: command)
+        add(
+            .session,
+            .warn,
+            "path",
+            "PATH",
+            "leads to another openurl, \(found), than the one that you have called, \(command)",
+            file: found,
+            fix: "export PATH=\(quotedForShell(directory)):\"$PATH\""
+        )
+    }
+
+    func resolved(_ path: String) -> String {
+        do throws(FileError) {
+            return try resolvedPath(path)
+        } catch {
+            return path
+        }
+    }
+
+    // MARK: Variables
+
+    /// Compares the variables of this process with those of the programs that the router starts.
+    private func checkEnvironment(_ bus: SessionBus) {
+        let manager = managerVariables(bus)
+        guard var theirs = manager ?? router?.environment ?? daemonVariables(bus), !theirs.isEmpty else {
+            return add(.session, .skip, "environment", "variables", "those of the session cannot be read")
+        }
+        theirs["HOME"] = theirs["HOME"] ?? environment["HOME"]
+        var missing: [(name: String, level: Finding.Level, message: String)] = []
+        let displays = ["DISPLAY", "WAYLAND_DISPLAY"].filter { environment[$0]?.isEmpty == false }
+        if displays.isEmpty {
+            add(.session, .skip, "display", "DISPLAY", "neither DISPLAY nor WAYLAND_DISPLAY is set here")
+        }
+        for name in displays {
+            let mine = environment[name] ?? ""
+            switch theirs[name] {
+            case mine: add(.session, .ok, "display", name, "is \(mine) for the session too")
+            case let other?:
+                missing.append((name, .warn, "is \(mine) here, and \(other) for the programs that the router starts"))
+            case nil:
+                missing.append((name, .fail, "is \(mine) here, and not set for the programs that the router starts"))
+            }
+        }
+        let base = (mine: BaseDirectories(environment: environment), theirs: BaseDirectories(environment: theirs))
+        let lost = base.mine.dataDirectories.filter { !base.theirs.dataDirectories.contains($0) && isUsed($0) }
+        if !lost.isEmpty {
+            let reason = "the session's list lacks \(lost.joined(separator: ", "))"
+            missing.append(("XDG_DATA_DIRS", .fail, reason))
+        }
+        let homes = [
+            ("XDG_DATA_HOME", base.mine.dataHome, base.theirs.dataHome),
+            ("XDG_CONFIG_HOME", base.mine.configurationHome, base.theirs.configurationHome),
+        ]
+        for (name, mine, theirs) in homes where mine != theirs {
+            missing.append(
+                (name, .fail, "leads to \(mine ?? "nothing") here, and to \(theirs ?? "nothing") in the session")
+            )
+        }
+        if missing.isEmpty {
+            return add(.session, .ok, "environment", "variables", "lead the session to the same files")
+        }
+        let names = missing.map(\.name).filter { environment[$0] != nil }
+        for (name, level, message) in missing {
+            let (fix, mend) = importing(names, hasManager: manager != nil)
+            let check = name.hasSuffix("DISPLAY") ? "display" : "environment"
+            add(.session, level, check, name, message, fix: fix, mend: mend)
+        }
+    }
+
+    /// Returns the command that gives variables to the session, and the mend that does the same.
+    private func importing(_ names: [String], hasManager: Bool) -> (fix: String, mend: Mend?) {
+        let list = names.joined(separator: " ")
+        if hasManager {
+            return ("dbus-update-activation-environment --systemd \(list)", .environment(names, router: nil))
+        }
+        guard let router else {
+            return ("dbus-update-activation-environment \(list)", .environment(names, router: nil))
+        }
+        guard router.isStartedByBus else {
+            let program = quotedForShell(files.installation?.router ?? "openurld")
+            return ("kill \(router.pid); \(program) &", nil)
+        }
+        let command = "dbus-update-activation-environment \(list) && kill \(router.pid)"
+        return (command, .environment(names, router: router.pid))
+    }
+
+    /// Whether a directory of data has files that URLs depend on.
+    private func isUsed(_ directory: String) -> Bool {
+        ["openurl/handlers", "applications", "dbus-1/services"].contains { access("\(directory)/\($0)", F_OK) == 0 }
+    }
+
+    /// The variables of systemd's manager; nil without a manager.
+    private func managerVariables(_ bus: SessionBus) -> [String: String]? {
+        guard bus.owner(of: SystemdManager.name) != nil else { return nil }
+        do throws(CallError) {
+            let value = try bus.property(SystemdManager.interface, "Environment", of: SystemdManager.object)
+            guard case .array(let entries, _) = value else { return nil }
+            return Dictionary(ofVariables: entries.compactMap(\.string))
+        } catch {
+            return nil
+        }
+    }
+
+    /// The variables with which the bus itself was started.
+    private func daemonVariables(_ bus: SessionBus) -> [String: String]? {
+        bus.pid(of: BusName.bus.rawValue).map { ProcessFacts(pid: $0).environment }
+    }
+}

@@ -1,0 +1,84 @@
+internal import Glibc
+
+/// A program of the desktop whose output is read, such as `xdg-mime`.
+final class RunningTool {
+    /// The descriptor that becomes readable with output, and at the end of the program and its children.
+    let descriptor: CInt
+    private(set) var output: [UInt8] = []
+    private(set) var isAtEnd = false
+    private let pid: pid_t
+    private var isWaitedFor = false
+
+    /// The largest size of an output that is kept, in bytes.
+    private static let limit = 1 << 16
+
+    /// Starts a program.
+    ///
+    /// - Parameter arguments: the path of the program, and its arguments.
+    /// - Returns: nil if the program cannot be started.
+    init?(_ arguments: [String], environment: [String: String]) {
+        var ends: [CInt] = [-1, -1]
+        guard let program = arguments.first, pipe(&ends) == 0 else { return nil }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+        var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+        var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for pointer in words + variables { free(pointer) } }
+        var pid: pid_t = 0
+        let result = posix_spawn(&pid, program, &actions, nil, &words, &variables)
+        close(ends[1])
+        guard result == 0 else {
+            close(ends[0])
+            return nil
+        }
+        self.pid = pid
+        descriptor = ends[0]
+    }
+
+    deinit {
+        close(descriptor)
+        if !isWaitedFor { _ = end() }
+    }
+
+    /// Reads what there is, and waits if there is nothing.
+    func read() {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        if count < 0, errno == EINTR { return }
+        isAtEnd = count <= 0
+        output += bytes.prefix(max(min(count, Self.limit - output.count), 0))
+    }
+
+    /// Ends the program if it has not ended, and returns its exit status; nil if a signal ended it.
+    func end() -> Int32? {
+        isWaitedFor = true
+        if !isAtEnd { kill(pid, SIGKILL) }
+        var status: CInt = 0
+        while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+        return status & 0x7F == 0 ? status >> 8 & 0xFF : nil
+    }
+
+    /// The last line of the output that is not empty.
+    var lastLine: String? {
+        String(decoding: output, as: UTF8.self).split(whereSeparator: \.isNewline).last.map(String.init)
+    }
+
+    /// Runs a program to its end, and returns its output; nil if the program fails, or does not end within some seconds.
+    static func output(of arguments: [String], environment: [String: String]) -> String? {
+        guard let tool = RunningTool(arguments, environment: environment) else { return nil }
+        let deadline = ContinuousClock.now + .seconds(5)
+        while !tool.isAtEnd {
+            let left = ContinuousClock.now.duration(to: deadline)
+            guard left > .zero else { break }
+            var watched = pollfd(fd: tool.descriptor, events: Int16(POLLIN), revents: 0)
+            let milliseconds = left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
+            if poll(&watched, 1, CInt(clamping: milliseconds)) > 0 { tool.read() }
+        }
+        return tool.end() == 0 ? String(decoding: tool.output, as: UTF8.self) : nil
+    }
+}

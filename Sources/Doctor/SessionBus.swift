@@ -1,0 +1,145 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The session bus, with a time limit for every call.
+struct SessionBus {
+    let connection: BlockingConnection
+    /// The names for which the bus can start a program.
+    let activatableNames: Set<String>
+    /// The reason why the router could not be started.
+    private(set) var startFailure: CallError?
+
+    /// The time limit of a call that needs no start of a program.
+    static let callLimit = Duration.seconds(5)
+    /// The time limit of a start.
+    private static let startLimit = Duration.seconds(20)
+
+    init() throws(ConnectionError) {
+        connection = try BlockingConnection(.session, timeout: Self.callLimit)
+        do throws(CallError) {
+            let names = try connection.call(
+                Driver.listActivatableNames,
+                on: Driver.object,
+                Empty(),
+                timeout: Self.callLimit
+            )
+            activatableNames = Set(names)
+        } catch {
+            throw .timedOut
+        }
+    }
+
+    /// Returns the unique name of a name's owner; nil without an owner.
+    func owner(of name: BusName) -> String? {
+        do throws(CallError) {
+            return try call(Driver.getNameOwner, on: Driver.object, name.rawValue)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Returns the process that has a name; nil without an owner.
+    func pid(of name: String) -> UInt32? {
+        do throws(CallError) {
+            return try call(Driver.processID, on: Driver.object, name)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Starts the router if no router runs, and returns when it has published the handlers.
+    mutating func startRouter() {
+        guard owner(of: RouterService.name) == nil, activatableNames.contains(RouterService.name.rawValue) else {
+            return
+        }
+        do throws(CallError) {
+            let input = Arguments(RouterService.name.rawValue, UInt32(0))
+            _ = try connection.call(Driver.startService, on: Driver.object, input, timeout: Self.startLimit)
+            try call(RegistryInterface.reload, on: RouterService.object, Empty())
+        } catch {
+            startFailure = error
+        }
+    }
+
+    /// Returns the names that are not unique.
+    func names() throws(CallError) -> [String] {
+        try call(Driver.listNames, on: Driver.object, Empty()).filter { !$0.hasPrefix(":") }
+    }
+
+    @discardableResult
+    func call<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        on object: RemoteObject,
+        _ input: Input
+    ) throws(CallError) -> Output {
+        try connection.call(method, on: object, input, timeout: Self.callLimit)
+    }
+
+    /// Returns a property of an object.
+    func property(_ interface: String, _ name: String, of object: RemoteObject) throws(CallError) -> Value {
+        try call(Driver.getProperty, on: object, Arguments(interface, name))
+    }
+
+    /// Gives variables to the programs that the bus starts from now on, and to those of systemd.
+    func setEnvironment(_ variables: [String: String], andOf manager: RemoteObject?) throws(CallError) {
+        try call(Driver.updateActivationEnvironment, on: Driver.object, variables)
+        guard let manager else { return }
+        try call(SystemdManager.setEnvironment, on: manager, variables.map { "\($0.key)=\($0.value)" })
+    }
+
+    /// Makes the bus read its service files again.
+    func reloadServices() throws(CallError) {
+        try call(Driver.reloadConfig, on: Driver.object, Empty())
+    }
+
+    /// Whether a name has an owner, or the bus can start one.
+    func isAvailable(_ name: BusName) -> Bool {
+        activatableNames.contains(name.rawValue) || owner(of: name) != nil
+    }
+
+    private enum Driver {
+        static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
+        static let interface: InterfaceName = "org.freedesktop.DBus"
+        static let getNameOwner = Method<String, String>(interface, "GetNameOwner")
+        static let processID = Method<String, UInt32>(interface, "GetConnectionUnixProcessID")
+        static let listNames = Method<Empty, [String]>(interface, "ListNames")
+        static let listActivatableNames = Method<Empty, [String]>(interface, "ListActivatableNames")
+        static let startService = Method<Arguments<String, UInt32>, UInt32>(interface, "StartServiceByName")
+        static let updateActivationEnvironment = Method<[String: String], Empty>(
+            interface,
+            "UpdateActivationEnvironment"
+        )
+        static let reloadConfig = Method<Empty, Empty>(interface, "ReloadConfig")
+        static let getProperty = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
+    }
+}
+
+/// systemd's manager of the user's units.
+enum SystemdManager {
+    static let name: BusName = "org.freedesktop.systemd1"
+    static let object = RemoteObject(name, "/org/freedesktop/systemd1", startsService: false)
+    static let interface = "org.freedesktop.systemd1.Manager"
+    static let setEnvironment = Method<[String], Empty>("org.freedesktop.systemd1.Manager", "SetEnvironment")
+}
+
+/// The portal's memory of the person's choices.
+enum PermissionStore {
+    static let name: BusName = "org.freedesktop.impl.portal.PermissionStore"
+    static let object = RemoteObject(name, "/org/freedesktop/impl/portal/PermissionStore")
+    static let table = "desktop-used-apps"
+    /// Returns the permissions of each application, and the data of the entry.
+    static let lookup = Method<Arguments<String, String>, Arguments<[String: [String]], Value>>(
+        "org.freedesktop.impl.portal.PermissionStore",
+        "Lookup"
+    )
+}
+
+/// The portal through which programs in a sandbox open URLs.
+enum Portal {
+    static let name: BusName = "org.freedesktop.portal.Desktop"
+    static let object = RemoteObject(name, "/org/freedesktop/portal/desktop")
+    static let openURI = Method<Arguments<String, String, [String: Value]>, ObjectPath>(
+        "org.freedesktop.portal.OpenURI",
+        "OpenURI"
+    )
+}

@@ -1,0 +1,63 @@
+internal import Desktop
+internal import SchemeRegistry
+
+/// The scheme, URL, handler or application that the person asks about.
+struct Topic: Hashable {
+    /// The schemes to look at.
+    let schemes: [Scheme]
+    /// The URL, if the person has given one.
+    var url: String?
+    /// The identifier of the handler or application, if the person has given one.
+    var identifier: String?
+
+    /// Takes the argument of a command line: a URL has a colon; a text without a dot is a scheme if something claims the scheme;
+    /// an identifier names a handler, an entry or a manifest; any other text is a scheme.
+    ///
+    /// - Returns: nil if the text is none of these.
+    init?(_ text: String, _ files: ExaminedFiles) {
+        if let colon = text.firstIndex(of: ":") {
+            guard let scheme = Scheme(checking: String(text[..<colon])) else { return nil }
+            schemes = [scheme]
+            url = text
+            return
+        }
+        let named = Scheme(checking: text)
+        if let named, !text.contains("."), files.areClaimed(named) {
+            schemes = [named]
+            return
+        }
+        let name = text.hasSuffix(".desktop") ? String(text.dropLast(".desktop".count)) : text
+        let handler = files.registry.handler(named: name)
+        let entry = DesktopFileID(rawValue: "\(name).desktop").flatMap { id in files.all.first { $0.location.id == id }
+        }
+        let manifest = files.manifests.first { $0 == "\(name).plist" || $0 == "\(name).app" }
+        if handler != nil || entry != nil || manifest != nil {
+            var found = handler?.schemes ?? []
+            if case .application(let entry)? = entry?.content, entry.handler == nil {
+                found += entry.urlSchemes.compactMap(Scheme.init(checking:))
+            }
+            schemes = found
+            identifier = name
+            return
+        }
+        guard let scheme = named else { return nil }
+        // A scheme may have dots too. The doctor takes such a text for a handler that is gone if nothing claims the scheme.
+        if text.contains("."), !files.areClaimed(scheme) {
+            schemes = []
+            identifier = text
+        } else {
+            schemes = [scheme]
+        }
+    }
+}
+
+extension Scheme {
+    /// Creates a scheme; nil if the text is not one.
+    init?(checking text: String) {
+        do throws(ParseError) {
+            try self.init(text)
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,44 @@
+internal import ArgumentParser
+internal import Glibc
+internal import Release
+
+struct Doctor: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Find out why a link does nothing.",
+        discussion: """
+            Checks the bus, the router, the handlers, the desktop's entries and its defaults, and says who would open the URLs. \
+            Each line is ok, warn, fail or skip, with the file and the command that mends the fault.
+            The exit status is 0, or 1 if a check failed.
+            """
+    )
+
+    @Flag(help: "Send a URL through the bus, xdg-open, gio and the portal, and print which arrived.")
+    var probe = false
+
+    @Flag(help: "Mend the faults that concern nobody but you, and check again.")
+    var fix = false
+
+    @Flag(help: "Print a JSON array with an object for each line.")
+    var json = false
+
+    @Argument(
+        help: .init(
+            "Check for a scheme, a URL, or the identifier of a handler or application.",
+            valueName: "scheme, url or id"
+        ),
+        transform: CommandLineArgument.requiredText
+    )
+    var topic: String?
+
+    /// Continues this process as the router's program, which can read manifests and entries. Without them this command starts in a
+    /// fraction of the time.
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        var arguments = ["--doctor", "--command", Version.current]
+        if probe { arguments.append("--probe") }
+        if fix { arguments.append("--fix") }
+        if json { arguments.append("--json") }
+        if let topic { arguments += ["--", topic] }
+        throw RouterProgram.become(arguments)
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+/// The ways in which a link does nothing, each made for real: the doctor names the fault and what mends it, and then the URL
+/// arrives.
+@Suite(.timeLimit(.minutes(10))) struct DoctorTests {
+    @Test(arguments: Breakage.all) func doctorNamesTheFaultAndItsMend(_ breakage: Breakage) async throws {
+        let session = try await DoctorSession(startsRouter: breakage.startsRouter)
+        defer { session.stop() }
+        let damage = try await session.shell(breakage.damage)
+        try #require(damage.status == 0, "\(damage.errors)")
+        let command = breakage.command
+        let before = try await session.doctor(breakage.topic, breakage.variables, command: command)
+        let fault = before.first { $0.check == breakage.check && $0.isFault }
+        let found = try #require(fault, "\(before.filter(\.isFault))")
+        #expect(found.level == breakage.level)
+        let fix = try #require(found.fix)
+
+        switch breakage.mend {
+        case .byDoctor:
+            let after = try await session.doctor("\(breakage.topic) --fix", breakage.variables, command: command)
+            #expect(!after.contains { $0.check == breakage.check && $0.isFault }, "\(after.filter(\.isFault))")
+        case .byCommand:
+            let run = try await session.shell(#"PATH="$BIN:$PATH"; "# + fix, breakage.variables)
+            #expect(run.status == 0, "\(fix): \(run.errors)")
+            let after = try await session.doctor(breakage.topic, breakage.variables, command: command)
+            #expect(!after.contains { $0.check == breakage.check && $0.isFault }, "\(after.filter(\.isFault))")
+        }
+        let arrival = try await session.shell(breakage.arrival, breakage.openerVariables)
+        #expect(arrival.status == 0, "\(arrival.output)\(arrival.errors)")
+    }
+
+    @Test func healthySessionHasNoFault() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let display = ["DISPLAY": ":9"]
+        // The router starts with the display, as in a session whose desktop has told the bus.
+        let start = "dbus-update-activation-environment DISPLAY && register com.example.note"
+        #expect(try await session.shell(start, display).status == 0)
+        for arguments in ["", "note", "note:1", "com.example.note", "--probe", "note --probe"] {
+            let findings = try await session.doctor(arguments, display)
+            #expect(findings.filter(\.isFault) == [], "openurl doctor \(arguments)")
+            guard arguments.hasSuffix("--probe") else { continue }
+            let ways = findings.filter { $0.check == "probe" && $0.message.hasPrefix("arrived") }.map(\.subject)
+            #expect(Set(ways).isSuperset(of: ["bus", "xdg-open", "gio open"]), "\(findings)")
+        }
+        // The probe did not reach the handler, and left no rule.
+        let rest = try await session.shell(#"[ ! -e "$HOME/com.example.note.log" ] && "$BIN/openurl" policy"#)
+        #expect(rest.status == 0 && !rest.output.contains("probe"), "\(rest)")
+    }
+
+    @Test func sessionWithoutBusIsExaminedAsFarAsPossible() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let lose = """
+            register com.example.note && rm $HOME/manifests/*.plist
+            gdbus call --session --dest org.openurl.Router1 --object-path /org/openurl/Router1 \\
+                --method org.openurl.Registry1.Reload
+            """
+        #expect(try await session.shell(lose).status == 0)
+        let findings = try await session.doctor("", ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
+        let faults = Set(findings.filter(\.isFault).map(\.check))
+        #expect(faults == ["bus", "lost-manifest"])
+        #expect(findings.first { $0.check == "bus" }?.fix == #"dbus-run-session -- "${SHELL:-sh}""#)
+    }
+
+    @Test func lostURLFailsTheProbe() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        #expect(try await session.shell("register com.example.note").status == 0)
+        // GLib and xdg-open find nothing: their program leads nowhere.
+        let broken =
+            #"mkdir "$HOME/tools"; printf '#!/bin/sh\necho no display; exit 4\n' > "$HOME/tools/gio"; chmod +x "$HOME/tools/gio""#
+        #expect(try await session.shell(broken).status == 0)
+        let findings = try await session.doctor("note --probe", command: #"PATH="$HOME/tools:$PATH" "$BIN/openurl""#)
+        let probes = findings.filter { $0.check == "probe" }
+        #expect(probes.first { $0.subject == "gio open" }?.message == "did not arrive: no display")
+        #expect(probes.first { $0.subject == "bus" }?.level == "ok")
+    }
+
+    @Test func terminalGetsGroupsAndASummary() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let script = #"script --quiet --return --command '"$BIN/openurl" doctor nosuch' /dev/null"#
+        let run = try await session.shell("NO_COLOR=1 \(script)")
+        let lines = run.output.split(whereSeparator: \.isNewline)
+        #expect(run.status == 1)
+        #expect(lines.first == "Session")
+        #expect(lines.contains("        run:  openurl register PATH"), "\(run.output)")
+        #expect(lines.last == "2 failures.", "\(run.output)")
+    }
+
+    @Test func argumentThatIsNothingIsAUsageError() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let run = try await session.shell(#""$BIN/openurl" doctor 'no scheme'"#)
+        #expect(run.status == 64)
+        #expect(run.errors == "openurl: 'no scheme' is neither a scheme, nor a URL, nor an identifier\n")
+    }
+}
