@@ -34,6 +34,7 @@ struct CommandLineInterface: ParsableCommand {
             Unregister.self,
             Default.self,
             Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
+            Monitor.self, Log.self,
             Permissions.self, Publish.self, ShowVersion.self,
         ]
     )
