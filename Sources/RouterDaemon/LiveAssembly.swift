@@ -50,6 +50,7 @@ struct LiveAssembly: Assembly {
             environment: environment,
             deliveries: DeliveryStore(environment: environment, on: try EventLoop(), log: log),
             policy: PolicyStore(environment: environment, on: loaded.files, log: log),
+            requests: RequestLog(environment: environment, on: loaded.files, log: log),
             log: log
         )
         await router.loadPolicy()
@@ -104,13 +105,19 @@ struct LiveRouter: AssembledRouter {
 
     func announceEnd() async throws { try manager?.tell("STOPPING=1") }
 
-    func abandonDeliveries() async { await router.abandonDeliveries() }
+    func abandonDeliveries() async {
+        await router.abandonDeliveries()
+        await router.storeLog()
+    }
 
     func stopDeliveries() async { await router.stopDeliveries() }
 
     func releaseName() async throws { try await connection.releaseName(RouterService.name) }
 
-    func waitUntilAnswered() async { await connection.waitUntilAnswered() }
+    func waitUntilAnswered() async {
+        await connection.waitUntilAnswered()
+        await router.storeLog()
+    }
 
     func close() async { await connection.close() }
 }

@@ -4,7 +4,7 @@ internal import SchemeRegistry
 internal import UserFiles
 
 /// A URL together with the handler or application that gets it.
-struct Destination {
+struct Destination: Sendable {
     let url: GenericURL
     /// The URL as the claimant gets it: ``url``, which questions and messages show, perhaps with the secrets of a call.
     var delivered: GenericURL {
@@ -14,7 +14,7 @@ struct Destination {
 
     /// The URL that takes the place of ``url`` at the delivery. A reference is small: thousands of URLs may wait, and few of them
     /// belong to calls.
-    private final class Replacement {
+    private final class Replacement: Sendable {
         let url: GenericURL
 
         init(_ url: GenericURL) { self.url = url }

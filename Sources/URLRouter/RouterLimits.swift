@@ -35,6 +35,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var replyWaiters = 256
     /// The number of connections that get the router's signals. One application gets at most half of what is left.
     public var subscribers = 256
+    /// The number of connections that watch the requests. One application gets at most half of what is left.
+    public var monitors = 32
     /// The number of claims on callbacks. One application gets at most half of what is left.
     public var callbacks = 256
     /// The number of claims on callbacks of one application.

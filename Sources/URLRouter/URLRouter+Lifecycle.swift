@@ -7,12 +7,16 @@ internal import UserFiles
 
 /// The requests of callers about handlers themselves.
 extension URLRouter {
-    func activate(_ id: BundleIdentifier) async throws(OpenURLError) {
-        try await sessions.obtain(for: handler(id)).activate()
+    func activate(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        try await observing(.activate, id.rawValue, caller) { observed async throws(OpenURLError) in
+            try await sessions.obtain(for: handler(id)).activate(OpenOptions(), observed)
+        }
     }
 
-    func wake(_ id: BundleIdentifier) async throws(OpenURLError) {
-        try await sessions.obtain(for: handler(id)).wake()
+    func wake(_ id: BundleIdentifier, caller: BusName?) async throws(OpenURLError) {
+        try await observing(.wake, id.rawValue, caller) { observed async throws(OpenURLError) in
+            try await sessions.obtain(for: handler(id)).wake(observed)
+        }
     }
 
     func background(_ id: BundleIdentifier) async throws(OpenURLError) {

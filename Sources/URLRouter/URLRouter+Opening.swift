@@ -24,24 +24,38 @@ extension URLRouter {
         copy: InboxCopy? = nil,
         waiting: WaitingCall? = nil
     ) async throws(OpenURLError) -> OpenResult {
+        let requestID = options.requestID?.rawValue ?? requestNames.next()
+        let observed = monitor.observe(
+            waiting == nil ? .open : .call,
+            url,
+            fallback: options.fallback,
+            named: requestID
+        )
         do throws(OpenURLError) {
             let call = RequestCall(
                 caller: caller,
                 bytes: bytes ?? url.utf8.count,
                 descriptors: options.annotation?.descriptorCount ?? 0,
-                requestID: options.requestID?.rawValue ?? requestNames.next(),
+                requestID: requestID,
                 stop: stop,
                 copy: copy,
-                waiting: waiting
+                waiting: waiting,
+                observed: observed
             )
             waiting?.requestID = call.requestID
             var result = try await openFirst(url, options, call)
             // The number of a queued URL is its name, unless the caller gives one.
             let name = options.requestID == nil ? result.id ?? call.requestID : call.requestID
             result.requestID = result.requestID ?? name
+            observed?.end(.success(result))
             return result
         } catch {
-            switch await callers.caller(caller).callerClass {
+            let sender = await callers.caller(caller)
+            if let observed {
+                observed.note { $0.source = $0.source ?? sender.source }
+                observed.end(.failure(error))
+            }
+            switch sender.callerClass {
             case .sandboxed, .remote: throw error.forConfinedCallers
             // A program that has gone gets no answer.
             case .user, .handler, .unknown: throw error
@@ -127,6 +141,7 @@ extension URLRouter {
                     account: sender.account,
                     timeout: options.timeout ?? destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
                 )
+                request.observed = call.observed
                 defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
                 let result = try await call.during({ request.cancel(call.stop) }) { () async throws(OpenURLError) in
                     try await applications.open(request)
@@ -164,7 +179,9 @@ extension URLRouter {
                         if let allowed, allowed == destination.claimant.id {
                             return try permissions.checkAfterQuestion(destination, from: sender.source)
                         }
-                        dialog = try permissions.check(destination, from: sender, options)
+                        dialog = try permissions.check(destination, from: sender, options) {
+                            call.observed?.choose(destination, registry, options, from: sender.source, $0)
+                        }
                         if let dialog { throw dialog.refusal("a person has to be asked") }
                     }
                 } catch {
@@ -243,10 +260,36 @@ extension URLRouter {
         }
     }
 
+    /// Tries a delivery of the queue once, and shows the attempt to those who watch.
+    func attempt(
+        _ delivery: Delivery,
+        named name: String,
+        _ number: Int
+    ) async -> DeliveryScheduler.AttemptResult {
+        let observed = monitor.observe(.attempt, delivery.url, named: delivery.options.requestID?.rawValue ?? name)
+        observed?.note {
+            $0.attempt = UInt32(clamping: number)
+            $0.handler = delivery.handler
+            $0.source = delivery.context.source
+        }
+        let result = await open(delivery, named: name, observed)
+        switch result {
+        case .delivered(let result): observed?.end(.success(result))
+        case .failed(let error, wasHandedOver: _): observed?.end(.failure(error))
+        }
+        return result
+    }
+
     /// Tries a delivery once. The registry may have changed since the URL was accepted.
     ///
-    /// - Parameter name: the number of the delivery in the queue, or the name of the request.
-    func open(_ delivery: Delivery, named name: String) async -> DeliveryScheduler.AttemptResult {
+    /// - Parameters:
+    ///   - name: the number of the delivery in the queue, or the name of the request.
+    ///   - observed: the request as others see it; nil if nobody looks.
+    func open(
+        _ delivery: Delivery,
+        named name: String,
+        _ observed: Observation?
+    ) async -> DeliveryScheduler.AttemptResult {
         let destination: Destination
         do throws(OpenURLError) {
             let url = try GenericURL(ofCaller: delivery.url, delivery.options)
@@ -262,7 +305,9 @@ extension URLRouter {
                 file: file,
                 isInInbox: inboxes.holds(url, of: delivery.options.handler)
             )
-            try permissions.check(delivery, to: destination)
+            try permissions.check(delivery, to: destination) {
+                observed?.choose(destination, registry, delivery.options, from: delivery.context.source, $0)
+            }
         } catch {
             return .failed(error, wasHandedOver: false)
         }
@@ -279,6 +324,7 @@ extension URLRouter {
             let session = sessions.obtain(for: handler)
             let request = session.makeRequest(.open(destination), options, account: delivery.caller)
             request.id = delivery.options.requestID?.rawValue ?? name
+            request.observed = observed
             request.endsAtDeadline = delivery.options.timeout != nil
             do throws(OpenURLError) {
                 var result = try await session.open(request) { () async throws(OpenURLError) in
@@ -302,6 +348,7 @@ extension URLRouter {
                 account: delivery.caller,
                 timeout: timeout
             )
+            request.observed = observed
             do throws(OpenURLError) {
                 if let handler = destination.claimant.handler { try callers.check(delivery.context, for: handler) }
                 var result = try await applications.open(request)

@@ -31,6 +31,7 @@ public actor URLRouter {
     let limits: RouterLimits
     let log: Logger
     private let deliveryStore: DeliveryStore?
+    private let requestLog: RequestLog?
     private let commandHops: CommandHops
     let policyStore: PolicyStore?
     private let person: any PersonAsking
@@ -53,7 +54,11 @@ public actor URLRouter {
     private(set) lazy var callbacks = Callbacks(bus, handles, limits, loop, RouterTasks(of: self))
     private(set) lazy var calls = Calls(bus, limits, loop)
     var requestNames = RequestNames()
-    private(set) lazy var subscriptions = Subscriptions(bus, limits)
+    private(set) lazy var subscriptions = Subscriptions(bus, limit: limits.subscribers) { [bus] in
+        bus.setSubscribers($0)
+    }
+    /// The requests on their way, for the log and for those who watch.
+    private(set) lazy var monitor = Monitor(bus, loop, limits, RouterTasks(of: self), log: requestLog)
     private(set) lazy var applications = ApplicationOpener(
         bus: bus,
         launcher: launcher,
@@ -78,6 +83,7 @@ public actor URLRouter {
     ///   - connection: the session bus; its event loop becomes the router's.
     ///   - deliveries: the store of the queue; nil if the router stores nothing.
     ///   - policy: the store of the rules; nil for no rules.
+    ///   - requests: the log of the requests; nil if the router keeps none.
     ///   - environment: the router's own environment; handlers inherit it without the variables that were meant for the
     ///     router alone, and with those that systemd's manager has now.
     ///   - log: also gets the output of handlers, if journald does not take it.
@@ -88,6 +94,7 @@ public actor URLRouter {
         limits: RouterLimits = RouterLimits(),
         deliveries: DeliveryStore? = nil,
         policy: PolicyStore? = nil,
+        requests: RequestLog? = nil,
         log: Logger
     ) {
         self.init(
@@ -100,6 +107,7 @@ public actor URLRouter {
             limits: limits,
             deliveries: deliveries,
             policy: policy,
+            requests: requests,
             person: { DesktopPerson(connection: connection, launcher: $0, log: log) },
             uniqueName: connection.uniqueName,
             log: log
@@ -116,6 +124,7 @@ public actor URLRouter {
         limits: RouterLimits,
         deliveries: DeliveryStore? = nil,
         policy: PolicyStore? = nil,
+        requests: RequestLog? = nil,
         person: (HandlerLauncher) -> any PersonAsking = { _ in Nobody() },
         examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = nil,
         uniqueName: BusName? = nil,
@@ -127,6 +136,7 @@ public actor URLRouter {
         self.limits = limits
         self.log = log
         deliveryStore = deliveries
+        requestLog = requests
         policyStore = policy
         commandHops = CommandHops(for: limits.commandPeriod)
         let directories = DesktopDirectories(environment: environment)
@@ -173,7 +183,7 @@ public actor URLRouter {
             limits: limits,
             log: log,
             tasks: RouterTasks(of: self),
-            open: { [unowned self] delivery, id in await open(delivery, named: "\(id)") },
+            open: { [unowned self] delivery, id, attempt in await self.attempt(delivery, named: "\(id)", attempt) },
             quarantine: { [unowned self] in
                 guard let left = BusName($0).flatMap({ sessions[$0]?.quarantine }) else { return nil }
                 // Rounded up, so that the next attempt is not too early.

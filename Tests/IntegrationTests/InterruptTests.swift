@@ -77,6 +77,21 @@ import Testing
         #expect(output.hasSuffix("\nexit 0"))
     }
 
+    @Test func interruptEndsTheMonitor() async throws {
+        let router = try await RouterProcess(["com.example.app": []])
+        defer { router.stop() }
+        // The names of the columns say that the monitor watches.
+        let idle = try await onTerminal(router, "OUTCOME=^C", "monitor")
+        #expect(idle.hasSuffix("\nexit 0"), "\(idle)")
+        let opening = Task { while !Task.isCancelled { _ = try await router.open("app:x?token") } }
+        let output = try await onTerminal(router, "app:x=^C", "monitor")
+        opening.cancel()
+        _ = await opening.result
+        #expect(output.hasSuffix("\nexit 0"), "\(output)")
+        #expect(output.contains("app:x?…"))
+        #expect(!output.contains("token"))
+    }
+
     @Test func pipeGetsNoBar() async throws {
         let router = try await RouterProcess(["com.example.app": ["report=4"]])
         defer { router.stop() }

@@ -129,6 +129,17 @@ private enum Reference {
             "The `details` of `Completed` (`org.openurl.Callback1`).",
             CallbackDetails.fields
         ),
+        Section(
+            "Request of the monitor",
+            "One of the `entries` of `Entries`, and of those that `Log` returns (`org.openurl.Monitor1`).",
+            MonitorEntry.fields
+        ),
+        Section(
+            "Options of the monitor",
+            "The `options` of `Subscribe` (`org.openurl.Monitor1`).",
+            MonitorOptions.fields
+        ),
+        Section("Filter of the log", "The `filter` of `Log` (`org.openurl.Monitor1`).", MonitorFilter.fields),
         Section("Context", "The `context` of `Open` (`org.openurl.Handler1`).", OpenContext.fields),
         Section("Source", "The `source` in a context.", OpenContext.Source.fields),
     ]

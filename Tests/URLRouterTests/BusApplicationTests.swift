@@ -98,12 +98,12 @@ import Testing
     @Test func onlyHandlersAreActivated() async throws {
         let owners: [BusName: BusName] = [Self.name: ":1.1", "com.example.handler": ":1.2"]
         let (router, bus) = try router(owners, handlers: [try .test("com.example.handler")])
-        try await router.activate(try BundleIdentifier("com.example.handler"))
+        try await router.activate(try BundleIdentifier("com.example.handler"), caller: ownConnection)
         #expect(bus.count(of: .activated("com.example.handler", at: ":1.2")) == 1)
         #expect(bus.opened == [])
         for id in ["org.example.App", Self.id] {
             await #expect {
-                try await router.activate(try BundleIdentifier(id))
+                try await router.activate(try BundleIdentifier(id), caller: ownConnection)
             } throws: { error in
                 (error as? OpenURLError)?.code == .noHandler
             }

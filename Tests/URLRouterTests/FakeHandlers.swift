@@ -33,6 +33,7 @@ final class FakeHandlers: HandlerBus {
         case expired(BusName)
         case notified(BusName, [String: Value])
         case announced(BusName, HandlerState)
+        case told([String?], to: BusName)
         case announcedQueued(String, QueuedURL.State)
     }
 
@@ -67,6 +68,8 @@ final class FakeHandlers: HandlerBus {
         /// The names whose questions wait for ``release(_:)``.
         var held: Set<BusName> = []
         var waiting: [BusName: [CheckedContinuation<Void, Never>]] = [:]
+        /// The connections that do not read signals.
+        var deaf: Set<BusName> = []
         var unread: [Event] = []
         var reader: (wanted: Event, continuation: CheckedContinuation<Void, Never>)?
     }
@@ -120,6 +123,11 @@ final class FakeHandlers: HandlerBus {
     /// Sets the newest connection of the bus.
     func setNewestConnection(_ name: BusName) {
         content.withLock { $0.newestConnection = ConnectionNumber(name) }
+    }
+
+    /// Makes a connection stop to read signals.
+    func stopReading(_ name: BusName) {
+        content.withLock { _ = $0.deaf.insert(name) }
     }
 
     /// Makes the bus end, as far as the router asks whether it has.
@@ -391,6 +399,11 @@ final class FakeHandlers: HandlerBus {
     }
 
     func setSubscribers(_ names: [BusName]) {}
+
+    func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool {
+        record(.told(entries.map(\.url), to: receiver))
+        return content.withLock { !$0.deaf.contains(receiver) }
+    }
 
     func announce(changed schemes: [String]) {}
 

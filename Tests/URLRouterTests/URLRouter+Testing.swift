@@ -124,6 +124,12 @@ extension Handler {
 }
 
 extension URLRouter {
+    /// The number of programs that watch the requests.
+    var watchers: Int { monitor.subscriberCount }
+
+    /// Whether the facts about requests are noted.
+    var notesRequests: Bool { monitor.observe(.open, "app:x") != nil }
+
     /// The number of calls that wait for replies.
     var waits: Int { deliveries?.waitsForReplies ?? 0 }
 }

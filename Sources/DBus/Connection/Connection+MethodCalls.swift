@@ -208,14 +208,16 @@ extension Connection {
     ///
     /// A signal to one connection is dropped if its program does not read (``ConnectionLimits/unreadAnswerBytes``).
     ///
+    /// - Returns: False if the signal is dropped.
     /// - Throws: ``CallError/notSent(_:)`` or ``CallError/disconnected``.
+    @discardableResult
     public func emit<Body: MessageBody>(
         _ signal: Signal<Body>,
         from path: ObjectPath,
         to destination: BusName? = nil,
         _ body: Body
-    ) throws(CallError) {
-        if let destination, incomingCalls.isHeld(destination) { return }
+    ) throws(CallError) -> Bool {
+        if let destination, incomingCalls.isHeld(destination) { return false }
         let message: Message
         do throws(MessageEncodingError) {
             message = try .signal(
@@ -231,6 +233,7 @@ extension Connection {
         }
         try send(message)
         countSent(message, to: destination)
+        return true
     }
 
     /// The number of calls that wait for their answer.

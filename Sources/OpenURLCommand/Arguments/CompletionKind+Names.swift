@@ -47,7 +47,7 @@ extension RouterClient {
 
 private func matching(_ prefix: String, _ list: (RouterClient) throws(CommandFailure) -> [String]) -> [String] {
     do throws(CommandFailure) {
-        return try list(RouterClient(on: .session)).filter { $0.hasPrefix(prefix) && $0.printable == $0 }
+        return try list(RouterClient(on: .ofProcess)).filter { $0.hasPrefix(prefix) && $0.printable == $0 }
     } catch {
         // A shell shows nothing then.
         return []

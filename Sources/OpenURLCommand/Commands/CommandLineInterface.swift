@@ -34,7 +34,7 @@ struct CommandLineInterface: ParsableCommand {
             Open.self, Call.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self,
             New.self, Check.self, Register.self, Unregister.self, Default.self,
             Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
-            Permissions.self, Doctor.self, Publish.self, ShowVersion.self,
+            Monitor.self, Log.self, Permissions.self, Doctor.self, Publish.self, ShowVersion.self,
         ]
     )
 

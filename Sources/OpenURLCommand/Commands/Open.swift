@@ -64,6 +64,15 @@ struct Open: Command {
     )
     var desktopEntry: String?
 
+    @Option(
+        help: .init(
+            "Write the steps in the Trace Event Format, which Perfetto draws; '-' is standard output.",
+            valueName: "file"
+        ),
+        transform: CommandLineArgument.requiredText
+    )
+    var trace: String?
+
     @Flag(help: "Leave the foreground as it is.")
     var background = false
 
@@ -95,6 +104,9 @@ struct Open: Command {
         if save.contains(where: { $0.path == nil }), outputOptions.json || verbose {
             throw ValidationError("standard output is for the saved value; remove --json and --verbose")
         }
+        if trace == "-", outputOptions.json || verbose || save.contains(where: { $0.path == nil }) {
+            throw ValidationError("standard output is for the trace; remove --json, --verbose and --save")
+        }
         // A menu starts the command of a desktop entry without a URL.
         guard urls.isEmpty, desktopEntry == nil else { return }
         throw ValidationError("Missing expected argument '<url> ...'")
@@ -120,6 +132,7 @@ struct Open: Command {
         )
         operation.attached = attach
         operation.saved = save
+        operation.trace = trace
         return operation.perform(invocation)
     }
 }

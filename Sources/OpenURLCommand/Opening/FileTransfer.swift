@@ -25,21 +25,57 @@ extension Value? {
 /// A file for a value of the reply. It is open before the URL is sent, and keeps its contents until there is a value.
 struct SavedValue {
     let key: String
-    /// The file; nil for the standard output.
-    fileprivate let file: (path: String, descriptor: UnixFD)?
+    fileprivate let file: OutputFile
 
     /// Opens the file.
     ///
     /// - Throws: the failure of a file that cannot be written.
     init(_ file: KeyFile) throws(CommandFailure) {
         key = file.key
-        guard let path = file.path else {
-            self.file = nil
+        self.file = try OutputFile(file.path)
+    }
+}
+
+/// A file for output, which keeps its contents until it is written.
+struct OutputFile {
+    /// The file; nil for the standard output.
+    private let file: (path: String, descriptor: UnixFD)?
+
+    /// Opens a file.
+    ///
+    /// - Parameter path: the path; nil for the standard output.
+    /// - Throws: the failure of a file that cannot be written.
+    init(_ path: String?) throws(CommandFailure) {
+        guard let path else {
+            file = nil
             return
         }
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0o666)
         guard descriptor >= 0 else { throw CommandFailure(errno, of: path) }
-        self.file = (path, UnixFD(owning: descriptor))
+        file = (path, UnixFD(owning: descriptor))
+    }
+
+    /// Replaces the contents of the file.
+    ///
+    /// - Parameters:
+    ///   - output: the output for a file without a path.
+    ///   - body: passes the contents to its argument, which returns whether there is a use for more.
+    /// - Throws: the failure of the file, and the errors of `body`.
+    func write(
+        _ output: StandardOutput,
+        _ body: ((ArraySlice<UInt8>) -> Bool) throws(CommandFailure) -> Void
+    ) throws(CommandFailure) {
+        guard let (path, file) = file else { return try body { output.write($0) } }
+        // A pipe or a device has no length.
+        if ftruncate(file.rawValue, 0) != 0, errno != EINVAL { throw CommandFailure(errno, of: path) }
+        var problem: CInt?
+        try body { bytes in
+            problem = OpenURLCommand.write(bytes, to: file.rawValue)
+            return problem == nil
+        }
+        // A file system may report only when a descriptor is closed that a write has failed.
+        if problem == nil, close(dup(file.rawValue)) != 0 { problem = errno }
+        if let problem { throw CommandFailure(problem, of: path) }
     }
 }
 
@@ -52,17 +88,7 @@ extension OpenResult {
         guard let value = reply[saved.key] else {
             throw CommandFailure(OpenURLError(.invalidReply, "the reply of \(handler) has no '\(saved.key)'"))
         }
-        guard let (path, file) = saved.file else { return try copy(value, saved.key) { output.write($0) } }
-        // A pipe or a device has no length.
-        if ftruncate(file.rawValue, 0) != 0, errno != EINVAL { throw CommandFailure(errno, of: path) }
-        var problem: CInt?
-        try copy(value, saved.key) { bytes in
-            problem = OpenURLCommand.write(bytes, to: file.rawValue)
-            return problem == nil
-        }
-        // A file system may report only when a descriptor is closed that a write has failed.
-        if problem == nil, close(dup(file.rawValue)) != 0 { problem = errno }
-        if let problem { throw CommandFailure(problem, of: path) }
+        try saved.file.write(output) { (write) throws(CommandFailure) in try copy(value, saved.key, to: write) }
     }
 
     private func copy(

@@ -21,6 +21,8 @@ struct OpenOperation {
     var attached: [KeyFile] = []
     /// The files for values of the reply. The operation then has one URL.
     var saved: [KeyFile] = []
+    /// The path of the file for the steps; `-` for the standard output.
+    var trace: String?
     var report = Report.nothing
     /// Whether nothing is printed on standard error.
     var isQuiet = false
@@ -45,6 +47,7 @@ struct OpenOperation {
         }
         var operation = self
         let outputs: [SavedValue]
+        let openTrace: OpenTrace?
         do throws(CommandFailure) {
             for url in urls + fallback { try invocation.checkMeaningThere(url) }
             if let host = invocation.host, !attached.isEmpty || !saved.isEmpty {
@@ -54,17 +57,19 @@ struct OpenOperation {
             operation.options.annotation = try options.annotation.attaching(attached, standardInput: invocation.input)
             // A value that cannot be saved is of no use, so the URL is not opened then.
             outputs = try saved.map { file throws(CommandFailure) in try SavedValue(file) }
+            openTrace = try trace.map { path throws(CommandFailure) in try OpenTrace(path == "-" ? nil : path) }
         } catch {
             if !isQuiet { invocation.errors.print(error) }
             return error.exitStatus
         }
-        return operation.openAll(router, startup, outputs, invocation)
+        return operation.openAll(router, startup, outputs, openTrace, invocation)
     }
 
     private func openAll(
         _ router: RouterClient,
         _ startup: StartupNotification?,
         _ outputs: [SavedValue],
+        _ openTrace: OpenTrace?,
         _ invocation: Invocation
     ) -> Int32 {
         let batch = Batch(key: "url", printsJSON: report == .json, isQuiet: isQuiet, invocation: invocation)
@@ -77,12 +82,17 @@ struct OpenOperation {
         var status = batch.perform(urls, name: \.nameInFailures) { (url) throws(CommandFailure) in
             if interrupt?.isRequested == true { throw .interrupted }
             let text = try url.urlText(passedBy: options.desktopEntry)
-            let isUnread = report == .nothing && startup == nil && saved.isEmpty
+            let isUnread = report == .nothing && startup == nil && saved.isEmpty && openTrace == nil
             let method = isCall ? OpenCall.call : OpenCall.method
             let opened: OpenResult?
             do throws(CommandFailure) {
                 if isUnread { _ = try open(text, OpenCall.unread, with: router, interrupt, invocation) }
-                opened = isUnread ? nil : try open(text, method, with: router, interrupt, invocation)
+                opened =
+                    isUnread
+                    ? nil
+                    : try tracing(text, in: openTrace, router) { (operation) throws(CommandFailure) in
+                        try operation.open(text, method, with: router, interrupt, invocation)
+                    }
             } catch {
                 throw isQuiet || report == .json ? error : router.suggestingScheme(for: text, error)
             }
@@ -99,6 +109,7 @@ struct OpenOperation {
         interrupt?.end()
         // Ctrl-C ends the program again, whose copying may take as long as the handler writes.
         if let replied, !outputs.isEmpty { status = save(replied, outputs, invocation) }
+        if let openTrace { status = write(openTrace, after: status, invocation) }
         if !isWithApplication { startup?.end() }
         if let owner { router.warnOfStranger(owner, invocation) }
         return status
@@ -111,6 +122,42 @@ struct OpenOperation {
         } catch {
             if !isQuiet { invocation.errors.print(error) }
             return error.exitStatus
+        }
+    }
+
+    /// Performs an open, and adds its steps to a trace. The router's log tells the steps of an open that fails.
+    private func tracing(
+        _ url: String,
+        in trace: OpenTrace?,
+        _ router: RouterClient,
+        _ open: (OpenOperation) throws(CommandFailure) -> OpenResult
+    ) throws(CommandFailure) -> OpenResult {
+        guard let trace else { return try open(self) }
+        var operation = self
+        operation.options.requestID = OpenTrace.requestID
+        let start = TracePhase.now
+        do throws(CommandFailure) {
+            let result = try open(operation)
+            trace.add(url, from: start, handler: result.handler, result.trace, outcome: result.path.rawValue)
+            return result
+        } catch {
+            var filter = MonitorFilter()
+            filter.requestID = operation.options.requestID?.rawValue
+            let total = TracePhase.now
+            let entry = router.loggedRequest(filter)
+            let message = RedactedURL(url).redacting(error.message)
+            trace.add(url, from: start, to: total, handler: entry?.handler, entry?.trace ?? [], outcome: message)
+            throw error
+        }
+    }
+
+    private func write(_ trace: OpenTrace, after status: Int32, _ invocation: Invocation) -> Int32 {
+        do throws(CommandFailure) {
+            try trace.write(invocation.output)
+            return status
+        } catch {
+            if !isQuiet { invocation.errors.print(error) }
+            return status == 0 ? error.exitStatus : status
         }
     }
 

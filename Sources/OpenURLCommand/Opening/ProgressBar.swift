@@ -1,4 +1,3 @@
-internal import Glibc
 internal import OpenURLBus
 
 /// The progress of a handler's work, in the last line of a terminal.
@@ -14,7 +13,7 @@ final class ProgressBar {
     /// Shows a report in place of the one before.
     func show(_ report: ProgressReport) {
         isShown = true
-        errors.draw(Self.line(report, width: width))
+        errors.draw(Self.line(report, width: terminalWidth(of: errors.descriptor)))
     }
 
     /// Removes the bar, so that other output can begin at the start of the line.
@@ -36,12 +35,5 @@ final class ProgressBar {
         let text = report.message.isEmpty ? line : "\(line)  \(report.message.printable)"
         // A line that fills the last column would go on in the next line.
         return String(text.prefix(max(0, width - 1)))
-    }
-
-    /// The width of the terminal; 80 if the terminal does not tell.
-    private var width: Int {
-        var size = winsize()
-        guard ioctl(errors.descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
     }
 }

@@ -30,6 +30,14 @@ final class StandardOutput {
         if buffer.count >= 1 << 16 { flush() }
     }
 
+    /// Adds a text without a line break, for a terminal.
+    func append(_ text: String) {
+        buffer.append(contentsOf: text.utf8)
+    }
+
+    /// The width of the terminal; 80 if it is not known.
+    var width: Int { terminalWidth(of: descriptor) }
+
     /// Writes bytes at once, after the output that was collected before.
     ///
     /// - Returns: whether there is a use for more.
@@ -97,6 +105,13 @@ struct StandardError {
         // No stream is left to report a failure of this write.
         _ = OpenURLCommand.write(Array("openurl: \(text)\n".utf8)[...], to: descriptor)
     }
+}
+
+/// The width of the terminal at a descriptor; 80 if the terminal does not tell.
+func terminalWidth(of descriptor: CInt) -> Int {
+    var size = winsize()
+    guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return Int(size.ws_col)
 }
 
 /// Writes all bytes.

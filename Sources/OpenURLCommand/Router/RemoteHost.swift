@@ -95,8 +95,9 @@ extension Invocation {
         } else {
             return
         }
-        if host.arguments.first?.text == Publish.configuration.commandName {
-            let reason = "'publish' writes files of this machine, so it takes no --host"
+        let local: [any Command.Type] = [Publish.self, Doctor.self, New.self, Check.self]
+        if let name = host.arguments.first?.text, local.contains(where: { $0.configuration.commandName == name }) {
+            let reason = "'\(name)' is about the files of one machine; run 'ssh \(host.name) openurl \(name)'"
             throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
         }
         arguments = host.arguments

@@ -17,6 +17,8 @@ final class ApplicationRequest {
     let caller: UInt32?
     /// The application that the request is counted to.
     let account: String
+    /// The request as others see it; nil if nobody looks.
+    var observed: Observation?
     /// Whether the application has got the URL, so that it may have acted on the URL.
     var wasHandedOver = false
     /// The time at which the router accepted the request, in microseconds of `TracePhase.now`.
@@ -67,7 +69,11 @@ final class ApplicationRequest {
     var left: Duration { ContinuousClock.now.duration(to: deadline) }
 
     /// A phase that is reached now.
-    func phase(_ name: String) -> TracePhase { TracePhase(name, since: accepted) }
+    func phase(_ name: String) -> TracePhase {
+        let phase = TracePhase(name, since: accepted)
+        observed?.reach(phase)
+        return phase
+    }
 
     func result(_ path: OpenResult.Path, _ trace: [TracePhase]) -> OpenResult {
         OpenResult(handler: id, path: path, reply: [:], trace: trace)

@@ -31,9 +31,12 @@ extension URLRouter {
     func answer(_ asked: AskedCallbacks, _ outcome: Result<OpenResult, OpenURLError>) {
         guard let callback = asked.callback(for: outcome) else { return }
         _ = start { [self] in
+            let observed = monitor.observe(.callback, callback.description)
             do throws(OpenURLError) {
-                try await open(callback, asked)
+                try await open(callback, asked, observed)
+                observed?.end(nil)
             } catch {
+                observed?.end(error)
                 // The caller has its answer already. The URL may hold a secret of the caller.
                 log.notice("a callback was not opened: \(error)", metadata: ["handler": "\(asked.handler.id)"])
             }
@@ -57,10 +60,15 @@ extension URLRouter {
         return own.map { .claimant($0.claimant.id) }
     }
 
-    private func open(_ callback: GenericURL, _ asked: AskedCallbacks) async throws(OpenURLError) {
+    private func open(
+        _ callback: GenericURL,
+        _ asked: AskedCallbacks,
+        _ observed: Observation?
+    ) async throws(OpenURLError) {
         var source = OpenContext.Source()
         source.callerClass = .known(.handler)
         source.application = asked.handler.id.rawValue
+        observed?.note { [source] in $0.source = source }
         // The sender may have given its scheme up.
         switch receiver(of: callback, asked.source, asked.connection) {
         case nil: throw OpenURLError(.notAllowed, "the sender of the URL no longer has the scheme of the callback")
@@ -89,8 +97,9 @@ extension URLRouter {
                 try await questions.ask(dialog, Questions.Place())
             }
             let delivery = Delivery(url: callback.description, handler: id, options: options, context: context)
-            if case .failed(let error, wasHandedOver: _) = await open(delivery, named: requestNames.next()) {
-                throw error
+            switch await open(delivery, named: requestNames.next(), observed) {
+            case .delivered(let result): observed?.end(.success(result))
+            case .failed(let error, wasHandedOver: _): throw error
             }
         }
     }

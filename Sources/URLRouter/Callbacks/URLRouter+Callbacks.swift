@@ -75,6 +75,10 @@ extension URLRouter {
                 // The claim may have ended during the look-up of the sender.
                 let claim = try callbacks.claims.claim(for: url, from: sender.source) { mayGet(url, $0) }
                 guard let claim else { return nil }
+                call.observed?.note {
+                    $0.kind = .callback
+                    $0.source = sender.source
+                }
                 try permissions.checkCallback(url, from: sender.source)
                 var details = CallbackDetails()
                 details.source = sender.source

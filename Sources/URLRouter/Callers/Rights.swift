@@ -110,6 +110,11 @@ package struct Rights: Sendable, Hashable {
             QueueInterface.drop.name: looking,
             QueueInterface.wait.name: looking,
         ],
+        MonitorInterface.name: [
+            MonitorInterface.subscribe.name: governing,
+            MonitorInterface.unsubscribe.name: governing,
+            MonitorInterface.log.name: governing,
+        ],
         PolicyInterface.name: [
             PolicyInterface.rules.name: governing,
             PolicyInterface.set.name: governing,

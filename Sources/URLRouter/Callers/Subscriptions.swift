@@ -1,12 +1,13 @@
 internal import DBus
 internal import OpenURLBus
 
-/// The connections that get the router's signals.
+/// The connections that get signals of the router.
 ///
 /// The bus gives a broadcast to every program, also to a sandbox whose filter lets it talk to the router. Each signal is
 /// therefore sent to each subscriber. The object belongs to the router's actor.
 final class Subscriptions {
     private let bus: any HandlerBus
+    private let changed: ([BusName]) -> Void
     private var subscribers: [BusName: Subscriber] = [:]
     private var shares: Shares<String>
 
@@ -16,10 +17,16 @@ final class Subscriptions {
         var watch: NameWatchID?
     }
 
-    init(_ bus: any HandlerBus, _ limits: RouterLimits) {
+    /// - Parameters:
+    ///   - limit: the number of subscribers. One application gets at most half of what is left.
+    ///   - changed: gets the subscribers whenever there are others than before.
+    init(_ bus: any HandlerBus, limit: Int, changed: @escaping ([BusName]) -> Void = { _ in }) {
         self.bus = bus
-        shares = Shares(limit: limits.subscribers)
+        self.changed = changed
+        shares = Shares(limit: limit)
     }
+
+    func contains(_ name: BusName) -> Bool { subscribers[name] != nil }
 
     /// Adds a caller; returns when its end will be noticed.
     ///
@@ -39,7 +46,7 @@ final class Subscriptions {
         }
         shares.add(1, to: account)
         subscribers[name] = Subscriber(account: account)
-        bus.setSubscribers(Array(subscribers.keys))
+        changed(Array(subscribers.keys))
         do throws(CallError) {
             let watch = try await bus.watchOwner(of: name) { _, new in if new == nil { left(name) } }
             guard subscribers[name] != nil else { return bus.unwatchOwner(watch) }
@@ -56,7 +63,7 @@ final class Subscriptions {
         guard let subscriber = subscribers.removeValue(forKey: name) else { return }
         if let watch = subscriber.watch { bus.unwatchOwner(watch) }
         shares.remove(1, from: subscriber.account)
-        bus.setSubscribers(Array(subscribers.keys))
+        changed(Array(subscribers.keys))
     }
 }
 

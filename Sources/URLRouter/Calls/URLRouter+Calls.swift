@@ -96,6 +96,10 @@ extension URLRouter {
         return try await callers.counting(request.caller, bytes: request.bytes) { counted async throws(OpenURLError) in
             let sender = try await callers.caller(request.caller, of: counted)
             try request.stop?.check()
+            request.observed?.note {
+                $0.kind = .callback
+                $0.source = sender.source
+            }
             guard let answer = CallAnswer(url), let call = calls[answer.token], let claimant = call.claimant else {
                 throw OpenURLError(.notAllowed, "no call waits for this answer; it has one already, or has ended")
             }

@@ -13,7 +13,7 @@ final class DeliveryScheduler {
     private let log: Logger
     private let tasks: RouterTasks
     /// Tries to deliver a URL to its handler or application.
-    private let open: (Delivery, _ id: Int64) async -> AttemptResult
+    private let open: (Delivery, _ id: Int64, _ attempt: Int) async -> AttemptResult
     /// The time for which a handler is not started because it crashes too often; nil if it may be started.
     private let quarantine: (_ handler: String) -> Duration?
 
@@ -84,7 +84,7 @@ final class DeliveryScheduler {
         limits: RouterLimits,
         log: Logger,
         tasks: RouterTasks,
-        open: @escaping (Delivery, Int64) async -> AttemptResult,
+        open: @escaping (Delivery, Int64, Int) async -> AttemptResult,
         quarantine: @escaping (String) -> Duration?
     ) {
         self.store = store
@@ -283,7 +283,7 @@ final class DeliveryScheduler {
     private func outcome(of delivery: Delivery, _ id: Int64, _ attempt: Int) async -> Outcome? {
         let error: OpenURLError
         let wasHandedOver: Bool
-        switch await open(delivery, id) {
+        switch await open(delivery, id, attempt) {
         case .delivered(let result): return .delivered(result)
         case .failed(let cause, let isHandedOver): (error, wasHandedOver) = (cause, isHandedOver)
         }

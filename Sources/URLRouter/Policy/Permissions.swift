@@ -114,15 +114,18 @@ final class Permissions {
 
     /// Checks a URL before it goes to its handler.
     ///
+    /// - Parameter tell: gets the verdict.
     /// - Returns: the question that has to be answered first; nil if the URL may go.
     /// - Throws: `notAllowed`.
     func check(
         _ destination: Destination,
         from caller: Caller,
-        _ options: OpenOptions
+        _ options: OpenOptions,
+        tell: (PolicyVerdict) -> Void = { _ in }
     ) throws(OpenURLError) -> PolicyDialog? {
         let source = caller.source
         let verdict = verdict(on: destination, from: source)
+        tell(verdict)
         if case .answer(let answer, _) = verdict.reason { use(answer.key) }
         switch verdict.decision {
         case .allow: return nil
@@ -164,9 +167,16 @@ final class Permissions {
     ///
     /// A person who was asked when the URL was accepted is not asked again about the same handler. Nobody waits for the answer to any
     /// other question, so the delivery fails then.
-    func check(_ delivery: Delivery, to destination: Destination) throws(OpenURLError) {
+    ///
+    /// - Parameter tell: gets the verdict.
+    func check(
+        _ delivery: Delivery,
+        to destination: Destination,
+        tell: (PolicyVerdict) -> Void
+    ) throws(OpenURLError) {
         let source = delivery.context.source
         let verdict = verdict(on: destination, from: source)
+        tell(verdict)
         guard verdict.decision != .allow else { return }
         let dialog = PolicyDialog(destination, from: source)
         if verdict.decision == .deny { throw verdict.refusal(dialog.key.pattern, to: source) }

@@ -17,6 +17,8 @@ struct RequestCall {
     let copy: InboxCopy?
     /// The call that waits for the handler's answer; nil if the caller does not call.
     let waiting: WaitingCall?
+    /// The request as others see it; nil if nobody looks.
+    let observed: Observation?
 }
 
 extension RequestCall {

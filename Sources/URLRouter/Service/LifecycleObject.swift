@@ -12,11 +12,11 @@ enum LifecycleObject {
                     try await router.querying(call.sender) { await router.status(for: call.sender) }
                 },
                 .method(LifecycleInterface.activate) { call, id in
-                    try await router.activate(try await subject(id, call, router))
+                    try await router.activate(try await subject(id, call, router), caller: call.sender)
                     return Empty()
                 },
                 .method(LifecycleInterface.wake) { call, id in
-                    try await router.wake(try await subject(id, call, router))
+                    try await router.wake(try await subject(id, call, router), caller: call.sender)
                     return Empty()
                 },
                 .method(LifecycleInterface.background) { call, id in

@@ -38,7 +38,7 @@ public struct RouterObject: Sendable {
     var interfaces: [ExportedInterface] {
         checked([
             opening, registering, LifecycleObject.interface(router), QueueObject.interface(router),
-            PolicyObject.interface(router), CallbackObject.interface(router), desktop,
+            PolicyObject.interface(router), CallbackObject.interface(router), MonitorObject.interface(router), desktop,
         ])
     }
 

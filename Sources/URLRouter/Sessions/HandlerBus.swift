@@ -69,6 +69,8 @@ protocol HandlerBus: Sendable {
         from handle: ObjectPath,
         to owner: BusName
     )
+    /// Emits the signal about requests, to one connection; returns whether the connection still gets signals.
+    func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool
     /// Emits the signal that a handler's state has changed.
     func announce(_ state: HandlerState, of id: BusName)
     /// Emits the signal that the state of a URL in the queue has changed.
@@ -253,6 +255,17 @@ struct ConnectedHandlers: HandlerBus {
                 try connection.emit(CallbackHandleInterface.completed, from: handle, to: owner, body)
             } catch {
                 // The connection has ended, so no program waits.
+            }
+        }
+    }
+
+    func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool {
+        connection.assumeIsolated { connection in
+            do throws(CallError) {
+                return try connection.emit(MonitorInterface.entries, from: RouterService.path, to: receiver, entries)
+            } catch {
+                // The connection has ended, so no program listens.
+                return false
             }
         }
     }

@@ -9,9 +9,12 @@ extension HandlerSession {
     ///
     /// The request waits in the handler's queue like a URL, behind every earlier request.
     ///
-    /// - Parameter tokens: options with the tokens of the focus.
-    func activate(_ tokens: OpenOptions = OpenOptions()) async throws(OpenURLError) {
+    /// - Parameters:
+    ///   - tokens: options with the tokens of the focus.
+    ///   - observed: the request as others see it; nil if nobody looks.
+    func activate(_ tokens: OpenOptions = OpenOptions(), _ observed: Observation? = nil) async throws(OpenURLError) {
         let request = makeRequest(.activate, tokens)
+        request.observed = observed
         request.complete(OpenContext())
         defer { end(request) }
         try accept(request)
@@ -19,8 +22,11 @@ extension HandlerSession {
     }
 
     /// Starts or wakes the handler and leaves the foreground as it is; returns when the handler has launched.
-    func wake() async throws(OpenURLError) {
+    ///
+    /// - Parameter observed: the request as others see it; nil if nobody looks.
+    func wake(_ observed: Observation? = nil) async throws(OpenURLError) {
         let request = makeRequest(.wake)
+        request.observed = observed
         request.complete(OpenContext())
         defer { end(request) }
         try accept(request)

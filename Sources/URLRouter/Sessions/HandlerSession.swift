@@ -122,6 +122,7 @@ final class HandlerSession {
         let request = OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options, account: account)
         request.id = call?.requestID
         request.stop = call?.stop
+        request.observed = call?.observed
         request.endsAtDeadline = call != nil && options.timeout != nil
         return request
     }

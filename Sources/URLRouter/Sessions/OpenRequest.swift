@@ -60,6 +60,8 @@ final class OpenRequest {
     var reports: PassedReports?
     /// Ends the wait for a handler that does not answer a cancelled request.
     var cancelTimer: TimerID?
+    /// The request as others see it; nil if nobody looks.
+    var observed: Observation?
 
     enum Purpose {
         case open(Destination)
@@ -109,6 +111,8 @@ final class OpenRequest {
     }
 
     func addPhase(_ name: String) {
-        trace.append(TracePhase(name, since: accepted))
+        let phase = TracePhase(name, since: accepted)
+        trace.append(phase)
+        observed?.reach(phase)
     }
 }

@@ -1,6 +1,6 @@
 extension String {
     /// The longest beginning of whole Unicode scalars with at most a number of bytes.
-    func prefix(bytes limit: Int) -> String {
+    package func prefix(bytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(startIndex, offsetBy: limit)
         while end.samePosition(in: unicodeScalars) == nil { utf8.formIndex(before: &end) }

@@ -1,0 +1,68 @@
+/// A selection of entries: the `filter` of ``MonitorInterface/log``.
+public struct MonitorFilter: Sendable, Hashable {
+    /// The scheme of the URL, in any case.
+    public var scheme: String?
+    /// The identifier of the handler or application.
+    public var handler: String?
+    /// The source: its identifier, its path, or the name of its program.
+    public var source: String?
+    /// The name of the request.
+    public var requestID: String?
+    /// Whether only requests that have failed are selected.
+    public var isForFailures = false
+    /// The earliest time of an entry, in microseconds since 1970.
+    public var since: UInt64?
+    /// The time that every entry is before, in microseconds since 1970.
+    public var before: UInt64?
+    /// The largest number of entries, at most ``MonitorInterface/pageSize``.
+    public var limit: UInt32?
+
+    /// Creates a filter that selects every entry.
+    public init() {}
+
+    /// Returns whether the filter selects an entry. The ``limit`` does not matter.
+    public func matches(_ entry: MonitorEntry) -> Bool {
+        if isForFailures, entry.errorFields.error == nil { return false }
+        if let since, entry.time < since { return false }
+        if let before, entry.time >= before { return false }
+        if let handler, entry.handler != handler { return false }
+        if let requestID, entry.requestID != requestID { return false }
+        if let source, entry.source != source, entry.source?.hasSuffix("/\(source)") != true { return false }
+        return scheme.map { $0.lowercased() == entry.scheme } ?? true
+    }
+}
+
+extension MonitorFilter: Record {
+    package static let fields = FieldList(
+        initial: MonitorFilter(),
+        Field("scheme", { $0.scheme }, { $0.scheme = $1 }, "The scheme of the URL, in any case."),
+        Field("handler", { $0.handler }, { $0.handler = $1 }, "The identifier of the handler or application."),
+        Field(
+            "source",
+            { $0.source },
+            { $0.source = $1 },
+            "The source: its identifier, its path, or the name of its program."
+        ),
+        Field("request-id", { $0.requestID }, { $0.requestID = $1 }, "The name of the request."),
+        Field(
+            "failed",
+            { $0.isForFailures },
+            { $0.isForFailures = $1 },
+            omitting: false,
+            "Whether only requests that have failed are selected."
+        ),
+        Field("since", { $0.since }, { $0.since = $1 }, "The earliest time of an entry, in microseconds since 1970."),
+        Field(
+            "before",
+            { $0.before },
+            { $0.before = $1 },
+            "The time that every entry is before, in microseconds since 1970."
+        ),
+        Field(
+            "limit",
+            { $0.limit },
+            { $0.limit = $1 },
+            "The largest number of entries, at most \(MonitorInterface.pageSize)."
+        )
+    )
+}

@@ -1,0 +1,76 @@
+internal import ArgumentParser
+internal import Glibc
+
+/// A time in the past on the command line: `10m`, `2h` or `3d` ago, or an ISO 8601 date, with a time of the day or without one.
+enum PastTime: Sendable, Hashable {
+    /// A number of seconds ago.
+    case ago(UInt64)
+    /// A time in seconds since 1970.
+    case at(UInt64)
+
+    private static let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+
+    init(_ argument: String) throws {
+        if let unit = argument.last.flatMap({ Self.units[$0] }), let count = UInt64(argument.dropLast()) {
+            self = .ago(count.multipliedReportingOverflow(by: unit).overflow ? .max : count * unit)
+            return
+        }
+        let isUniversal = argument.hasSuffix("Z")
+        let halves = (isUniversal ? argument.dropLast() : argument[...]).split(omittingEmptySubsequences: false) {
+            $0 == "T" || $0 == " "
+        }
+        guard halves.count <= 2, let date = Self.numbers(halves[0], "-", [1900...9999, 1...12, 1...31]),
+            date.count == 3,
+            let time = halves.count == 1 ? [0, 0] : Self.numbers(halves[1], ":", [0...23, 0...59, 0...60]),
+            time.count >= 2
+        else {
+            throw ValidationError(
+                "a time is a number with s, m, h or d, such as 10m, or a date such as 2026-05-04T09:30"
+            )
+        }
+        var parts = tm()
+        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (date[0] - 1900, date[1] - 1, date[2])
+        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (time[0], time[1], time.count > 2 ? time[2] : 0)
+        // The system knows whether it is summer there.
+        parts.tm_isdst = -1
+        self = .at(UInt64(clamping: isUniversal ? timegm(&parts) : mktime(&parts)))
+    }
+
+    /// Reads numbers between separators; nil for another text. Numbers may be missing at the end.
+    private static func numbers(
+        _ text: Substring,
+        _ separator: Character,
+        _ ranges: [ClosedRange<CInt>]
+    ) -> [CInt]? {
+        let words = text.split(separator: separator, omittingEmptySubsequences: false)
+        guard words.count <= ranges.count else { return nil }
+        let numbers = zip(words, ranges).compactMap { word, range in
+            word.allSatisfy(\.isNumber) ? CInt(word).flatMap { range.contains($0) ? $0 : nil } : nil
+        }
+        return numbers.count == words.count ? numbers : nil
+    }
+
+    /// The time in microseconds since 1970.
+    ///
+    /// - Parameter now: the current time in microseconds since 1970.
+    func microseconds(before now: UInt64) -> UInt64 {
+        switch self {
+        case .ago(let seconds):
+            let (ago, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+            return overflow || ago > now ? 0 : now - ago
+        case .at(let seconds):
+            let (time, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+            return overflow ? .max : time
+        }
+    }
+}
+
+/// The system's clock.
+enum WallClock {
+    /// The current time in microseconds since 1970.
+    static var microseconds: UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return UInt64(clamping: now.tv_sec) * 1_000_000 + UInt64(clamping: now.tv_nsec / 1000)
+    }
+}

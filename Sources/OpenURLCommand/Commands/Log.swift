@@ -1,0 +1,81 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Log: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "log",
+        abstract: "Show the requests of the last 30 days.",
+        discussion: """
+            The router keeps the last 10,000 requests that have ended, without queries and other possible secrets. \
+            OPENURL_LOG=off in the router's environment turns the log off.
+            """
+    )
+
+    @Option(
+        help: .init(
+            "Show requests since then: 10m, 2h, 3d, or a date and time such as 2026-05-04T09:30.",
+            valueName: "time"
+        ),
+        transform: PastTime.init
+    )
+    var since: PastTime?
+
+    @Option(
+        help: .init("Show the latest requests, at most this number.", valueName: "number"),
+        transform: { try PositiveCount($0).value }
+    )
+    var limit: Int?
+
+    @OptionGroup var filter: MonitorFilterOptions
+
+    @OptionGroup var display: MonitorDisplayOptions
+
+    @Flag(help: "Print who opens whom as a graph in DOT, the language of Graphviz.")
+    var graph = false
+
+    func validate() throws {
+        if graph, display.verbose || display.outputOptions.json {
+            throw ValidationError("a graph has no other form; remove --json and --verbose")
+        }
+    }
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        var filter = filter.filter
+        filter.since = since.map { $0.microseconds(before: WallClock.microseconds) }
+        let entries = try RouterClient(for: invocation).loggedRequests(filter, limit: limit ?? .max)
+        if graph {
+            RequestGraph(entries).print(to: invocation.output)
+        } else {
+            let view = RequestView(display, invocation)
+            for entry in entries { view.show(entry) }
+        }
+        return 0
+    }
+}
+
+extension RouterClient {
+    /// The requests of the log that a filter selects, the earliest first.
+    func loggedRequests(_ filter: MonitorFilter, limit: Int) throws(CommandFailure) -> [MonitorEntry] {
+        var filter = filter
+        var entries: [MonitorEntry] = []
+        while entries.count < limit {
+            filter.limit = UInt32(min(limit - entries.count, MonitorInterface.pageSize))
+            let page = try call(MonitorInterface.log, filter, refusal: ExitStatus.failure)
+            // A program that poses as a router may repeat a page.
+            guard let last = page.last, last.time < filter.before ?? .max else { break }
+            entries += page
+            filter.before = last.time
+        }
+        return entries.reversed()
+    }
+
+    /// The latest request that a filter selects; nil if there is none, or if the log does not tell.
+    func loggedRequest(_ filter: MonitorFilter) -> MonitorEntry? {
+        do throws(CommandFailure) {
+            return try loggedRequests(filter, limit: 1).first
+        } catch {
+            return nil
+        }
+    }
+}

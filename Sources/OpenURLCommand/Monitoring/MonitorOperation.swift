@@ -1,0 +1,79 @@
+internal import DBus
+internal import OpenURLBus
+
+/// The watching of the router's requests.
+final class MonitorOperation {
+    private let filter: MonitorFilter
+    private let options: MonitorOptions
+    private let count: Int?
+    private let invocation: Invocation
+    private let router: RouterClient
+    private let view: RequestView
+    private var interrupt: Interrupt?
+    private var ended = 0
+    private var isDone = false
+
+    /// - Parameter count: the number of requests to wait for; nil to watch until Ctrl-C.
+    init(
+        _ filter: MonitorFilter,
+        _ display: MonitorDisplayOptions,
+        _ options: MonitorOptions,
+        count: Int?,
+        _ invocation: Invocation
+    ) {
+        self.filter = filter
+        self.options = options
+        self.count = count
+        self.invocation = invocation
+        router = RouterClient(for: invocation)
+        view = RequestView(display, invocation)
+    }
+
+    /// Returns after Ctrl-C, after the number of requests, or when nobody reads the output any longer.
+    func perform() throws(CommandFailure) -> Int32 {
+        let bus = try router.bus()
+        bus.receive(MonitorInterface.entries, from: RouterService.object) { [unowned self] in show($0) }
+        interrupt = invocation.makeInterrupt()
+        defer { interrupt?.end() }
+        _ = try router.call(MonitorInterface.subscribe, options)
+        view.begin()
+        invocation.output.flush()
+        do throws(CallError) {
+            _ = try bus.wait(
+                forSignalsOf: RouterService.name,
+                timeout: Self.endless,
+                watching: { watches },
+                until: { isDone }
+            )
+        } catch {
+            view.end()
+            throw CommandFailure(error, refusal: ExitStatus.unavailable)
+        }
+        view.end()
+        return 0
+    }
+
+    /// About thirty years.
+    private static let endless = Duration.seconds(1_000_000_000)
+
+    private func show(_ entries: [MonitorEntry]) {
+        for entry in entries where !isDone && filter.matches(entry) {
+            view.show(entry)
+            guard entry.microseconds != nil else { continue }
+            ended += 1
+            if ended == count { isDone = true }
+        }
+        invocation.output.flush()
+        if !invocation.output.isIntact { isDone = true }
+    }
+
+    private var watches: [BlockingConnection.DescriptorToWatch] {
+        guard let interrupt else { return [] }
+        return [
+            (
+                descriptor: interrupt.descriptor,
+                isReadable: { [unowned self] in if interrupt.take() { isDone = true } }
+            )
+        ]
+    }
+}

@@ -1,0 +1,146 @@
+internal import DBus
+internal import OpenURLBus
+
+/// One request as a line of text.
+struct RequestLine {
+    private let entry: MonitorEntry
+
+    init(_ entry: MonitorEntry) {
+        self.entry = entry
+    }
+
+    // MARK: Words
+
+    private var time: String { LocalTime.text(entry.time / 1_000_000) }
+
+    /// The identifier of the source, or the name of its program with the process.
+    private var source: String {
+        guard let source = entry.source else { return entry.pid.map { "process \($0)" } ?? Table.absent }
+        guard source.hasPrefix("/") else { return source }
+        let name = source.split(separator: "/").last.map(String.init) ?? source
+        return entry.pid.map { "\(name)(\($0))" } ?? name
+    }
+
+    /// The URL, or the kind of a request without one.
+    private var subject: String {
+        let isOpening = [.known(.open), .known(.call)].contains(entry.kind)
+        let attempt = entry.attempt.map { " \($0)" } ?? ""
+        let kind = isOpening ? "" : "\(entry.kind.rawValue)\(attempt)"
+        return [kind, entry.url ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
+    }
+
+    /// The outcome, or else the last step.
+    private var outcome: String {
+        if let error = entry.error {
+            let name = error.name.rawValue
+            return name.split(separator: ".").last.map(String.init) ?? name
+        }
+        if entry.microseconds != nil { return entry.path?.rawValue ?? "done" }
+        if entry.decision == .known(.ask), entry.trace.isEmpty { return "asking …" }
+        return entry.trace.last.map { "\($0.name) …" } ?? "…"
+    }
+
+    private var milliseconds: String {
+        guard let microseconds = entry.microseconds ?? entry.trace.last?.microseconds else { return "" }
+        let tenths = microseconds / 100 + (microseconds % 100 + 50) / 100
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+
+    /// The fields for a program.
+    var fields: [String] {
+        [
+            time, entry.kind.rawValue, source, entry.handler ?? Table.absent, entry.url ?? Table.absent, outcome,
+            entry.exitStatus.map { "\($0)" } ?? Table.absent, milliseconds, entry.error?.message ?? Table.absent,
+        ]
+    }
+
+    /// The lines below the request.
+    func details(isVerbose: Bool) -> [String] {
+        let message = entry.error.map { [$0.message] } ?? []
+        guard isVerbose else { return message }
+        let status = entry.error == nil ? [] : entry.exitStatus.map { ["exit     \($0)"] } ?? []
+        let request = entry.requestID.map { ["request  \($0)"] } ?? []
+        let rule = entry.rule.map { ["chosen   \($0)"] } ?? []
+        let policy =
+            entry.decision.map { ["policy   \($0.rawValue)\(entry.decisionReason.map { ": \($0)" } ?? "")"] } ?? []
+        let steps = entry.trace.map { "\($0.paddedMilliseconds) ms  \($0.name)\($0.answer ? "" : "  no")" }
+        return message + status + request + rule + policy + steps
+    }
+
+    // MARK: Columns
+
+    /// The widths of the columns.
+    private struct Columns {
+        let route: Int
+        let subject: Int
+        static let time = 8
+        static let outcome = 17
+        static let milliseconds = 9
+        static let gap = "  "
+
+        init(width: Int) {
+            // A line that fills the last column would go on in the next line.
+            let rest = max(20, width - 1 - Self.time - Self.outcome - Self.milliseconds - 4 * Self.gap.count)
+            route = min(44, rest / 2)
+            subject = rest - route
+        }
+    }
+
+    /// The names of the columns.
+    static func header(width: Int) -> String {
+        let columns = Columns(width: width)
+        let cells = [
+            "TIME".padded(Columns.time), "SOURCE → HANDLER".padded(columns.route), "URL".padded(columns.subject),
+            "OUTCOME".padded(Columns.outcome), "ms".padded(Columns.milliseconds, atStart: true),
+        ]
+        return String(cells.joined(separator: Columns.gap).prefix(max(0, width - 1)))
+    }
+
+    /// The line for a terminal, without a line break.
+    func text(width: Int, _ style: TerminalStyle) -> String {
+        let columns = Columns(width: width)
+        let from = source.printable
+        let to = (entry.handler ?? Table.absent).printable
+        // The end of an identifier tells more than its beginning.
+        let room = columns.route - 3
+        let shownFrom = from.keepingEnd(max(room / 2, room - to.count))
+        let shownTo = to.keepingEnd(room - shownFrom.count)
+        let route = "\(style.name(shownFrom)) \(style.dim("→")) \(style.name(shownTo))"
+        let routePadding = String(repeating: " ", count: max(0, room - shownFrom.count - shownTo.count))
+        let outcome = outcome.printable.keepingBeginning(Columns.outcome).padded(Columns.outcome)
+        let colouredOutcome =
+            entry.error != nil
+            ? style.bad(outcome) : entry.microseconds == nil ? style.pending(outcome) : style.good(outcome)
+        let cells = [
+            style.dim(String(time.suffix(Columns.time))), route + routePadding,
+            subject.printable.keepingBeginning(columns.subject).padded(columns.subject), colouredOutcome,
+            milliseconds.padded(Columns.milliseconds, atStart: true),
+        ]
+        return cells.joined(separator: Columns.gap)
+    }
+}
+
+extension TracePhase {
+    fileprivate var paddedMilliseconds: String {
+        let tenths = microseconds / 100 + (microseconds % 100 + 50) / 100
+        return "\(tenths / 10).\(tenths % 10)".padded(8, atStart: true)
+    }
+}
+
+extension String {
+    /// The text, filled with spaces up to a width.
+    fileprivate func padded(_ width: Int, atStart: Bool = false) -> String {
+        let spaces = String(repeating: " ", count: max(0, width - count))
+        return atStart ? spaces + self : self + spaces
+    }
+
+    /// The text, cut at its end to a width.
+    fileprivate func keepingBeginning(_ width: Int) -> String {
+        count <= width ? self : prefix(max(0, width - 1)) + "…"
+    }
+
+    /// The text, cut at its beginning to a width.
+    fileprivate func keepingEnd(_ width: Int) -> String {
+        count <= width ? self : "…" + suffix(max(0, width - 1))
+    }
+}

@@ -1,0 +1,98 @@
+internal import OpenURLBus
+
+/// Requests on standard output: lines that grow for a person, fields between tabs for a program, or JSON.
+///
+/// The line of a request is rewritten as long as it is the last one. A request that ends below later lines gets another line.
+final class RequestView {
+    private let display: MonitorDisplayOptions
+    private let output: StandardOutput
+    private let style: TerminalStyle
+    /// Whether a line may be rewritten.
+    private let mayRewrite: Bool
+    /// The request whose line is the last one and may still grow.
+    private var growing: UInt64?
+    /// The requests that have a line and have not ended.
+    private var begun: Set<UInt64> = []
+    private var day: String?
+
+    init(_ display: MonitorDisplayOptions, _ invocation: Invocation) {
+        self.display = display
+        output = invocation.output
+        let isDumb = invocation.environment("TERM") == "dumb"
+        mayRewrite = output.isTerminal && !isDumb
+        style = TerminalStyle(isColoured: mayRewrite && invocation.environment("NO_COLOR") == nil)
+    }
+
+    /// Prints the names of the columns, for a person who waits for the first request.
+    func begin() {
+        guard output.isTerminal, !display.outputOptions.json else { return }
+        day = LocalTime.text(WallClock.microseconds / 1_000_000).day
+        output.print(style.dim(RequestLine.header(width: output.width)))
+    }
+
+    /// Ends the last line.
+    func end() {
+        if growing != nil { output.print("") }
+        growing = nil
+    }
+
+    /// Shows a request, or what has become of it.
+    func show(_ entry: MonitorEntry) {
+        let hasEnded = entry.microseconds != nil
+        if display.outputOptions.json {
+            if hasEnded { output.print(entry.json.text) }
+            return
+        }
+        guard output.isTerminal else {
+            if hasEnded { output.print(RequestLine(entry).fields.map(\.printable).joined(separator: "\t")) }
+            return
+        }
+        if !hasEnded, !mayRewrite || growing != entry.time && begun.contains(entry.time) { return }
+        let line = RequestLine(entry).text(width: output.width, style)
+        if growing == entry.time {
+            output.append("\r\(line)\u{1B}[K")
+        } else {
+            end()
+            printDay(of: entry)
+            output.append(line)
+        }
+        growing = entry.time
+        guard hasEnded else {
+            begun.insert(entry.time)
+            return
+        }
+        begun.remove(entry.time)
+        end()
+        for detail in RequestLine(entry).details(isVerbose: display.verbose) {
+            output.print(style.detail(String("          \(detail.printable)".prefix(max(0, output.width - 1))), entry))
+        }
+    }
+
+    /// Prints the day before the first request of each day.
+    private func printDay(of entry: MonitorEntry) {
+        let day = LocalTime.text(entry.time / 1_000_000).day
+        if day != self.day { output.print(style.dim(day)) }
+        self.day = day
+    }
+}
+
+extension String {
+    /// The date of an ISO 8601 date and time.
+    fileprivate var day: String { String(prefix { $0 != "T" }) }
+}
+
+extension MonitorEntry {
+    /// The request as an object, without the keys that have no value, with the exit status of a failure.
+    fileprivate var json: JSON {
+        var members = members.compactMap { member in member.content.map { (name: member.key, value: JSON($0)) } }
+        if let status = exitStatus { members.append((name: "exit", value: .number(status))) }
+        return .object(members)
+    }
+
+    /// The exit status of `openurl open` for the outcome; nil as long as there is none.
+    var exitStatus: Int32? {
+        guard microseconds != nil else { return nil }
+        guard let error else { return 0 }
+        return OpenURLError(error)?.code.exitStatus ?? ExitStatus.failure
+    }
+}

@@ -1,0 +1,90 @@
+internal import DBus
+internal import Glibc
+internal import OpenURLBus
+
+/// The steps of opens in the Trace Event Format, which Perfetto and browsers draw.
+///
+/// The format is described in <https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU>.
+final class OpenTrace {
+    private let file: OutputFile
+    private var events: [JSON] = []
+    private var lanes = 0
+
+    /// Opens the file.
+    ///
+    /// - Parameter path: the path; nil for the standard output.
+    init(_ path: String?) throws(CommandFailure) {
+        file = try OutputFile(path)
+        add(metadata: "process_name", "openurl", lane: 0)
+    }
+
+    /// A name for the next request, by which the log of the router finds it.
+    static var requestID: RequestID? { RequestID(rawValue: "trace-\(getpid())-\(TracePhase.now)") }
+
+    /// Adds an open.
+    ///
+    /// - Parameters:
+    ///   - start: the time when the command sent the URL, in microseconds of ``TracePhase/now``.
+    ///   - end: the time of the outcome.
+    ///   - steps: the steps, whose times count from the time when the router accepted the URL.
+    ///   - outcome: the outcome, in words.
+    func add(
+        _ url: String,
+        from start: UInt64,
+        to end: UInt64 = TracePhase.now,
+        handler: String?,
+        _ steps: [TracePhase],
+        outcome: String
+    ) {
+        let total = max(end, start) - start
+        let redacted = RedactedURL(url).text
+        lanes += 1
+        let lane = lanes
+        add(metadata: "thread_name", redacted, lane: lane)
+        let facts: [(String, JSON)] = [
+            ("handler", handler.map { .string($0) } ?? .null), ("outcome", .string(outcome)),
+        ]
+        add("open \(redacted)", at: start, total, lane: lane, facts)
+        var before: UInt64 = 0
+        for step in steps {
+            // A step ends when it is told. The handler's clock is the router's.
+            let begin = min(before, step.microseconds)
+            add(
+                step.name,
+                at: start + begin,
+                step.microseconds - begin,
+                lane: lane,
+                [("answer", .boolean(step.answer))]
+            )
+            before = step.microseconds
+        }
+    }
+
+    /// Writes the file.
+    func write(_ output: StandardOutput) throws(CommandFailure) {
+        let document = JSON.object([
+            (name: "traceEvents", value: .array(events)), (name: "displayTimeUnit", value: .string("ms")),
+        ])
+        let text = Array("\(document.text)\n".utf8)
+        try file.write(output) { (write) throws(CommandFailure) in _ = write(text[...]) }
+    }
+
+    private func add(_ name: String, at time: UInt64, _ duration: UInt64, lane: Int, _ arguments: [(String, JSON)]) {
+        events.append(
+            .object([
+                ("name", .string(name)), ("cat", .string("openurl")), ("ph", .string("X")), ("ts", .number(time)),
+                ("dur", .number(duration)), ("pid", .number(getpid())), ("tid", .number(lane)),
+                ("args", .object(arguments.map { (name: $0.0, value: $0.1) })),
+            ])
+        )
+    }
+
+    private func add(metadata name: String, _ value: String, lane: Int) {
+        events.append(
+            .object([
+                ("name", .string(name)), ("ph", .string("M")), ("pid", .number(getpid())), ("tid", .number(lane)),
+                ("args", .object([("name", .string(value))])),
+            ])
+        )
+    }
+}

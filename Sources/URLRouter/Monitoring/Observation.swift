@@ -1,0 +1,80 @@
+internal import OpenURLBus
+internal import SchemeRegistry
+
+/// A request on its way, for the log and for those who watch.
+///
+/// An observation belongs to the router's actor. There is none while nobody looks and the log is off.
+final class Observation {
+    private(set) var request: ObservedRequest
+    /// Whether the request waits to be shown.
+    var isChanged = false
+    private let monitor: Monitor
+    private let begin = TracePhase.now
+
+    init(_ request: ObservedRequest, _ monitor: Monitor) {
+        self.request = request
+        self.monitor = monitor
+    }
+
+    /// Notes facts about the request.
+    func note(_ change: (inout ObservedRequest) -> Void) {
+        change(&request)
+        monitor.changed(self)
+    }
+
+    /// Notes the handler or application that was chosen, the sender, and the decision of the policy.
+    func choose(
+        _ destination: Destination,
+        _ registry: Registry,
+        _ options: OpenOptions,
+        from source: OpenContext.Source,
+        _ verdict: PolicyVerdict
+    ) {
+        note {
+            $0.choice = ObservedRequest.Choice(
+                url: destination.url,
+                file: destination.file,
+                handler: options.handler,
+                desktopEntry: options.desktopEntry,
+                registry: registry
+            )
+            $0.handler = destination.claimant.id
+            $0.source = source
+            $0.verdict = verdict
+        }
+    }
+
+    /// Notes a step of the router.
+    func reach(_ phase: TracePhase) {
+        note { $0.trace.append(phase) }
+    }
+
+    /// Notes the outcome, once.
+    func end(_ outcome: Result<OpenResult, OpenURLError>) {
+        guard request.outcome == nil else { return }
+        let now = TracePhase.now
+        var end = ObservedRequest.Outcome(microseconds: now > begin ? now - begin : 0)
+        switch outcome {
+        case .success(let result):
+            end.path = result.path
+            request.handler = result.handler
+            request.requestID = result.requestID ?? request.requestID
+            // The handler's steps come with its answer.
+            if !result.trace.isEmpty { request.trace = result.trace }
+        case .failure(let error): end.error = error
+        }
+        finish(end)
+    }
+
+    /// Notes the end of a request that has no result.
+    func end(_ error: OpenURLError?) {
+        let now = TracePhase.now
+        finish(ObservedRequest.Outcome(microseconds: now > begin ? now - begin : 0, error: error))
+    }
+
+    private func finish(_ outcome: ObservedRequest.Outcome) {
+        request.outcome = outcome
+        monitor.changed(self)
+        monitor.ended(request)
+    }
+}

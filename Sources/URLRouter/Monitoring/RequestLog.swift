@@ -1,0 +1,163 @@
+internal import DBus
+internal import Glibc
+public import Logging
+internal import OpenURLBus
+public import Reactor
+internal import SQLite
+internal import UserFiles
+
+/// The log of the requests that have ended: a ring in a file that only its user may read.
+///
+/// Writing and reading block, so the log has a thread of its own. A crash of the system may lose the last entries.
+public actor RequestLog {
+    /// The environment variable that turns the log off with the value `off`.
+    public static let variable = "OPENURL_LOG"
+
+    private let path: String
+    private let capacity: Int
+    private let loop: EventLoop
+    private let log: Logger
+    private var database: Database?
+
+    /// The log's own thread as the actor's executor.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    /// The log of this user: `$XDG_STATE_HOME/openurl/log.sqlite`, or below `$HOME/.local/state`. The first entry creates the
+    /// file.
+    ///
+    /// - Parameter loop: a loop whose thread may block.
+    /// - Returns: nil if the environment has neither variable, or turns the log off.
+    public init?(environment: [String: String], on loop: EventLoop, log: Logger) {
+        guard environment[Self.variable] != "off",
+            let directory = BaseDirectories(environment: environment).stateHome
+        else { return nil }
+        self.init(path: "\(directory)/openurl/log.sqlite", on: loop, log: log)
+    }
+
+    init(path: String, capacity: Int = MonitorInterface.capacity, on loop: EventLoop, log: Logger) {
+        self.path = path
+        self.capacity = capacity
+        self.loop = loop
+        self.log = log
+    }
+
+    /// Adds requests that have ended. The first entries give way to them, and so do old entries.
+    func add(_ requests: [ObservedRequest]) {
+        add(requests.map { $0.entry() }, at: Self.now)
+    }
+
+    func add(_ entries: [MonitorEntry], at now: UInt64) {
+        using { database throws(SQLiteError) in
+            try database.transaction { () throws(SQLiteError) in
+                let insert = try database.prepare("INSERT OR REPLACE INTO entries (time, entry) VALUES (?, ?)")
+                for entry in entries {
+                    guard let bytes = bytes(of: entry) else { continue }
+                    try insert.bind(1, Int64(clamping: entry.time))
+                    try insert.bind(2, bytes)
+                    _ = try insert.step()
+                }
+                let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
+                let delete = try database.prepare(
+                    """
+                    DELETE FROM entries WHERE time < ?
+                        OR time <= (SELECT time FROM entries ORDER BY time DESC LIMIT 1 OFFSET ?)
+                    """
+                )
+                try delete.bind(1, Int64(clamping: now > kept ? now - kept : 0))
+                try delete.bind(2, Int64(capacity))
+                _ = try delete.step()
+            }
+        }
+    }
+
+    /// The entries that a filter selects, the latest first.
+    func entries(_ filter: MonitorFilter, at now: UInt64 = RequestLog.now) -> [MonitorEntry] {
+        let limit = min(filter.limit.map { Int($0) } ?? .max, MonitorInterface.pageSize)
+        let kept = UInt64(MonitorInterface.keptTime / .microseconds(1))
+        // Nothing has been written since, which would have removed the old entries.
+        let earliest = max(filter.since ?? 0, now > kept ? now - kept : 0)
+        var entries: [MonitorEntry] = []
+        using { database throws(SQLiteError) in
+            entries = []
+            let rows = try database.prepare(
+                "SELECT entry FROM entries WHERE time >= ? AND time < ? ORDER BY time DESC"
+            )
+            try rows.bind(1, Int64(clamping: earliest))
+            try rows.bind(2, filter.before.map { Int64(clamping: $0) } ?? .max)
+            while entries.count < limit, try rows.step() {
+                let bytes = rows.withBytes(0) { Array($0) }
+                if let entry = entry(from: bytes), filter.matches(entry) { entries.append(entry) }
+            }
+        }
+        return entries
+    }
+
+    private static var now: UInt64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return UInt64(clamping: now.tv_sec) * 1_000_000
+    }
+
+    // MARK: The file
+
+    private func bytes(of entry: MonitorEntry) -> [UInt8]? {
+        do throws(MessageEncodingError) {
+            return try MessageArchive.bytes(of: entry, limit: 64 << 10)
+        } catch {
+            log.error("a request is missing in the log: \(error)")
+            return nil
+        }
+    }
+
+    private func entry(from bytes: [UInt8]) -> MonitorEntry? {
+        do throws(MessageDecodingError) {
+            return try MessageArchive.body(from: bytes)
+        } catch {
+            // A later version has written the entry.
+            return nil
+        }
+    }
+
+    /// Uses the file. A file that is damaged, or of a later version, gives way to a new one: it is only a log.
+    private func using(_ body: (Database) throws(SQLiteError) -> Void) {
+        guard !isLink(path) else {
+            return log.error("the log \(printable(path)) is a link, which is not followed; remove it")
+        }
+        for isLast in [false, true] {
+            do throws(SQLiteError) {
+                if database == nil { database = try open() }
+                if let database { try body(database) }
+                return
+            } catch {
+                database = nil
+                guard !isLast, error.isDamage || error.isInvalidStatement else {
+                    return log.error("the log \(printable(path)) cannot be used: \(error)")
+                }
+                for suffix in ["-wal", "-shm", ""] { unlink(path + suffix) }
+            }
+        }
+    }
+
+    private func open() throws(SQLiteError) -> Database {
+        do throws(DirectoryError) {
+            try makePrivateDirectories(parentDirectory(of: path))
+        } catch {
+            // Opening the file fails next, and gives the reason.
+        }
+        // SQLite gives its auxiliary files the mode of this file, so no other user can read them either.
+        let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        if descriptor >= 0 {
+            fchmod(descriptor, 0o600)
+            close(descriptor)
+        }
+        let database = try Database(path: path, .created)
+        // Nothing waits for the disk.
+        try database.execute(
+            """
+            PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
+            CREATE TABLE IF NOT EXISTS entries (time INTEGER PRIMARY KEY, entry BLOB NOT NULL)
+            """
+        )
+        return database
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Glibc
+import OpenURLBus
+import Reactor
+import Testing
+
+@testable import DBus
+@testable import URLRouter
+
+/// The log of requests in its file.
+@Suite(.timeLimit(.minutes(10))) struct RequestLogTests {
+    private let directory = TemporaryState()
+    private let log = RecordedLog()
+    private static let day: UInt64 = 86_400 * 1_000_000
+
+    private var path: String { "\(directory.path)/openurl/log.sqlite" }
+
+    private func open(capacity: Int = MonitorInterface.capacity) -> RequestLog {
+        RequestLog(path: path, capacity: capacity, on: directory.loop, log: log.logger)
+    }
+
+    private func entry(_ time: UInt64, url: String = "app:x", failing: Bool = false) -> MonitorEntry {
+        var entry = MonitorEntry(time: time, kind: .open)
+        entry.url = url
+        entry.handler = "com.example.app"
+        entry.source = "/usr/bin/source"
+        entry.trace = [TracePhase("open", microseconds: 5)]
+        entry.microseconds = 7
+        if failing { entry.error = OpenURLError(.declined, "no").dbusError }
+        return entry
+    }
+
+    private func times(_ log: RequestLog, _ change: (inout MonitorFilter) -> Void = { _ in }) async -> [UInt64] {
+        var filter = MonitorFilter()
+        change(&filter)
+        return await log.entries(filter, at: 0).map(\.time)
+    }
+
+    @Test func nextRouterReadsTheEntriesUnchanged() async throws {
+        let entries = [entry(1), entry(2, failing: true)]
+        await open().add(entries, at: 2)
+        #expect(await open().entries(MonitorFilter(), at: 2) == entries.reversed())
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(log.lines == [])
+    }
+
+    @Test func aLaterEntryPushesTheFirstOneOut() async throws {
+        let log = open()
+        let count = UInt64(MonitorInterface.capacity)
+        await log.add((1...count).map { entry($0) }, at: count)
+        #expect(await times(log) { $0.before = 3 } == [2, 1])
+        await log.add([entry(count + 1)], at: count)
+        #expect(await times(log) { $0.before = 3 } == [2])
+        #expect(await times(log) { $0.limit = 1 } == [count + 1])
+    }
+
+    @Test func entriesGoAfterThirtyDays() async throws {
+        let log = open()
+        let now = 100 * Self.day
+        await log.add([entry(69 * Self.day), entry(70 * Self.day), entry(71 * Self.day)], at: 71 * Self.day)
+        #expect(await times(log) == [71 * Self.day, 70 * Self.day, 69 * Self.day])
+        // They are not shown any longer, and the next entry removes them.
+        #expect(await log.entries(MonitorFilter(), at: now).map(\.time) == [71 * Self.day, 70 * Self.day])
+        await log.add([entry(now)], at: now)
+        #expect(await times(log) == [now, 71 * Self.day, 70 * Self.day])
+    }
+
+    @Test func filterSelectsEntries() async throws {
+        let log = open()
+        var activated = entry(4)
+        activated.url = nil
+        activated.handler = "com.example.other"
+        activated.source = "com.example.source"
+        activated.requestID = "r4"
+        await log.add([entry(1), entry(2, url: "MAILTO:a"), entry(3, failing: true), activated], at: 4)
+        #expect(await times(log) { $0.scheme = "mailto" } == [2])
+        #expect(await times(log) { $0.handler = "com.example.other" } == [4])
+        #expect(await times(log) { $0.requestID = "r4" } == [4])
+        #expect(await times(log) { $0.isForFailures = true } == [3])
+        #expect(await times(log) { $0.since = 3 } == [4, 3])
+        #expect(await times(log) { $0.before = 3 } == [2, 1])
+        for source in ["source", "/usr/bin/source"] { #expect(await times(log) { $0.source = source } == [3, 2, 1]) }
+        #expect(await times(log) { $0.source = "com.example.source" } == [4])
+        #expect(await times(log) { $0.source = "ource" } == [])
+    }
+
+    @Test func pageIsLimited() async throws {
+        let log = open()
+        await log.add((1...200).map { entry($0) }, at: 200)
+        #expect(await times(log).count == MonitorInterface.pageSize)
+        #expect(await times(log) { $0.limit = 5 } == [200, 199, 198, 197, 196])
+        #expect(await times(log) { $0.limit = 1000 }.count == MonitorInterface.pageSize)
+    }
+
+    /// A page of the largest entries fits into a message that clients read.
+    @Test func largestPageCanBeRead() throws {
+        let long = String(repeating: "x", count: 5000)
+        var request = ObservedRequest(time: 1, kind: .open, url: "app:/\(long)", fallback: [])
+        request.requestID = long
+        request.handler = String(repeating: "x", count: 255)
+        request.source = OpenContext.Source()
+        request.source?.executable = long
+        request.trace = (0..<80).map { TracePhase(long, microseconds: $0) }
+        request.outcome = ObservedRequest.Outcome(microseconds: 1, error: OpenURLError(.declined, long))
+        let page = Array(repeating: request.entry(), count: MonitorInterface.pageSize)
+        let message = try Message.signal("a.b", "C", from: "/", page, limit: .max)
+        let read: [MonitorEntry] = try Message.body(message.pointer, limit: ConnectionLimits().bodyBytes)
+        #expect(read == page)
+    }
+
+    @Test func damagedFileGivesWayToANewOne() async throws {
+        try URL(filePath: path).deletingLastPathComponent().createDirectory()
+        try Data(repeating: 7, count: 5000).write(to: URL(filePath: path))
+        let log = open()
+        await log.add([entry(1)], at: 1)
+        #expect(await times(log) == [1])
+    }
+
+    @Test func linkIsNotFollowed() async throws {
+        try URL(filePath: path).deletingLastPathComponent().createDirectory()
+        let target = "\(directory.path)/target"
+        #expect(symlink(target, path) == 0)
+        let log = open()
+        await log.add([entry(1)], at: 1)
+        #expect(access(target, F_OK) != 0)
+        #expect(await times(log) == [])
+    }
+
+    @Test func environmentTurnsTheLogOff() {
+        func log(_ environment: [String: String]) -> RequestLog? {
+            RequestLog(environment: environment, on: directory.loop, log: self.log.logger)
+        }
+        #expect(log(["HOME": "/home/x"]) != nil)
+        #expect(log(["HOME": "/home/x", "OPENURL_LOG": "off"]) == nil)
+        #expect(log([:]) == nil)
+    }
+}
+
+extension URL {
+    fileprivate func createDirectory() throws {
+        try FileManager.default.createDirectory(at: self, withIntermediateDirectories: true)
+    }
+}
