@@ -120,7 +120,8 @@ import Testing
         #expect(verbose.status == 0)
         let lines = verbose.output.split(separator: "\n").map(String.init)
         #expect(lines.first?.hasPrefix("good:x: com.example.good (launched, request 1-") == true)
-        let steps = try lines.dropFirst().map { line in
+        #expect(lines.last?.hasPrefix("    reply {") == true)
+        let steps = try lines.dropFirst().dropLast().map { line in
             let words = line.split(separator: " ").map(String.init)
             try #require(words.count == 3 && words[1] == "ms" && Double(words[0]) != nil, "\(line)")
             return words[2]

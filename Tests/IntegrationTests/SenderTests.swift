@@ -64,7 +64,7 @@ import Testing
 
         #expect(try await router.open("local:x").handler == "com.example.local")
         let listed = try await router.openurl("list")
-        #expect(listed.output.contains("com.example.local.plist\tlocal\n"), "\(listed.output)")
+        #expect(listed.output.contains("com.example.local.plist\tlocal\t–\n"), "\(listed.output)")
         let entries = router.bus.directory.appending(path: "XDG_DATA_HOME/applications")
         let names = try FileManager.default.contentsOfDirectory(atPath: entries.path)
         #expect(names.contains("com.example.guarded.desktop"))

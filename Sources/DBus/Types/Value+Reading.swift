@@ -43,7 +43,7 @@ extension Value {
     }
 
     /// The value without variants around it.
-    private var content: Value {
+    var content: Value {
         var value = self
         while case .variant(let inner) = value { value = inner }
         return value

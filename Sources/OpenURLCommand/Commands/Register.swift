@@ -19,7 +19,7 @@ struct Register: Command {
 
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(for: invocation)
-        var table = Table(header: ["ID", "SCHEMES AND TYPES", "PATH"])
+        var table = Table(header: ["ID", "CLAIMS", "PATH"])
         let method = replace ? RegistryInterface.replace : RegistryInterface.register
         let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in

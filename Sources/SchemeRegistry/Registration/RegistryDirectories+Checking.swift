@@ -46,7 +46,8 @@ extension RegistryDirectories {
     /// Returns the warnings of a registration: the findings about its files, and the warnings that are known already.
     func warnings(about handler: Handler, known: [Diagnostic], searchPath: String?) -> [Diagnostic] {
         guard let form = HandlerForm(name: handler.entry) else { return known }
-        let contents = findings(inManifestOf: RegistryEntry(path: handler.entry, form: form))
+        // A person knows the file that was registered, and not the link to it.
+        let contents = findings(inManifestOf: RegistryEntry(path: handler.path, form: form))
         let findings = contents + ManifestCheck.findings(onProgramOf: handler, searchPath: searchPath)
         return findings.filter { $0.severity == .warning }.adding(known)
     }

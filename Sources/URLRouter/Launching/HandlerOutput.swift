@@ -58,7 +58,7 @@ struct HandlerOutput: Sendable {
     /// Notes that a process has ended. Call it on the loop's thread.
     ///
     /// - Parameters:
-    ///   - file: the name of the process's file, as for ``open(for:file:)``.
+    ///   - file: the name of the process's file, as for ``open(for:file:isRead:)``.
     ///   - isOwn: whether the output was opened for the process. Otherwise an earlier router or another program started it.
     func processEnded(_ file: String, isOwn: Bool) {
         files?.assumeIsolated { $0.processEnded(file, isOwn: isOwn) }
