@@ -31,6 +31,7 @@ INSTALLED = \
 	$(addprefix share/dbus-1/interfaces/,$(notdir $(INTERFACES))) \
 	lib/systemd/user/openurld.service \
 	share/man/man1/openurl.1 \
+	share/man/man5/openurl-manifest.5 \
 	share/man/man8/openurld.8 \
 	share/bash-completion/completions/openurl \
 	share/fish/vendor_completions.d/openurl.fish \
@@ -96,6 +97,7 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
 	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
+	install -m 644 Packaging/openurl-manifest.5 $(ROOT)/share/man/man5
 	install -m 644 Packaging/openurld.8 $(ROOT)/share/man/man8
 	$(BUILT)/openurl --generate-completion-script bash | install -m 644 /dev/stdin $(ROOT)/share/bash-completion/completions/openurl
 	$(BUILT)/openurl --generate-completion-script fish | install -m 644 /dev/stdin $(ROOT)/share/fish/vendor_completions.d/openurl.fish

@@ -37,6 +37,7 @@ let package = Package(
         .target(name: "ByteCoding"),
         .target(name: "RFC1808"),
         .target(name: "Release"),
+        .target(name: "Spelling"),
         .target(name: "UserFiles", dependencies: [system]),
         .target(
             name: "Reactor",
@@ -56,7 +57,9 @@ let package = Package(
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(
             name: "SchemeRegistry",
-            dependencies: ["ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "UserFiles", logging, system]
+            dependencies: [
+                "ByteCoding", "Desktop", "RFC1808", "Reactor", "SQLite", "Spelling", "UserFiles", logging, system,
+            ]
         ),
         .target(name: "Policy", dependencies: ["OpenURLBus", "RFC1808", "SchemeRegistry", "UserFiles"]),
         .target(
@@ -85,7 +88,7 @@ let package = Package(
         // Programs: what each does is a library, so that tests can run it in their own process.
         .target(
             name: "OpenURLCommand",
-            dependencies: ["DBus", "Loopback", "OpenURLBus", "RFC1808", "Release", argumentParser]
+            dependencies: ["DBus", "Loopback", "OpenURLBus", "RFC1808", "Release", "Spelling", argumentParser]
         ),
         .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
         .target(
@@ -101,7 +104,7 @@ let package = Package(
         // Examples: they build, run and are tested.
         .executableTarget(
             name: "hello",
-            dependencies: ["DBus", "RFC1808", "URLHandler"],
+            dependencies: ["URLHandler"],
             path: "examples/hello",
             exclude: ["com.example.hello.plist"]
         ),
@@ -183,6 +186,7 @@ let package = Package(
             dependencies: ["Desktop", "UserFiles"],
             exclude: ["Differential.py", "GuessTypes.py"]
         ),
+        .testTarget(name: "SpellingTests", dependencies: ["Spelling"]),
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"]),
         .testTarget(name: "LoopbackTests", dependencies: ["Loopback", "RFC1808"]),
         .testTarget(name: "LayerTests"),
@@ -208,7 +212,8 @@ let package = Package(
 // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0458-strict-memory-safety.md
 // The others call C on most lines, where the marks would hide the code.
 let strictTargets: Set = [
-    "ByteCoding", "OpenURL", "OpenURLBus", "RFC1808", "Release", "SchemeRegistry", "URLHandler", "URLHandlerTesting",
+    "ByteCoding", "OpenURL", "OpenURLBus", "RFC1808", "Release", "SchemeRegistry", "Spelling", "URLHandler",
+    "URLHandlerTesting",
 ]
 
 for target in package.targets where target.type != .system {

@@ -56,7 +56,26 @@ public struct OpenURLClient: Sendable {
         return try await perform(url, options)
     }
 
-    /// Opens a URL as ``open(_:options:)`` does, and tells how far the handler's work is.
+    /// Opens the URL of a text, as ``open(_:options:)-(GenericURL,_)`` does.
+    ///
+    /// ```swift
+    /// try await client.open("todolist:?Buy%20milk")
+    /// ```
+    ///
+    /// - Throws: ``OpenURLClientError/notOpened(_:)`` with the code `malformedURL` for a text that is not a URL; otherwise the
+    ///   errors of that method.
+    @discardableResult
+    public func open(_ url: String, options: OpenOptions = OpenOptions()) async throws -> OpenResult {
+        let parsed: GenericURL
+        do throws(GenericURL.ParseError) {
+            parsed = try GenericURL(url)
+        } catch {
+            throw OpenURLClientError.notOpened(OpenURLError(.malformedURL, error.description))
+        }
+        return try await open(parsed, options: options)
+    }
+
+    /// Opens a URL as ``open(_:options:)-(GenericURL,_)`` does, and tells how far the handler's work is.
     ///
     /// - Parameter progress: a closure that gets the handler's reports in order, at most ten a second, and the last one before the
     ///   method returns. A closure that takes longer misses reports, but not the last one.
@@ -101,7 +120,7 @@ public struct OpenURLClient: Sendable {
     ///
     /// The handler gets `x-success`, `x-error` and `x-cancel` of the router's own; parameters of the URL that begin with `x-` are
     /// left out. The `reply` of the result holds the parameters of `x-success`, or the handler's reply to the URL itself. If the task
-    /// is cancelled, the call is cancelled, as ``open(_:options:)`` is.
+    /// is cancelled, the call is cancelled, as ``open(_:options:)-(GenericURL,_)`` is.
     ///
     /// - Parameters:
     ///   - parameters: parameters to add to the URL, in this order.

@@ -115,6 +115,14 @@ public enum RegistryInterface {
         inputs: ["path"],
         outputs: ["handler"]
     )
+    /// Returns what ``register`` and a launch would find about a handler: keys that are ignored, values that are invalid, a program
+    /// that is missing. Registers nothing. A handler without an error among its findings can be registered.
+    public static let check = Method<String, [ManifestFinding]>(
+        name,
+        "Check",
+        inputs: ["path_or_id"],
+        outputs: ["findings"]
+    )
     /// Removes a handler that ``register`` added.
     public static let unregister = Method<String, Empty>(name, "Unregister", inputs: ["id"])
     /// Returns the handlers, in the order of their bundle identifiers, and the applications that open URLs.

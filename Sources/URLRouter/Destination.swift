@@ -1,6 +1,7 @@
 internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
+internal import UserFiles
 
 /// A URL together with the handler or application that gets it.
 struct Destination {
@@ -143,6 +144,11 @@ extension Scheme {
 }
 
 extension OpenURLError {
+    /// The error of an identifier that no handler has.
+    init(unknownHandler id: String) {
+        self.init(.noHandler, "no handler is registered as \(printable(id)); 'openurl list' shows all that are")
+    }
+
     fileprivate init(noHandlerFor file: FileKind) {
         self.init(
             .noHandler,

@@ -57,7 +57,7 @@ extension URLRouter {
 
     /// Brings a handler to the foreground, in a task: the handler may be waiting for the one that leads back to it.
     private func bringBack(_ handler: Handler, _ tokens: OpenOptions = OpenOptions()) {
-        guard handler.program != nil else { return }
+        guard handler.kind == .native else { return }
         let session = sessions.obtain(for: handler)
         sessions.host.tasks.start { [log] in
             do throws(OpenURLError) {
@@ -81,7 +81,10 @@ extension URLRouter {
 
     private func handler(_ id: BundleIdentifier) throws(OpenURLError) -> Handler {
         guard let handler = registry[id], handler.program != nil else {
-            throw OpenURLError(.noHandler, "no handler is registered as \(id); 'openurl list' shows all that are")
+            throw OpenURLError(unknownHandler: id.rawValue)
+        }
+        guard handler.kind == .native else {
+            throw OpenURLError(.notAllowed, "\(id) is a command, which runs only for a URL")
         }
         return handler
     }
@@ -133,7 +136,7 @@ extension URLRouter {
         await findRunning()
         await sessions.askForStates()
         var statuses: [HandlerStatus] = []
-        for handler in registry.handlers where handler.program != nil {
+        for handler in registry.handlers where handler.kind == .native {
             guard let session = sessions[handler.id] else {
                 statuses.append(HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning)))
                 continue

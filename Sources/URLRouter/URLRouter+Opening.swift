@@ -81,7 +81,7 @@ extension URLRouter {
             var destination = found
             try call.waiting?.take(&destination)
             switch destination.claimant {
-            case .handler(let handler):
+            case .handler(let handler) where handler.kind == .native:
                 let session = sessions.obtain(for: handler)
                 let request = session.makeRequest(.open(destination), options, call, account: counted.account)
                 defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
@@ -114,24 +114,25 @@ extension URLRouter {
                     if let asked = request.asked { answer(asked, .failure(error)) }
                     throw error
                 }
-            case .application(let application):
+            case .handler, .application:
                 let sender = try await callers.caller(call.caller, of: counted)
                 let context = try callers.context(of: sender, for: destination.claimant)
                 try check(sender)
                 let request = ApplicationRequest(
                     destination.delivered,
-                    application,
+                    destination.claimant,
                     options,
                     hops: context.hops,
                     caller: sender.pid,
                     account: sender.account,
-                    timeout: options.timeout ?? limits.openTimeout
+                    timeout: options.timeout ?? destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
                 )
+                defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
                 let result = try await call.during({ request.cancel(call.stop) }) { () async throws(OpenURLError) in
                     try await applications.open(request)
                 }
-                // The application's window is in front now.
-                if !options.inBackground { sessions.host.clearForeground() }
+                // The application's window is in front now. A command may have none.
+                if !options.inBackground, destination.claimant.handler == nil { sessions.host.clearForeground() }
                 return result
             }
         }
@@ -270,7 +271,7 @@ extension URLRouter {
         let usual = destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
         options.timeout = min(options.timeout ?? usual, usual)
         switch destination.claimant {
-        case .handler(let handler):
+        case .handler(let handler) where handler.kind == .native:
             var context = delivery.context
             // The process and the connection may belong to another program by now.
             context.source.pid = nil
@@ -290,18 +291,19 @@ extension URLRouter {
             } catch {
                 return .failed(error, wasHandedOver: request.wasHandedOver)
             }
-        case .application(let application):
+        case .handler, .application:
             let hops = delivery.context.hops
             let timeout = options.timeout ?? usual
             let request = ApplicationRequest(
                 destination.url,
-                application,
+                destination.claimant,
                 options,
                 hops: hops,
                 account: delivery.caller,
                 timeout: timeout
             )
             do throws(OpenURLError) {
+                if let handler = destination.claimant.handler { try callers.check(delivery.context, for: handler) }
                 var result = try await applications.open(request)
                 result.id = name
                 result.requestID = delivery.options.requestID?.rawValue ?? name

@@ -225,7 +225,7 @@ public actor URLRouter {
     func findRunning() async {
         do throws(CallError) {
             for name in try await bus.names() {
-                guard let handler = registry.handler(named: name.rawValue), handler.program != nil else { continue }
+                guard let handler = registry.handler(named: name.rawValue), handler.kind == .native else { continue }
                 await sessions.obtain(for: handler).findProcess()
             }
         } catch {

@@ -12,21 +12,24 @@ public struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
     public var severity: Severity
     /// The path of the file or directory, as the reader of the file reached it.
     public var file: String
+    /// The line of the file, counted from 1; `nil` if it is not known.
+    public var line: Int?
     /// The path of the key, such as `CFBundleURLTypes[1].CFBundleURLSchemes[0]`; `nil` for a problem of the whole file.
     public var key: String?
     /// The reason, worded to follow the key.
     public var reason: String
 
     /// A problem of a file, or of one of its keys.
-    public init(severity: Severity, file: String, key: String? = nil, reason: String) {
+    public init(severity: Severity, file: String, line: Int? = nil, key: String? = nil, reason: String) {
         self.severity = severity
         self.file = file
+        self.line = line
         self.key = key
         self.reason = reason
     }
 
-    /// `file: key: reason`. The name of the file is in printable ASCII.
+    /// `file: key: reason`, or `file:line: key: reason`. The name of the file is in printable ASCII.
     public var description: String {
-        [printable(file), key, reason].compactMap { $0 }.joined(separator: ": ")
+        [printable(file) + (line.map { ":\($0)" } ?? ""), key, reason].compactMap { $0 }.joined(separator: ": ")
     }
 }

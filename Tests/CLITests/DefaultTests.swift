@@ -149,10 +149,10 @@ import Testing
                     ["nothing"], 3,
                     "no handler claims the scheme nothing:; register one with 'openurl register PATH'"
                 ),
-                (["todo", "nobody"], 64, "nothing is called nobody; `openurl list` shows handlers and applications"),
+                (["todo", "nobody"], 3, "no handler is registered as nobody; 'openurl list' shows all that are"),
                 (
-                    ["todo", "three.desktop"], 64,
-                    "nothing is called three.desktop; `openurl list` shows handlers and applications"
+                    ["todo", "three.desktop"], 3,
+                    "no handler is registered as three.desktop; 'openurl list' shows all that are"
                 ),
                 (
                     ["to:do", "two.desktop"], 64,

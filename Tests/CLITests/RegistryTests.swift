@@ -7,7 +7,7 @@ import Testing
         try await StandInRouter.with { router in
             let run = try await openurl(["list"], on: router)
             #expect(run.status == 0)
-            let row = "com.acme.todolist\tTo\\u{9}do\tnative\ttodolist,todo\tactive\t/opt/todolist.plist\tlocal\n"
+            let row = "com.acme.todolist\tTo\\u{9}do\tnative\ttodolist,todo\tactive\t/opt/todolist.plist\tlocal\t–\n"
             #expect(run.output == row)
             let json = try await openurl(["list", "--json"], on: router)
             let entry =
@@ -18,8 +18,8 @@ import Testing
             let terminal = try await onTerminal("list", environment: router.environment)
             #expect(
                 terminal.lines == [
-                    "ID                 NAME       KIND    SCHEMES        STATE   PATH                 REACH",
-                    "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todolist.plist  local",
+                    "ID                 NAME       KIND    SCHEMES        STATE   PATH                 REACH  TYPES",
+                    "com.acme.todolist  To\\u{9}do  native  todolist,todo  active  /opt/todolist.plist  local  –",
                 ]
             )
         }
@@ -73,6 +73,29 @@ import Testing
         }
     }
 
+    @Test func checkPrintsTheFindings() async throws {
+        try await StandInRouter.with { router in
+            let run = try await openurl(["check", "com.acme.good", "/a.plist"], on: router)
+            #expect(run.status == 0)
+            #expect(
+                run.output == """
+                    com.acme.good: nothing found
+                    /a.plist:7: warning: OUReech: is not a known key
+                    /a.plist: warning: todo belongs to com.acme.other
+
+                    """
+            )
+            let bad = try await openurl(["check", "com.acme.bad"], on: router)
+            #expect(bad.status == 65)
+            #expect(bad.output == "com.acme.bad: error: is neither a bundle nor a manifest\n")
+            let json = try await openurl(["check", "--json", "/a.plist"], on: router)
+            #expect(
+                json.lines.first
+                    == #"{"severity":"warning","file":"/a.plist","line":7,"key":"OUReech","message":"is not a known key"}"#
+            )
+        }
+    }
+
     @Test func unregisterCallsTheRouter() async throws {
         try await StandInRouter.with { router in
             let run = try await openurl(["unregister", "com.acme.nobody", "com.acme.todolist"], on: router)
@@ -109,8 +132,8 @@ import Testing
             #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 3)
             #expect(try await openurl(["status", "com.acme.todolist"], on: router).lines.count == 1)
             let unknown = try await openurl(["status", "com.acme.nobody"], on: router)
-            #expect(unknown.status == 1)
-            #expect(unknown.errors.hasPrefix("openurl: there is no handler 'com.acme.nobody'"))
+            #expect(unknown.status == 3)
+            #expect(unknown.errors.hasPrefix("openurl: no handler is registered as com.acme.nobody; 'openurl list'"))
         }
     }
 

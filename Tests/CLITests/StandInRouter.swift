@@ -113,12 +113,25 @@ actor StandInRouter {
         )
     }
 
+    private static func findings(_ path: String) -> [ManifestFinding] {
+        switch path {
+        case "com.acme.good": []
+        case "com.acme.bad": [ManifestFinding(.error, file: nil, message: "is neither a bundle nor a manifest")]
+        default:
+            [
+                ManifestFinding(.warning, file: path, line: 7, key: "OUReech", message: "is not a known key"),
+                ManifestFinding(.warning, file: nil, message: "todo belongs to com.acme.other"),
+            ]
+        }
+    }
+
     private nonisolated var registry: ExportedInterface {
         ExportedInterface(
             RegistryInterface.name,
             [
                 .method(RegistryInterface.register) { _, path in try await self.register(path) },
                 .method(RegistryInterface.replace) { _, path in try await self.register("replace \(path)") },
+                .method(RegistryInterface.check) { _, path in Self.findings(path) },
                 .method(RegistryInterface.unregister) { _, id in
                     guard id == Self.entry.id else { throw RemoteError(.failed, "there is no \(id)") }
                     await self.unregister(id)

@@ -48,8 +48,26 @@ import Testing
             for line in target.imports {
                 let level = line.modifiers.last ?? ""
                 #expect(["internal", "package", "public"].contains(level), "\(line.place) has no access level")
-                #expect(!line.modifiers.contains("@_exported"), "\(line.place) exports another module")
             }
+        }
+    }
+
+    /// A program imports one library. Apart from these libraries, a file shows which modules it uses.
+    @Test func onlyTheLibrariesOfProgramsExportTheModulesOfTheirInterfaces() {
+        let exports: [String: Set<String>] = [
+            "OpenURL": ["DBus", "OpenURLBus", "RFC1808"],
+            "URLHandler": ["DBus", "OpenURLBus", "RFC1808"],
+            "URLHandlerTesting": ["URLHandler"],
+        ]
+        for target in package.targets.values {
+            let exported = target.imports.filter { $0.modifiers.contains("@_exported") }
+            #expect(Set(exported.map(\.module)) == exports[target.name] ?? [], "\(target.name)")
+            for line in exported { #expect(line.place.contains("Exports.swift"), "\(line.place)") }
+        }
+        // A module with a public import is part of the interface.
+        for (name, modules) in exports where name != "URLHandlerTesting" {
+            let shown = package.targets[name]?.imports.filter { $0.modifiers.contains("public") } ?? []
+            #expect(Set(shown.map(\.module)) == modules, "\(name)")
         }
     }
 

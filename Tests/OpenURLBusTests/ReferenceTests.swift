@@ -102,6 +102,11 @@ private enum Reference {
             HandlerEntry.fields
         ),
         Section(
+            "Finding",
+            "One of the `findings` that `Check` returns (`org.openurl.Registry1`).",
+            ManifestFinding.fields
+        ),
+        Section(
             "Status of a handler",
             "One of the `handlers` that `List` returns (`org.openurl.Lifecycle1`).",
             HandlerStatus.fields

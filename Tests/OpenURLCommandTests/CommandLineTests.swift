@@ -8,7 +8,12 @@ import Testing
 @Suite struct CommandLineTests {
     @Test(arguments: [
         ([], "usage: openurl [open] <url> ..., or openurl <command> ... (see 'openurl --help')"),
-        (["lst"], "'lst' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),
+        (
+            ["lst"],
+            "'lst' is neither a command, nor a URL with a ':', nor a file; is 'list' meant? (see 'openurl --help')"
+        ),
+        (["help", "foo"], "'foo' is not a command (see 'openurl --help')"),
+        (["help", "regster"], "'regster' is not a command; is 'register' meant? (see 'openurl --help')"),
         ([""], "'' is neither a command, nor a URL with a ':', nor a file (see 'openurl --help')"),
         (["open"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),
         (["--json"], "Missing expected argument '<url> ...' (see 'openurl open --help')"),

@@ -76,11 +76,14 @@ import Testing
         #expect(
             result.traceLines(of: "a:b") == [
                 "a:b: com.acme.\\u{202E}a (launched)", "     0.7 ms  willFinishLaunching", "123456.8 ms  open  no",
+                #"    reply {"k":true}"#,
             ]
         )
         result.id = "12"
         result.trace = []
+        result.reply = [:]
         #expect(result.traceLines(of: "a:b") == ["a:b: com.acme.\\u{202E}a (launched 12)"])
+        result.reply = ["k": true]
         #expect(
             result.json(of: "a:b").text
                 == #"{"url":"a:b","handler":"com.acme.\u202ea","path":"launched","verified":true,"id":"12","reply":{"k":true},"trace":[]}"#

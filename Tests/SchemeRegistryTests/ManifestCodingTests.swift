@@ -41,6 +41,7 @@ struct SeededGenerator: RandomNumberGenerator {
             executable: maybe { executables.randomElement(using: &$0) ?? executables[0] }
         )
         manifest.arguments = list { $0.text() }
+        manifest.command = try maybe { _ in try HandlerCommand(["/bin/a b", "%u", "100 %%"]) }
         manifest.name = maybe { $0.text() }
         manifest.displayName = maybe { $0.text() }
         manifest.version = maybe { $0.text() }

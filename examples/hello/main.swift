@@ -1,5 +1,3 @@
-import DBus
-import RFC1808
 import URLHandler
 
 /// Answers `hello:?name=World` with a greeting.

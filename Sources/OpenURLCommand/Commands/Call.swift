@@ -28,7 +28,7 @@ struct Call: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("The URL to open.", valueName: "url"))
+    @Argument(help: .init("The URL to open.", valueName: "url"), completion: .urls)
     var url: CommandLineArgument
 
     func validate() throws {
@@ -49,13 +49,7 @@ struct Call: Command {
     }
 
     private func calledURL() throws(CommandFailure) -> GenericURL {
-        let text = try url.urlText()
-        let parsed: GenericURL
-        do throws(GenericURL.ParseError) {
-            parsed = try GenericURL(text)
-        } catch {
-            throw CommandFailure(error)
-        }
+        let parsed = try url.parsed()
         do throws(OpenURLError) {
             return try parsed.removingXParameters().appending(param.map { ($0.key, $0.value) })
         } catch {

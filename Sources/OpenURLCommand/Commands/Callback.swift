@@ -51,7 +51,7 @@ struct Callback: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("The URL that leads to the callback.", valueName: "url"))
+    @Argument(help: .init("The URL that leads to the callback.", valueName: "url"), completion: .urls)
     var url: CommandLineArgument
 
     func validate() throws {

@@ -10,7 +10,7 @@ struct CanOpen: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("A URL or a file to ask about.", valueName: "url"))
+    @Argument(help: .init("A URL or a file to ask about.", valueName: "url"), completion: .urls)
     var urls: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {

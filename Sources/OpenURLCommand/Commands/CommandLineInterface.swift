@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import OpenURLBus
+internal import Spelling
 
 /// The command line as a whole, which swift-argument-parser reads.
 struct CommandLineInterface: ParsableCommand {
@@ -23,16 +24,14 @@ struct CommandLineInterface: ParsableCommand {
                                                 12  another program waits for the same callback
                                                 13  the handler's answer has the wrong type
                                                 64  the command line is wrong
-                                                65  the URL is malformed
+                                                65  the URL or the manifest is malformed
                                                 66  there is no such file
                                                 69  no session bus, or no router on it
             """,
         version: ShowVersion.text,
         subcommands: [
             Open.self, Call.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self,
-            Register.self,
-            Unregister.self,
-            Default.self,
+            New.self, Check.self, Register.self, Unregister.self, Default.self,
             Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
             Permissions.self, Doctor.self, Publish.self, ShowVersion.self,
         ]
@@ -49,12 +48,18 @@ struct CommandLineInterface: ParsableCommand {
         guard let first = arguments.first else {
             return invocation.usageError("usage: openurl [open] <url> ..., or openurl <command> ...", "openurl --help")
         }
+        if first == "help", arguments.count > 1, !isCommand(arguments[1]) {
+            return invocation.usageError(
+                "'\(arguments[1])' is not a command\(advice(on: arguments[1]))",
+                "openurl --help"
+            )
+        }
         if !isRootArgument(first) {
             guard
                 first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":"))
                     || invocation.arguments[0].isPath || invocation.arguments[0].namesFile
             else {
-                let reason = "'\(first)' is neither a command, nor a URL with a ':', nor a file"
+                let reason = "'\(first)' is neither a command, nor a URL with a ':', nor a file\(advice(on: first))"
                 return invocation.usageError(reason, "openurl --help")
             }
             arguments.insert(Open.name, at: 0)
@@ -84,12 +89,18 @@ struct CommandLineInterface: ParsableCommand {
 
     private static func isRootArgument(_ argument: String) -> Bool {
         ["help", "--help", "-h", "--version"].contains(argument) || isCommand(argument)
-            || argument.hasPrefix("--generate-completion-script") || argument.hasPrefix("--experimental-")
+            || argument == "---completion" || argument.hasPrefix("--generate-completion-script")
+            || argument.hasPrefix("--experimental-")
     }
 
-    private static func isCommand(_ argument: String) -> Bool {
-        configuration.subcommands.contains { $0.configuration.commandName == argument }
+    private static func isCommand(_ argument: String) -> Bool { commandNames.contains(argument) }
+
+    /// The end of a message about a text that may be a misspelt command.
+    private static func advice(on text: String) -> String {
+        text.nearest(in: commandNames).map { "; is '\($0)' meant?" } ?? ""
     }
+
+    private static var commandNames: [String] { configuration.subcommands.compactMap { $0.configuration.commandName } }
 }
 
 extension Invocation {

@@ -19,6 +19,7 @@ struct Default: Command {
 
     @Argument(
         help: "The scheme, without a colon, or the MIME type, such as image/png.",
+        completion: .schemes,
         transform: CommandLineArgument.requiredText
     )
     var scheme: String
@@ -28,6 +29,7 @@ struct Default: Command {
 
     @Argument(
         help: "The bundle identifier of a handler, or the name of a desktop file.",
+        completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var id: String?

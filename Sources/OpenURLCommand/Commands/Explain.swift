@@ -14,7 +14,7 @@ struct Explain: Command {
             """
     )
 
-    @Option(help: "Consider this handler only.", transform: CommandLineArgument.requiredText)
+    @Option(help: "Consider this handler only.", completion: .handlers, transform: CommandLineArgument.requiredText)
     var handler: String?
 
     @Option(
@@ -25,7 +25,7 @@ struct Explain: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("The URL or the file to explain.", valueName: "url"))
+    @Argument(help: .init("The URL or the file to explain.", valueName: "url"), completion: .urls)
     var url: CommandLineArgument
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {

@@ -74,6 +74,7 @@ struct HandlerArguments: ParsableArguments {
 
     @Argument(
         help: .init("The bundle identifier of a handler.", valueName: "id"),
+        completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var ids: [String]
@@ -86,7 +87,11 @@ extension LifecycleCommand {
         let printsJSON = handlers.outputOptions.json
         let batch = Batch(key: "id", printsJSON: printsJSON, invocation: invocation)
         return batch.perform(handlers.ids, name: \.self) { (id) throws(CommandFailure) in
-            for method in methods { _ = try router.call(method, id, timeout: RouterClient.lifecycleCall) }
+            do throws(CommandFailure) {
+                for method in methods { _ = try router.call(method, id, timeout: RouterClient.lifecycleCall) }
+            } catch {
+                throw router.suggestingHandler(for: id, error)
+            }
             if printsJSON { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }

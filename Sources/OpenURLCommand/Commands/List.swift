@@ -34,9 +34,10 @@ struct List: Command {
                     [
                         handler.id, handler.name, handler.kind.rawValue, handler.schemes.joined(separator: ","),
                         handler.state.rawValue, handler.path, handler.reach.rawValue,
+                        handler.types.isEmpty ? Table.absent : handler.types.joined(separator: ","),
                     ]
                 }
-                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH", "REACH"], rows: rows)
+                Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH", "REACH", "TYPES"], rows: rows)
                     .print(to: invocation.output)
             }
         }

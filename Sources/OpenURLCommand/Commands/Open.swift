@@ -16,8 +16,14 @@ struct Open: Command {
             """
     )
 
-    @Option(help: "Open with this handler only.", transform: CommandLineArgument.requiredText)
+    @Option(help: "Open with this handler only.", completion: .handlers, transform: CommandLineArgument.requiredText)
     var handler: String?
+
+    @Option(
+        help: .init("Add a parameter to the query of each URL, with escapes; repeat for more.", valueName: "key=value"),
+        transform: { try KeyValue($0, form: "a parameter is key=value") }
+    )
+    var query: [KeyValue] = []
 
     @Option(
         help: .init("Pass a value to the handler along with the URL; repeat for more.", valueName: "key=value"),
@@ -49,7 +55,7 @@ struct Open: Command {
     )
     var timeout: TimeLimit?
 
-    @Option(help: .init("Open this URL if a URL has no handler; repeat for more.", valueName: "url"))
+    @Option(help: .init("Open this URL if a URL has no handler; repeat for more.", valueName: "url"), completion: .urls)
     var fallback: [CommandLineArgument] = []
 
     @Option(
@@ -72,7 +78,7 @@ struct Open: Command {
     @Flag(help: "Print the handler and each step with its time.")
     var verbose = false
 
-    @Argument(help: .init("A URL or a file to open.", valueName: "url"))
+    @Argument(help: .init("A URL or a file to open.", valueName: "url"), completion: .urls)
     var urls: [CommandLineArgument] = []
 
     func validate() throws {
@@ -94,7 +100,7 @@ struct Open: Command {
         throw ValidationError("Missing expected argument '<url> ...'")
     }
 
-    func perform(_ invocation: Invocation) -> Int32 {
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
         var options = OpenOptions()
         options.handler = handler
         options.desktopEntry = desktopEntry
@@ -106,7 +112,7 @@ struct Open: Command {
             options.annotation = .dictionary(Dictionary(entries) { $1 }, key: "s", value: "s")
         }
         var operation = OpenOperation(
-            urls: urls,
+            urls: try query.isEmpty ? urls : urls.map { url throws(CommandFailure) in .text(try url.appending(query)) },
             fallback: fallback,
             options: options,
             report: outputOptions.json ? .json : verbose ? .trace : .nothing,

@@ -49,6 +49,7 @@ struct QueueWait: Command {
 
     @Argument(
         help: .init("The number of a URL, as 'openurl --queue --verbose' prints it.", valueName: "id"),
+        completion: .queuedURLs,
         transform: CommandLineArgument.requiredText
     )
     var ids: [String]
@@ -120,6 +121,7 @@ struct QueuedURLArguments: ParsableArguments {
 
     @Argument(
         help: .init("The number of a URL, as 'openurl queue' shows it.", valueName: "id"),
+        completion: .queuedURLs,
         transform: CommandLineArgument.requiredText
     )
     var ids: [String] = []
@@ -186,7 +188,7 @@ extension QueuedURL {
     var row: [String] {
         [
             id, handler, state.rawValue, "\(attempts)", next.map(LocalTime.text) ?? Table.absent, url,
-            error?.message ?? Table.absent,
+            error.map { CommandFailure($0.name, $0.message, exitStatus: 0).lines[0] } ?? Table.absent,
         ]
     }
 }

@@ -1,13 +1,12 @@
 internal import ArgumentParser
 internal import DBus
-internal import Glibc
 internal import OpenURLBus
 
 struct Register: Command {
     static let configuration = CommandConfiguration(
         commandName: "register",
         abstract: "Add handlers for this user.",
-        discussion: "Prints each handler with its schemes, and warnings on standard error."
+        discussion: "Prints each handler with its schemes and types of files, and warnings on standard error."
     )
 
     @Flag(help: "Replace a handler that has the same bundle identifier.")
@@ -15,12 +14,12 @@ struct Register: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: .init("The path of a bundle or a manifest.", valueName: "path"))
+    @Argument(help: .init("The path of a bundle or a manifest.", valueName: "path"), completion: .manifests)
     var paths: [CommandLineArgument]
 
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(for: invocation)
-        var table = Table(header: ["ID", "SCHEMES", "PATH"])
+        var table = Table(header: ["ID", "SCHEMES AND TYPES", "PATH"])
         let method = replace ? RegistryInterface.replace : RegistryInterface.register
         let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
@@ -29,33 +28,11 @@ struct Register: Command {
             if outputOptions.json {
                 invocation.output.print(JSON(handler).text)
             } else {
-                table.rows.append([handler.id, handler.schemes.joined(separator: ","), handler.path])
+                table.rows.append([handler.id, (handler.schemes + handler.types).joined(separator: ","), handler.path])
             }
             for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
         }
         table.print(to: invocation.output)
         return status
-    }
-}
-
-extension CommandLineArgument {
-    /// Returns the absolute path without `.` elements; a relative path starts at the working directory.
-    ///
-    /// The `..` elements stay, because their meaning depends on symbolic links.
-    fileprivate func absolutePath() throws(CommandFailure) -> String {
-        guard let text, !text.isEmpty else {
-            let problem = text == nil ? "a path that is not UTF-8 cannot be sent over the bus" : "the path is empty"
-            throw CommandFailure(.invalidArguments, problem, exitStatus: ExitStatus.usage)
-        }
-        var path = text
-        if !text.utf8.starts(with: "/".utf8) {
-            guard let directory = getcwd(nil, 0) else {
-                let reason = String(cString: strerror(errno))
-                throw CommandFailure(.failed, "the working directory: \(reason)", exitStatus: ExitStatus.failure)
-            }
-            defer { free(directory) }
-            path = String(cString: directory) + "/" + text
-        }
-        return "/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
     }
 }

@@ -16,6 +16,7 @@ struct Send: Command {
 
     @Option(
         help: .init("The handler that gets the files.", valueName: "id"),
+        completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var to: String

@@ -10,16 +10,20 @@ struct Status: Command {
 
     @OptionGroup var outputOptions: OutputOptions
 
-    @Argument(help: "The bundle identifier of the only handler to show.", transform: CommandLineArgument.requiredText)
+    @Argument(
+        help: "The bundle identifier of the only handler to show.",
+        completion: .handlers,
+        transform: CommandLineArgument.requiredText
+    )
     var id: String?
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        var handlers = try RouterClient(for: invocation).call(LifecycleInterface.list, Empty())
+        let router = RouterClient(for: invocation)
+        var handlers = try router.call(LifecycleInterface.list, Empty())
         if let id {
             handlers = handlers.filter { $0.id == id }
             guard !handlers.isEmpty else {
-                let message = "there is no handler '\(id)'; 'openurl list' shows the handlers"
-                throw CommandFailure(.failed, message, exitStatus: ExitStatus.failure)
+                throw router.suggestingHandler(for: id, CommandFailure(unknownHandler: id))
             }
         }
         if outputOptions.json {

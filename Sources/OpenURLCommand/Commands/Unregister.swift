@@ -11,6 +11,7 @@ struct Unregister: Command {
 
     @Argument(
         help: .init("The bundle identifier of a handler.", valueName: "id"),
+        completion: .handlers,
         transform: CommandLineArgument.requiredText
     )
     var ids: [String]
@@ -19,7 +20,11 @@ struct Unregister: Command {
         let router = RouterClient(for: invocation)
         let batch = Batch(key: "id", printsJSON: outputOptions.json, invocation: invocation)
         return batch.perform(ids, name: \.self) { (id) throws(CommandFailure) in
-            _ = try router.call(RegistryInterface.unregister, id, refusal: ExitStatus.failure)
+            do throws(CommandFailure) {
+                _ = try router.call(RegistryInterface.unregister, id, refusal: ExitStatus.failure)
+            } catch {
+                throw router.suggestingHandler(for: id, error)
+            }
             if outputOptions.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }
         }
     }

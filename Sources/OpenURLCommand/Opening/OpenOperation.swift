@@ -72,12 +72,16 @@ struct OpenOperation {
         var status = batch.perform(urls, name: \.nameInFailures) { (url) throws(CommandFailure) in
             if interrupt?.isRequested == true { throw .interrupted }
             let text = try url.urlText(passedBy: options.desktopEntry)
-            if report == .nothing, startup == nil, saved.isEmpty {
-                _ = try open(text, OpenCall.unread, with: router, interrupt, invocation)
-                return
-            }
+            let isUnread = report == .nothing && startup == nil && saved.isEmpty
             let method = isCall ? OpenCall.call : OpenCall.method
-            let result = try open(text, method, with: router, interrupt, invocation)
+            let opened: OpenResult?
+            do throws(CommandFailure) {
+                if isUnread { _ = try open(text, OpenCall.unread, with: router, interrupt, invocation) }
+                opened = isUnread ? nil : try open(text, method, with: router, interrupt, invocation)
+            } catch {
+                throw isQuiet || report == .json ? error : router.suggestingScheme(for: text, error)
+            }
+            guard let result = opened else { return }
             if result.isWithApplication { isWithApplication = true }
             replied = result
             switch report {

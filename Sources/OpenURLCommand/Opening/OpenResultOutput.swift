@@ -4,20 +4,21 @@ extension OpenResult {
     /// Returns the result as lines for a person.
     ///
     /// The first line names the handler and the request, and says how the URL reached the handler. Each further line has a step and the
-    /// milliseconds since the router accepted the URL.
+    /// milliseconds since the router accepted the URL. The last line has the values of the reply, if there are any.
     func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
         let origin = isVerified ? "" : ", started by hand"
         // The number of a queued URL is its name, unless the caller has given one.
         let request = requestID.flatMap { $0 == id ? nil : ", request \($0.printable)" } ?? ""
         let title = "\(url.printable): \(handler.printable) (\(path.rawValue)\(number)\(origin)\(request))"
+        let answer = reply.isEmpty ? [] : ["    reply \(replyJSON.text.printable)"]
         return [title]
             + trace.map { phase in
                 let tenths = (phase.microseconds + 50) / 100
                 let milliseconds = "\(tenths / 10).\(tenths % 10)"
                 let padding = String(repeating: " ", count: max(0, 8 - milliseconds.count))
                 return "\(padding)\(milliseconds) ms  \(phase.name.printable)\(phase.answer ? "" : "  no")"
-            }
+            } + answer
     }
 
     /// Returns the URL, or a file, and the result as an object, without the keys that have no value.

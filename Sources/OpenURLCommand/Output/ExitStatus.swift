@@ -6,6 +6,8 @@ enum ExitStatus {
     static let failure: Int32 = 1
     /// The command line is wrong. The corresponding C constant is `EX_USAGE`.
     static let usage: Int32 = 64
+    /// A manifest is invalid. The corresponding C constant is `EX_DATAERR`.
+    static let dataError: Int32 = 65
     /// There is no such file. The corresponding C constant is `EX_NOINPUT`.
     static let noInput: Int32 = 66
     /// There is no session bus, or no router on the bus. The corresponding C constant is `EX_UNAVAILABLE`.
@@ -31,8 +33,7 @@ extension OpenURLError.Code {
         case .cancelled: 11
         case .alreadyClaimed: 12
         case .invalidReply: 13
-        // The corresponding C constant is EX_DATAERR.
-        case .malformedURL: 65
+        case .malformedURL: ExitStatus.dataError
         }
     }
 }

@@ -22,6 +22,12 @@ struct CommandFailure: Error, Hashable {
         self.init(error.code.errorName, error.message, exitStatus: error.code.exitStatus)
     }
 
+    /// The failure of an identifier that no handler has, in the words of the router.
+    init(unknownHandler id: String) {
+        let message = "no handler is registered as \(id); 'openurl list' shows all that are"
+        self.init(OpenURLError(.noHandler, message))
+    }
+
     /// The failure of a URL that is not opened because the person has pressed Ctrl-C.
     static let interrupted = CommandFailure(
         OpenURLError(.cancelled, "the request was cancelled before the router had the URL")

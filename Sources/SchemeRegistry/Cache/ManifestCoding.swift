@@ -38,6 +38,7 @@ extension HandlerManifest {
         writer.write(identifier.rawValue)
         writer.write(executable) { $0.write($1.description) }
         writer.write(arguments) { $0.write($1) }
+        writer.write(command) { $0.write($1.words) { $0.write($1) } }
         for text in [name, displayName, version, iconFile] { writer.write(text) { $0.write($1) } }
         writer.write(urlTypes) { $1.write(to: &$0) }
         writer.write(documentTypes) { $1.write(to: &$0) }
@@ -73,6 +74,9 @@ extension HandlerManifest {
             }
         )
         arguments = try reader.list(string)
+        command = try reader.optional { reader throws(ByteReader.Mismatch) in
+            try checked(try reader.list(string), HandlerCommand.init)
+        }
         name = try reader.optional(string)
         displayName = try reader.optional(string)
         version = try reader.optional(string)
@@ -137,12 +141,12 @@ private func duration(_ reader: inout ByteReader) throws(ByteReader.Mismatch) ->
     Duration(secondsComponent: try reader.signed(), attosecondsComponent: try reader.signed())
 }
 
-func checked<Value, E: Error>(
-    _ text: String,
-    _ make: (String) throws(E) -> Value
+func checked<Written, Value, E: Error>(
+    _ written: Written,
+    _ make: (Written) throws(E) -> Value
 ) throws(ByteReader.Mismatch) -> Value {
     do throws(E) {
-        return try make(text)
+        return try make(written)
     } catch {
         throw ByteReader.Mismatch()
     }

@@ -87,16 +87,22 @@ struct RegistryEntry {
         }
         try checkName(of: handler, against: files.services)
         var warnings = manifest.unknownContentTypes.map { key, type in
-            diagnostic(
-                .warning,
-                key: key,
-                "is \(type), which is not known here; declare it in UTImportedTypeDeclarations, or name its MIME type"
-            )
+            diagnostic(.warning, key: key, HandlerManifest.reason(ofUnknown: type))
         }
         if manifest.isFixed, !handler.isFixed {
-            warnings.append(diagnostic(.warning, key: "OUFixed", "is ignored outside the system's directories"))
+            warnings.append(Self.ignoredFixed(manifestFile))
         }
         return (handler, warnings)
+    }
+
+    /// The warning about a key that asks for more than the user's directory can give.
+    static func ignoredFixed(_ file: String) -> Diagnostic {
+        Diagnostic(
+            severity: .warning,
+            file: file,
+            key: "OUFixed",
+            reason: "is ignored outside the system's directories"
+        )
     }
 
     /// Resolves the entry, and returns its date.
@@ -169,7 +175,7 @@ struct RegistryEntry {
         let base = form == .bundle ? resolved : parentDirectory(of: resolved)
         guard !leadsOut(relative, of: base) else {
             throw invalid(
-                key: "CFBundleExecutable",
+                key: manifest.programKey,
                 "is a link that leads out of the handler's directory; give an absolute path"
             )
         }

@@ -115,7 +115,7 @@ public struct Handler: Sendable, Hashable {
     public var isFixed: Bool { manifest.isFixed && scope == .system }
 
     /// The way in which the handler receives its URLs.
-    public var kind: Kind { program == nil ? .freedesktop : .native }
+    public var kind: Kind { program == nil ? .freedesktop : manifest.command == nil ? .native : .exec }
 }
 
 /// The contents of a handler, behind one reference.

@@ -13,7 +13,16 @@ extension HandlerManifest {
         }
         let reader = ManifestReader(keys)
         let identifier = reader.required("CFBundleIdentifier") { try BundleIdentifier($0.string()) }
-        let executable = reader.optional("CFBundleExecutable") { try Executable($0.string()) }
+        let command = reader.optional("OUCommand") { value in
+            if keys["CFBundleExecutable"] != nil {
+                throw WrongValue(description: "stands in the place of CFBundleExecutable")
+            }
+            return try HandlerCommand(value.strings())
+        }
+        let executable =
+            command == nil
+            ? reader.optional("CFBundleExecutable") { try Executable($0.string()) }
+            : reader.optional("OUCommand") { try Executable($0.strings().first ?? "") }
         let arguments = reader.list("OUArguments") { try $0.string(allowing: .anything) }
         let name = reader.optional("CFBundleName") { try $0.string() }
         let displayName = reader.optional("CFBundleDisplayName") { try $0.string() }
@@ -44,6 +53,7 @@ extension HandlerManifest {
         guard reader.problems.isEmpty, let identifier else { return (nil, reader.problems) }
         var manifest = HandlerManifest(identifier: identifier, executable: executable)
         manifest.arguments = arguments ?? []
+        manifest.command = command
         manifest.name = name
         manifest.displayName = displayName
         manifest.version = version

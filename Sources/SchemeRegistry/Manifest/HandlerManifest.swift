@@ -10,6 +10,8 @@ public struct HandlerManifest: Sendable, Hashable {
     public var executable: Executable?
     /// `OUArguments`: the arguments after the program's name, passed unchanged.
     public var arguments: [String] = []
+    /// `OUCommand`: the command that opens a URL; `nil` for a handler on the bus. The command's program is ``executable``.
+    public var command: HandlerCommand?
     /// `CFBundleName`: the short name.
     public var name: String?
     /// `CFBundleDisplayName`: the name for display.

@@ -150,6 +150,12 @@ extension PropertyListValue {
         return text
     }
 
+    /// Returns the elements of an array of strings, for the command line of a program.
+    func strings() throws -> [String] {
+        guard case .array(let elements) = self else { throw WrongValue(description: "is \(typeName), not an array") }
+        return try elements.map { try $0.string(allowing: .anything) }
+    }
+
     func boolean() throws -> Bool {
         guard case .boolean(let value) = self else { throw WrongValue(description: "is \(typeName), not a boolean") }
         return value

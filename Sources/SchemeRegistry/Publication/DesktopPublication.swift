@@ -268,6 +268,8 @@ public struct DesktopPublication: Sendable {
 
     private mutating func publishService(of handler: Handler) {
         let name = handler.id.rawValue
+        // A command never takes the name.
+        guard handler.kind == .native else { return withdrawService(of: handler.id) }
         guard var service = DBusServiceFile(name: name, command: [command, "activate", "--background", name]) else {
             return
         }

@@ -91,7 +91,7 @@ public enum UnregistrationError: Error, Hashable, CustomStringConvertible {
     /// The error, and how to correct it.
     public var description: String {
         switch self {
-        case .unknown(let id): "no handler is registered as \(id); `openurl list` shows all that are"
+        case .unknown(let id): "no handler is registered as \(id); 'openurl list' shows all that are"
         case .systemHandler(let id, let entry):
             "\(id) is installed for all users, as \(printable(entry)); only an administrator can remove it"
         case .notALink(let entry): "\(printable(entry)) is not a link that a registration made; delete it yourself"

@@ -103,7 +103,7 @@ extension RegistryDirectories {
             let problem = Diagnostic(
                 severity: .error,
                 file: handler.manifestFile,
-                key: "CFBundleExecutable",
+                key: handler.manifest.programKey,
                 reason: reason
             )
             throw .invalid([problem])

@@ -2,7 +2,7 @@ public import Desktop
 public import Logging
 public import Reactor
 internal import SystemPackage
-internal import UserFiles
+package import UserFiles
 
 /// The files of the registry: reads them, writes them, follows their changes, and publishes the handlers to the desktop.
 ///
@@ -213,6 +213,35 @@ public actor RegistryStore {
         let hasService =
             loader.services[name] != nil || desktop.serviceDirectories.contains { DBusServiceFile.exists(name, in: $0) }
         return (handler, hasService)
+    }
+
+    /// Returns what a registration of a path, or of the entry that declares an id, and a launch of the handler would find.
+    ///
+    /// - Parameter searchPath: the value of `PATH` for a launch.
+    /// - Returns: the findings, and the handler if it can be registered; nil if no directory declares the id.
+    /// - Throws: ``RegistrationError`` for a reason that is not in the manifest.
+    package func check(
+        _ path: String,
+        searchPath: String?
+    ) throws(RegistrationError) -> (findings: [Diagnostic], handler: Handler?) {
+        loader.readServices(isQuick: true)
+        return try reading(path) { (directories, registry, services) throws(RegistrationError) in
+            try directories.check(path, in: registry, services: services, searchPath: searchPath)
+        }
+    }
+
+    /// The path of the entry that declares an id, also if it cannot be read; nil if no directory has one.
+    package func entry(of id: BundleIdentifier) -> String? { directories.entry(of: id, in: registry) }
+
+    /// Returns the warnings of a registration: those of its files, and the ones that it has already.
+    ///
+    /// - Parameter searchPath: the value of `PATH` for a launch.
+    package func warnings(of registration: Registration, searchPath: String?) throws(RegistrationError) -> [Diagnostic]
+    {
+        let handler = registration.handler
+        return try reading(handler.entry) { (directories, _, _) throws(RegistrationError) in
+            directories.warnings(about: handler, known: registration.warnings, searchPath: searchPath)
+        }
     }
 
     /// Registers a bundle or a manifest, and reads the changes.

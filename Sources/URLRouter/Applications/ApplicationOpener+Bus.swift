@@ -6,11 +6,14 @@ internal import RFC1808
 /// Applications with `DBusActivatable=true`: the bus starts them, and `org.freedesktop.Application.Open` hands them the URL
 /// (desktop entry specification, "D-Bus Activation").
 extension ApplicationOpener {
-    func openOverTheBus(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
-        guard let name = request.application.busName.flatMap(BusName.init(rawValue:)) else {
+    func openOverTheBus(
+        _ request: ApplicationRequest,
+        _ application: DesktopEntry
+    ) async throws(OpenURLError) -> OpenResult {
+        guard let name = application.busName.flatMap(BusName.init(rawValue:)) else {
             throw OpenURLError(
                 .launchFailed,
-                "\(request.id) has DBusActivatable=true, and its name is not a bus name; rename \(request.application.file)"
+                "\(request.id) has DBusActivatable=true, and its name is not a bus name; rename \(application.file)"
             )
         }
         var trace: [TracePhase] = []

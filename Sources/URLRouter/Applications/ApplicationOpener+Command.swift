@@ -4,11 +4,13 @@ internal import Logging
 internal import OpenURLBus
 internal import RFC1808
 internal import Reactor
+internal import SchemeRegistry
 
 /// Applications that are a command with the URL among its arguments (desktop entry specification, "The Exec key").
 ///
 /// A command has no answer except its end. The exit status of a command that ends at once is the answer: 0 is a yes, any
-/// other status a no. A command that still runs after ``RouterLimits/settleTime`` has taken the URL.
+/// other status a no. A command that still runs after ``RouterLimits/settleTime`` has taken the URL. The command of a handler
+/// (`OUCommand`) has the time of `OUOpenTimeout` instead, if the manifest has one; its last line is the reason for a no.
 extension ApplicationOpener {
     func openWithCommand(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
         let starting = startingCommands[request.id] ?? Shares(limit: limits.commandsPerApplication)
@@ -34,22 +36,27 @@ extension ApplicationOpener {
         }
         await launcher.session.startUpdate()?.value
         if request.isCancelled { throw request.cancellation }
-        let process = try await start(request, command)
+        let started = try await start(request, command)
+        let process = started.handle
+        // The command of a handler may be reading a copy of a file, which stays then.
+        request.wasHandedOver = request.claimant.handler != nil
         commandHops.add(process.pid, hops: request.hops)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
-        let started = request.phase("processStarted")
-        let timer = loop.schedule(at: .now + min(limits.settleTime, max(request.left, .zero))) { command.settled() }
+        let phase = request.phase("processStarted")
+        let settleTime = request.claimant.handler?.manifest.openTimeout ?? limits.settleTime
+        let timer = loop.schedule(at: .now + min(settleTime, max(request.left, .zero))) { command.settled() }
         let exit = await withCheckedContinuation { command.wait($0) }
         loop.cancelTimer(timer)
         switch exit {
         case nil, .unknown:
-            return request.result(.launched, [started, request.phase("open")])
+            return request.result(.launched, [phase, request.phase("open")])
         case .exited(status: 0):
-            return request.result(.completed, [started, request.phase("open")])
+            return request.result(.completed, [phase, request.phase("open")])
         case .exited(let status) where status == 126 || status == 127:
             throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): its command was not found")
         case .exited(let status):
-            throw OpenURLError(.declined, "\(request.id) exited with status \(status) when it had the URL")
+            let reason = request.claimant.handler == nil ? nil : started.output.lastLine
+            throw OpenURLError(.declined, reason ?? "\(request.id) exited with status \(status) when it had the URL")
         case .signalled:
             throw OpenURLError(.handlerCrashed, "\(request.id) \(exit ?? .unknown) when it had the URL")
         }
@@ -59,13 +66,17 @@ extension ApplicationOpener {
     private func start(
         _ request: ApplicationRequest,
         _ command: StartingCommand
-    ) async throws(OpenURLError) -> ProcessHandle {
+    ) async throws(OpenURLError) -> StartedProcess {
         runningCommands.add(1, to: request.account)
+        let onExit = { (exit: ProcessExit) in
+            self.runningCommands.remove(1, from: request.account)
+            self.log.info("\(request.id) \(exit)")
+            command.ended(exit)
+        }
         do throws(OpenURLError) {
-            return try await spawn(request) { exit in
-                self.runningCommands.remove(1, from: request.account)
-                self.log.info("\(request.id) \(exit)")
-                command.ended(exit)
+            return switch request.claimant {
+            case .application(let application): try await spawn(application, request, onExit: onExit)
+            case .handler(let handler): try await spawn(handler, request, onExit: onExit)
             }
         } catch {
             runningCommands.remove(1, from: request.account)
@@ -74,10 +85,10 @@ extension ApplicationOpener {
     }
 
     private func spawn(
+        _ application: DesktopEntry,
         _ request: ApplicationRequest,
         onExit: @escaping (ProcessExit) -> Void
-    ) async throws(OpenURLError) -> ProcessHandle {
-        let application = request.application
+    ) async throws(OpenURLError) -> StartedProcess {
         let expanded = application.command?.arguments(
             opening: [request.url.description],
             name: application.name,
@@ -88,8 +99,8 @@ extension ApplicationOpener {
             throw OpenURLError(.launchFailed, "\(request.id) has no command; see \(application.file)")
         }
         do throws(ProgramStart.Failure) {
-            let started = try await launcher.launch(
-                String(request.id.rawValue.dropLast(".desktop".count)),
+            return try await launcher.launch(
+                String(request.id.dropLast(DesktopFileID.suffix.count)),
                 arguments,
                 request.options.tokenVariables,
                 inTerminal: application.runsInTerminal,
@@ -98,11 +109,26 @@ extension ApplicationOpener {
                 within: limits.launchTimeout,
                 onExit: onExit
             )
-            return started.handle
         } catch .noTerminal {
             throw OpenURLError(.launchFailed, ProgramStart.Failure.noTerminal.description)
         } catch {
             throw OpenURLError(error.code, "\(request.id) cannot be started: \(arguments[0]): \(error)")
         }
+    }
+
+    private func spawn(
+        _ handler: Handler,
+        _ request: ApplicationRequest,
+        onExit: @escaping (ProcessExit) -> Void
+    ) async throws(OpenURLError) -> StartedProcess {
+        let arguments = handler.manifest.command?.arguments(opening: request.url.description) ?? []
+        return try await launcher.launch(
+            commandOf: handler,
+            arguments,
+            request.options.tokenVariables,
+            for: request.caller,
+            within: limits.launchTimeout,
+            onExit: onExit
+        )
     }
 }

@@ -3,10 +3,12 @@ internal import Desktop
 internal import Logging
 internal import OpenURLBus
 internal import Reactor
+internal import SchemeRegistry
 
 /// Opens URLs with applications of the desktop, by the way that the desktop entry asks for: over the bus, or as a command.
+/// Handlers with a command (`OUCommand`) are opened here too.
 ///
-/// An opener belongs to the router's actor, and knows nothing of handlers.
+/// An opener belongs to the router's actor, and knows nothing of the sessions of handlers.
 final class ApplicationOpener {
     let bus: any HandlerBus
     let launcher: HandlerLauncher
@@ -15,7 +17,7 @@ final class ApplicationOpener {
     let log: Logger
     let commandHops: CommandHops
     /// The commands that may still end with a no, by application, and by the applications of the callers.
-    var startingCommands: [DesktopFileID: Shares<String>] = [:]
+    var startingCommands: [String: Shares<String>] = [:]
     /// The commands that run, by the applications of the callers.
     var runningCommands: Shares<String>
 
@@ -38,7 +40,9 @@ final class ApplicationOpener {
 
     /// Opens a URL; returns when the application has it.
     func open(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
-        if request.application.isDBusActivatable { return try await openOverTheBus(request) }
+        if case .application(let application) = request.claimant, application.isDBusActivatable {
+            return try await openOverTheBus(request, application)
+        }
         return try await openWithCommand(request)
     }
 }

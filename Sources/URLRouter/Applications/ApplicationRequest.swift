@@ -1,14 +1,15 @@
 internal import DBus
-internal import Desktop
 internal import OpenURLBus
 internal import RFC1808
+internal import SchemeRegistry
 
-/// One URL on its way to an application of the desktop.
+/// One URL on its way to an application of the desktop, or to the command of a handler.
 ///
 /// A request belongs to the router's actor.
 final class ApplicationRequest {
     let url: GenericURL
-    let application: DesktopEntry
+    /// The application, or a handler with a command.
+    let claimant: Claimant
     let options: OpenOptions
     /// The number of openings that led to this request.
     let hops: UInt32
@@ -25,11 +26,11 @@ final class ApplicationRequest {
     /// The latest time of the sender's answer.
     let deadline: ContinuousClock.Instant
 
-    var id: DesktopFileID { application.id }
+    var id: String { claimant.id }
 
     init(
         _ url: GenericURL,
-        _ application: DesktopEntry,
+        _ claimant: Claimant,
         _ options: OpenOptions,
         hops: UInt32,
         caller: UInt32? = nil,
@@ -40,7 +41,7 @@ final class ApplicationRequest {
         self.hops = hops
         self.caller = caller
         self.account = account
-        self.application = application
+        self.claimant = claimant
         self.options = options
         self.timeout = timeout
         deadline = .now + timeout
@@ -69,6 +70,6 @@ final class ApplicationRequest {
     func phase(_ name: String) -> TracePhase { TracePhase(name, since: accepted) }
 
     func result(_ path: OpenResult.Path, _ trace: [TracePhase]) -> OpenResult {
-        OpenResult(handler: id.rawValue, path: path, reply: [:], trace: trace)
+        OpenResult(handler: id, path: path, reply: [:], trace: trace)
     }
 }

@@ -69,6 +69,7 @@ package struct Rights: Sendable, Hashable {
         RegistryInterface.name: [
             RegistryInterface.register.name: changing,
             RegistryInterface.replace.name: changing,
+            RegistryInterface.check.name: governing,
             RegistryInterface.unregister.name: changing,
             RegistryInterface.setDefault.name: governing,
             RegistryInterface.reload.name: governing,

@@ -75,6 +75,47 @@ struct HandlerLauncher: Sendable {
         }
     }
 
+    /// Starts the command of a handler (`OUCommand`). The process is no owner of the handler's name, so it has no record.
+    ///
+    /// - Parameters:
+    ///   - arguments: the arguments after the program's name.
+    ///   - additional: the variables that the command gets together with those of the session and the manifest.
+    ///   - caller: the process that asked for it, if there is one.
+    ///   - limit: the time in which the file system has to give the program's file.
+    /// - Throws: `OpenURLError` with the code `launchFailed` or `limitsExceeded`, and the reason.
+    func launch(
+        commandOf handler: Handler,
+        _ arguments: [String],
+        _ additional: [String: String],
+        for caller: UInt32?,
+        within limit: Duration,
+        onExit: @escaping (ProcessExit) -> Void
+    ) async throws(OpenURLError) -> StartedProcess {
+        let id = handler.id.rawValue
+        guard let program = handler.program else { throw OpenURLError(.launchFailed, "\(id) has no command") }
+        let environment = CallerDisplay.complete(environment, from: caller)
+            .merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
+        do throws(ProgramStart.Failure) {
+            return try await start(id, file: id, isRead: true, within: limit) { output in
+                ProgramStart(
+                    program: program,
+                    arguments: [program.description] + arguments,
+                    environment: environment,
+                    isTrusted: false,
+                    output: output
+                )
+            } onExit: {
+                onExit($0)
+            }
+        } catch {
+            if case .untrusted(let reason) = error {
+                throw OpenURLError(.launchFailed, "\(id) is not started: \(reason)")
+            }
+            let hint = if case .refused = error { "; check OUCommand in \(handler.path)" } else { "" }
+            throw OpenURLError(error.code, "\(id) cannot be started: \(program): \(error)\(hint)")
+        }
+    }
+
     /// Starts a command of an application: a path or a name on `PATH`, and its arguments.
     ///
     /// - Parameters:
@@ -115,6 +156,7 @@ struct HandlerLauncher: Sendable {
     private func start(
         _ id: String,
         file: String,
+        isRead: Bool = false,
         within limit: Duration,
         _ program: (_ output: CInt) -> ProgramStart,
         onExit: @escaping (ProcessExit) -> Void
@@ -128,7 +170,7 @@ struct HandlerLauncher: Sendable {
         let started: ProgramStart.Started
         let place: ProcessOutput
         do throws(ProgramStart.Failure) {
-            let (descriptor, opened) = try open(id, file)
+            let (descriptor, opened) = try open(id, file, isRead: isRead)
             place = opened
             starts.withLock { $0.add(1, to: id) }
             started = try await start(program(descriptor), id, within: limit)
@@ -152,9 +194,13 @@ struct HandlerLauncher: Sendable {
         return StartedProcess(handle: process, output: place, version: started.version)
     }
 
-    private func open(_ id: String, _ file: String) throws(ProgramStart.Failure) -> (CInt, ProcessOutput) {
+    private func open(
+        _ id: String,
+        _ file: String,
+        isRead: Bool
+    ) throws(ProgramStart.Failure) -> (CInt, ProcessOutput) {
         do throws(Errno) {
-            let (descriptor, place) = try output.open(for: id, file: file)
+            let (descriptor, place) = try output.open(for: id, file: file, isRead: isRead)
             // A new descriptor has the lowest number that is free.
             guard Int(descriptor) < DescriptorLimit.current - Self.reservedDescriptors else {
                 close(descriptor)

@@ -32,8 +32,14 @@ struct HandlerOutput: Sendable {
     /// - Parameters:
     ///   - id: the identifier of the lines in the journal.
     ///   - file: the name of the file without its suffix: the identifier of the handler or the application.
+    ///   - isRead: whether the router needs the last line. The output then goes to a file, and from there to the router's log.
     /// - Returns: a descriptor, which the caller closes once the process has it, and the place of the output.
-    func open(for id: String, file: String) throws(Errno) -> (descriptor: CInt, output: ProcessOutput) {
+    func open(
+        for id: String,
+        file: String,
+        isRead: Bool = false
+    ) throws(Errno) -> (descriptor: CInt, output: ProcessOutput) {
+        if isRead, let opened = openFile(for: file) { return opened }
         if let stream = connectToJournal(as: id) { return (stream, .journal(identifier: id)) }
         if let opened = openFile(for: file) { return opened }
         let null = Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)

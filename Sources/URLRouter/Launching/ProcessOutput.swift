@@ -14,14 +14,18 @@ enum ProcessOutput: Hashable, Sendable {
     var hint: String {
         switch self {
         case .journal(let identifier): "; 'journalctl --user -t \(identifier)' shows its output"
-        case .file(let path, let start): lastLine(ofFile: path, from: start).map { "; it wrote: \($0)" } ?? ""
-        case .nowhere: ""
+        case .file, .nowhere: lastLine.map { "; it wrote: \($0)" } ?? ""
         }
+    }
+
+    /// The last line that is not blank; nil if there is none that the router can read.
+    var lastLine: String? {
+        if case .file(let path, let start) = self { lastNonBlankLine(ofFile: path, from: start) } else { nil }
     }
 }
 
 /// The last line of a file that is not blank, cut to 300 bytes, with misleading characters escaped; nil without such a line.
-private func lastLine(ofFile path: String, from start: Int64) -> String? {
+private func lastNonBlankLine(ofFile path: String, from start: Int64) -> String? {
     do throws(FileError) {
         let (descriptor, status) = try openFile(path, limit: .max, followingLinks: false)
         defer { close(descriptor) }

@@ -149,6 +149,7 @@ public struct RouterObject: Sendable {
                 .method(RegistryInterface.replace) { call, path in
                     try await register(path, isReplacing: true, call.sender)
                 },
+                .method(RegistryInterface.check) { _, text in try await check(text) },
                 .method(RegistryInterface.unregister) { call, id in
                     try await unregister(id, call.sender)
                     return Empty()
@@ -217,9 +218,31 @@ public struct RouterObject: Sendable {
         try await use(snapshot)
         await router.forgetCrashes(of: registration.handler)
         var entry = await router.entry(registration.handler)
-        entry.warnings =
-            registration.warnings.map(\.description) + snapshot.registry.rivalries(of: registration.handler)
+        var warnings = registration.warnings
+        do throws(RegistrationError) {
+            warnings = try await store.warnings(of: registration, searchPath: await router.searchPath)
+        } catch {
+            // The file system answers no more; the registration itself is done.
+        }
+        entry.warnings = warnings.map(\.description) + snapshot.registry.rivalries(of: registration.handler)
         return entry
+    }
+
+    private func check(_ text: String) async throws -> [ManifestFinding] {
+        var path = text
+        if !isAbsolute(text) {
+            guard let entry = await store.entry(of: try identifier(text)) else {
+                throw OpenURLError(unknownHandler: text)
+            }
+            path = entry
+        }
+        do throws(RegistrationError) {
+            let (findings, handler) = try await store.check(path, searchPath: await router.searchPath)
+            let rivals = await router.registry.rivals(of: handler)
+            return findings.map(ManifestFinding.init) + rivals.map { ManifestFinding(.warning, file: nil, message: $0) }
+        } catch {
+            return [ManifestFinding(.error, file: nil, message: error.description)]
+        }
     }
 
     private func unregister(_ text: String, _ caller: BusName?) async throws {
@@ -228,6 +251,8 @@ public struct RouterObject: Sendable {
         let snapshot: RegistrySnapshot
         do throws(UnregistrationError) {
             snapshot = try await store.unregister(id)
+        } catch .unknown {
+            throw OpenURLError(unknownHandler: id.rawValue)
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
@@ -238,6 +263,8 @@ public struct RouterObject: Sendable {
         let snapshot: RegistrySnapshot
         do throws(DefaultError) {
             snapshot = try await store.setDefault(id, for: scheme)
+        } catch .unknown {
+            throw OpenURLError(unknownHandler: id)
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
@@ -259,7 +286,31 @@ func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier {
     }
 }
 
+extension ManifestFinding {
+    fileprivate init(_ diagnostic: Diagnostic) {
+        self.init(
+            diagnostic.severity == .error ? .error : .warning,
+            file: diagnostic.file,
+            line: diagnostic.line.flatMap(UInt32.init(exactly:)),
+            key: diagnostic.key,
+            message: diagnostic.reason
+        )
+    }
+}
+
 extension Registry {
+    /// A sentence for each claim that stands in the way of a handler that is not registered yet.
+    fileprivate func rivals(of handler: Handler?) -> [String] {
+        guard let handler, self[handler.id]?.path != handler.path else { return [] }
+        let other = self[handler.id].map { "\(handler.id) is registered already, as \($0.path)" }
+        return [other].compactMap { $0 }
+            + handler.schemes.compactMap { scheme in
+                guard let winner = claimants(of: scheme).first, winner != handler.id.rawValue else { return nil }
+                return
+                    "\(scheme): \(winner) has the scheme already, and keeps it until 'openurl default' says otherwise"
+            }
+    }
+
     /// A sentence for each scheme of a handler that others claim too.
     fileprivate func rivalries(of handler: Handler) -> [String] {
         handler.schemes.compactMap { scheme in
@@ -290,6 +341,9 @@ extension Registry {
 }
 
 extension URLRouter {
+    /// The value of `PATH` for a launch.
+    fileprivate var searchPath: String? { launcher.environment["PATH"] }
+
     /// Forgets the crashes of a handler that was registered again: the user may have repaired it.
     fileprivate func forgetCrashes(of handler: Handler) {
         sessions[handler.id]?.forgetCrashes()

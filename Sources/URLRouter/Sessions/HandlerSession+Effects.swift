@@ -60,7 +60,7 @@ extension HandlerSession {
             cancelProcessTimers()
             expiryTimer.cancel()
             watchdog.cancel()
-            if let handle = process.handle, let exit = handle.exit { endedProcess = (handle.pid, exit) }
+            if let handle = process.handle, let exit = handle.exit { endedProcess = (handle.pid, exit, process.output) }
             process = HandlerProcess()
             if !requests.waiting.isEmpty { handle(.requested) }
         }

@@ -78,18 +78,25 @@ extension HandlerSession {
     ///
     /// The bus may tell the end of the connection before the kernel tells the exit of the process, so the exit is waited for.
     func crashError(behind connection: BusName) async -> OpenURLError {
-        let exit = await exit(behind: connection)?.description ?? "left the bus"
-        return OpenURLError(.handlerCrashed, "\(id) \(exit) before it answered; it may have acted on the URL")
+        let (exit, output) = await end(behind: connection)
+        let words = exit?.description ?? "left the bus"
+        return OpenURLError(
+            .handlerCrashed,
+            "\(id) \(words) before it answered; it may have acted on the URL\(output.hint)"
+        )
     }
 
-    /// The way in which the process of a connection that is gone ended; nil if the process still runs after a second.
-    private func exit(behind connection: BusName) async -> ProcessExit? {
-        guard let ownerProcess, ownerProcess.owner == connection else { return .unknown }
+    /// The way in which the process of a connection that is gone ended, and the place of its output. The way is nil if the process
+    /// still runs after a second.
+    private func end(behind connection: BusName) async -> (exit: ProcessExit?, output: ProcessOutput) {
+        guard let ownerProcess, ownerProcess.owner == connection else { return (.unknown, .nowhere) }
         let pid = CInt(truncatingIfNeeded: ownerProcess.pid)
         guard let handle = process.handle, handle.pid == pid else {
-            return endedProcess?.pid == pid ? endedProcess?.exit : .unknown
+            guard let endedProcess, endedProcess.pid == pid else { return (.unknown, .nowhere) }
+            return (endedProcess.exit, endedProcess.output)
         }
+        let output = process.output
         _ = await wait(for: .seconds(1)) { _ in handle.exit != nil }
-        return handle.exit
+        return (handle.exit, output)
     }
 }

@@ -27,7 +27,7 @@ final class HandlerSession {
     /// The last owner of the name whose process the bus has told, and the number of the process.
     var ownerProcess: (owner: BusName, pid: UInt32)?
     /// The process that ended last. The bus may tell the end of the process's requests after the kernel has told the exit.
-    var endedProcess: (pid: CInt, exit: ProcessExit)?
+    var endedProcess: (pid: CInt, exit: ProcessExit, output: ProcessOutput)?
 
     /// The watchdog of a launch.
     let launchTimer: RestartableTimer

@@ -1,0 +1,24 @@
+internal import DBus
+internal import Glibc
+
+extension CommandLineArgument {
+    /// Returns the absolute path without `.` elements; a relative path starts at the working directory.
+    ///
+    /// The `..` elements stay, because their meaning depends on symbolic links.
+    func absolutePath() throws(CommandFailure) -> String {
+        guard let text, !text.isEmpty else {
+            let problem = text == nil ? "a path that is not UTF-8 cannot be sent over the bus" : "the path is empty"
+            throw CommandFailure(.invalidArguments, problem, exitStatus: ExitStatus.usage)
+        }
+        var path = text
+        if !text.utf8.starts(with: "/".utf8) {
+            guard let directory = getcwd(nil, 0) else {
+                let reason = String(cString: strerror(errno))
+                throw CommandFailure(.failed, "the working directory: \(reason)", exitStatus: ExitStatus.failure)
+            }
+            defer { free(directory) }
+            path = String(cString: directory) + "/" + text
+        }
+        return "/" + path.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
+    }
+}

@@ -1,0 +1,24 @@
+internal import OpenURLBus
+internal import RFC1808
+
+extension CommandLineArgument {
+    /// Returns the URL of the argument.
+    func parsed() throws(CommandFailure) -> GenericURL {
+        let text = try urlText()
+        do throws(GenericURL.ParseError) {
+            return try GenericURL(text)
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    /// Returns the URL of the argument with more parameters in its query.
+    func appending(_ parameters: [KeyValue]) throws(CommandFailure) -> String {
+        let url = try parsed()
+        do throws(OpenURLError) {
+            return try url.appending(parameters.map { ($0.key, $0.value) }).description
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+}

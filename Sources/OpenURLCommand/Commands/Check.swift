@@ -1,0 +1,50 @@
+internal import ArgumentParser
+internal import DBus
+internal import OpenURLBus
+
+struct Check: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check manifests before they are registered.",
+        discussion: """
+            Prints everything that 'register' and a launch would find: keys that are misspelt, values of the wrong type, a missing \
+            program, and more, with the lines. Registers nothing.
+            The exit status is 0 if the handler can be registered, also with warnings, and 65 if it cannot be.
+            """
+    )
+
+    @OptionGroup var outputOptions: OutputOptions
+
+    @Argument(
+        help: .init("The path of a bundle or a manifest, or the identifier of a handler.", valueName: "path"),
+        completion: .manifests
+    )
+    var handlers: [CommandLineArgument]
+
+    func perform(_ invocation: Invocation) -> Int32 {
+        let router = RouterClient(for: invocation)
+        let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
+        var status: Int32 = 0
+        let failure = batch.perform(handlers, name: \.shown) { (handler) throws(CommandFailure) in
+            // A name without a slash is an identifier, unless there is such a file.
+            let text = handler.isPath || handler.namesFile ? try handler.absolutePath() : handler.shown
+            let findings = try router.call(RegistryInterface.check, text)
+            if findings.contains(where: { $0.severity != .known(.warning) }) { status = ExitStatus.dataError }
+            if outputOptions.json {
+                for finding in findings { invocation.output.print(JSON(finding).text) }
+            } else {
+                for finding in findings { invocation.output.print(finding.line(of: handler.shown)) }
+                if findings.isEmpty { invocation.output.print("\(handler.shown): nothing found") }
+            }
+        }
+        return failure == 0 ? status : failure
+    }
+}
+
+extension ManifestFinding {
+    /// `file:line: severity: key: message`, as compilers write it, so that editors find the place.
+    fileprivate func line(of name: String) -> String {
+        let place = (file ?? name) + (line.map { ":\($0)" } ?? "")
+        return [place, severity.rawValue, key, message].compactMap { $0 }.joined(separator: ": ")
+    }
+}

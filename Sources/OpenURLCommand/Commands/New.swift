@@ -1,0 +1,108 @@
+internal import ArgumentParser
+internal import DBus
+internal import Glibc
+
+struct New: Command {
+    static let configuration = CommandConfiguration(
+        commandName: "new",
+        abstract: "Write a new handler, with a manifest and a test.",
+        discussion: """
+            Writes a directory with a handler that greets the name in a URL, and prints the commands that build, test, register and \
+            open it. Nothing is overwritten.
+            """
+    )
+
+    @Flag(help: "The language of the handler.")
+    var language = HandlerTemplate.Language.swift
+
+    @Option(
+        help: .init(
+            "The scheme of the URLs; the last element of the identifier if it is not given.",
+            valueName: "scheme"
+        ),
+        transform: CommandLineArgument.requiredText
+    )
+    var scheme: String?
+
+    @Option(
+        help: .init(
+            "The directory to write; a new one named after the last element of the identifier if it is not given."
+        ),
+        transform: CommandLineArgument.requiredText
+    )
+    var directory: String?
+
+    @Option(
+        help: .init(
+            "The clone of openurl that a handler in Swift is built with; the one of this program if it runs from a clone.",
+            valueName: "path"
+        ),
+        transform: CommandLineArgument.requiredText
+    )
+    var package: String?
+
+    @Argument(
+        help: .init("The bundle identifier, such as com.example.greeter.", valueName: "id"),
+        transform: CommandLineArgument.requiredText
+    )
+    var id: String
+
+    func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
+        let template = try HandlerTemplate(language, id: id, scheme: scheme)
+        let directory = try CommandLineArgument.text(self.directory ?? template.name).absolutePath()
+        let clone = language == .swift ? try self.clone() : ""
+        let files = template.files(clone: clone)
+        for file in files { try create(file, in: directory) }
+        for file in files { invocation.output.print("\(directory)/\(file.path)") }
+        invocation.output.print("")
+        for line in template.commands(in: directory) { invocation.output.print(line) }
+        return 0
+    }
+
+    /// The package that a handler in Swift depends on.
+    private func clone() throws(CommandFailure) -> String {
+        if let package { return try CommandLineArgument.text(package).absolutePath() }
+        if let program = realpath("/proc/self/exe", nil) {
+            defer { free(program) }
+            let path = String(cString: program)
+            if let end = path.firstRange(of: "/.build/")?.lowerBound {
+                let clone = String(path[..<end])
+                if access("\(clone)/Package.swift", R_OK) == 0 { return clone }
+            }
+        }
+        let message = "a handler in Swift is built with a clone of openurl; name it with --package PATH"
+        throw CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
+    }
+
+    private func create(_ file: HandlerTemplate.File, in directory: String) throws(CommandFailure) {
+        var parent = ""
+        for name in "\(directory)/\(file.path)".split(separator: "/").dropLast() {
+            parent += "/\(name)"
+            guard mkdir(parent, 0o755) == 0 || errno == EEXIST else { throw failure(parent) }
+        }
+        let path = "\(directory)/\(file.path)"
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, file.isExecutable ? 0o755 : 0o644)
+        guard descriptor >= 0 else { throw failure(path) }
+        defer { close(descriptor) }
+        var rest = Array(file.text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { throw failure(path) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    private func failure(_ path: String) -> CommandFailure {
+        CommandFailure(.failed, "\(path): \(String(cString: strerror(errno)))", exitStatus: ExitStatus.failure)
+    }
+}
+
+extension HandlerTemplate.Language: EnumerableFlag {
+    static func help(for value: Self) -> ArgumentHelp? {
+        switch value {
+        case .swift: "Write it in Swift (the default)."
+        case .python: "Write it in Python, for python3-dbus and python3-gi."
+        case .c: "Write it in C, for sd-bus."
+        }
+    }
+}

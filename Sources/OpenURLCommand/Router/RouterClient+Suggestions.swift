@@ -1,0 +1,45 @@
+internal import DBus
+internal import OpenURLBus
+internal import Spelling
+
+/// The names that a person probably meant. The router names none of them in its errors, because its callers may be confined.
+extension RouterClient {
+    private static let limit = Duration.seconds(2)
+
+    /// Returns the failure of an open, with the scheme that was probably meant.
+    func suggestingScheme(for url: String, _ failure: CommandFailure) -> CommandFailure {
+        guard failure.name == OpenURLError.Code.noHandler.errorName, let colon = url.firstIndex(of: ":") else {
+            return failure
+        }
+        return suggesting(insteadOf: String(url[..<colon]), ":", failure) { () throws(CommandFailure) in
+            try call(RegistryInterface.listSchemes, Empty(), timeout: Self.limit).keys.sorted()
+        }
+    }
+
+    /// Returns the failure of a request for a handler, with the identifier that was probably meant.
+    func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
+        guard failure.name == OpenURLError.Code.noHandler.errorName else { return failure }
+        return suggesting(insteadOf: id, "", failure) { () throws(CommandFailure) in
+            try call(RegistryInterface.listHandlers, Empty(), timeout: Self.limit).map(\.id)
+        }
+    }
+
+    private func suggesting(
+        insteadOf word: String,
+        _ suffix: String,
+        _ failure: CommandFailure,
+        _ words: () throws(CommandFailure) -> [String]
+    ) -> CommandFailure {
+        do throws(CommandFailure) {
+            let known = try words()
+            guard !known.contains(word), let near = word.nearest(in: known) else { return failure }
+            return CommandFailure(
+                failure.name,
+                "\(failure.message); is '\(near)\(suffix)' meant?",
+                exitStatus: failure.exitStatus
+            )
+        } catch {
+            return failure
+        }
+    }
+}

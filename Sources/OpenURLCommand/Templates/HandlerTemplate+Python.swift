@@ -1,0 +1,87 @@
+extension HandlerTemplate {
+    /// A program and its test.
+    var pythonFiles: [File] {
+        [
+            File(
+                path: "\(name).py",
+                text: """
+                    #!/usr/bin/python3
+                    \"""Answers \(scheme):?name=World with a greeting.\"""
+
+                    import sys
+                    from urllib.parse import parse_qs, urlsplit
+
+                    # The manifest names the same identifier.
+                    ID = "\(id)"
+
+
+                    class Declined(Exception):
+                        \"""The handler does not take the URL. The text is the reason.\"""
+
+
+                    def open_url(url, context):
+                        \"""Opens a URL, and returns the reply.\"""
+                        name = parse_qs(urlsplit(url).query).get("name", [""])[0]
+                        if not name:
+                            raise Declined("there is no name; write \(scheme):?name=World")
+                        print("greeting", name)
+                        return {"greeting": f"Hello, {name}!"}
+
+
+                    def main():
+                        import dbus
+                        import dbus.mainloop.glib
+                        import dbus.service
+                        from gi.repository import GLib
+
+                        class Handler(dbus.service.Object):
+                            @dbus.service.method("org.openurl.Handler1", in_signature="sa{sv}", out_signature="ba{sv}a(stb)")
+                            def Open(self, url, context):
+                                try:
+                                    return True, open_url(str(url), context), []
+                                except Declined as error:
+                                    raise dbus.DBusException(str(error), name="org.openurl.Error.Declined") from None
+
+                        # The output is no terminal, and Python would keep the lines until the process ends.
+                        sys.stdout.reconfigure(line_buffering=True)
+                        dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+                        bus = dbus.SessionBus()
+                        handler = Handler(bus, "/" + ID.replace(".", "/").replace("-", "_"))
+                        name = dbus.service.BusName(ID, bus, do_not_queue=True)
+                        loop = GLib.MainLoop()
+                        bus.call_on_disconnection(lambda connection: loop.quit())
+                        loop.run()
+
+
+                    if __name__ == "__main__":
+                        main()
+
+                    """,
+                isExecutable: true
+            ),
+            File(
+                path: "test_\(name).py",
+                text: """
+                    import unittest
+
+                    import \(name)
+
+
+                    class OpenTests(unittest.TestCase):
+                        def test_name_is_greeted(self):
+                            reply = \(name).open_url("\(scheme):?name=World", {})
+                            self.assertEqual(reply, {"greeting": "Hello, World!"})
+
+                        def test_url_without_a_name_is_declined(self):
+                            with self.assertRaises(\(name).Declined):
+                                \(name).open_url("\(scheme):", {})
+
+
+                    if __name__ == "__main__":
+                        unittest.main()
+
+                    """
+            ),
+        ]
+    }
+}

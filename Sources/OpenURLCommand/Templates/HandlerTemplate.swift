@@ -1,0 +1,136 @@
+internal import DBus
+
+/// A handler that `openurl new` writes: it greets the name in a URL.
+struct HandlerTemplate {
+    /// The languages of the templates.
+    enum Language: String, CaseIterable {
+        case swift, python, c
+    }
+
+    /// A file of the handler.
+    struct File {
+        /// The path below the handler's directory.
+        let path: String
+        let text: String
+        var isExecutable = false
+    }
+
+    let language: Language
+    let id: String
+    let scheme: String
+    /// The name of the program, which is also the name of a module.
+    let name: String
+
+    /// - Parameter scheme: the scheme of the URLs; nil for the last element of the identifier.
+    /// - Throws: a usage error for an identifier or a scheme that a manifest cannot have.
+    init(_ language: Language, id: String, scheme: String?) throws(CommandFailure) {
+        let elements = id.split(separator: ".", omittingEmptySubsequences: false)
+        guard elements.count >= 2, BusName(rawValue: id)?.isUnique == false, let last = elements.last else {
+            throw Self.failure("'\(id)' is not a bundle identifier such as com.example.greeter")
+        }
+        name = last.lowercased().replacing("-", with: "_")
+        guard let first = name.utf8.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first) else {
+            throw Self.failure("the last element of '\(id)' does not begin with a letter")
+        }
+        self.scheme = scheme?.lowercased() ?? last.lowercased()
+        let isScheme = self.scheme.utf8.enumerated().allSatisfy { index, byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                index > 0
+            default: false
+            }
+        }
+        guard isScheme, !self.scheme.isEmpty else {
+            throw Self.failure(
+                "'\(self.scheme)' is not a scheme: letters, digits, '+', '-' and '.'; give one with --scheme"
+            )
+        }
+        self.language = language
+        self.id = id
+    }
+
+    private static func failure(_ message: String) -> CommandFailure {
+        CommandFailure(.invalidArguments, message, exitStatus: ExitStatus.usage)
+    }
+
+    /// The files, the manifest last.
+    ///
+    /// - Parameter clone: the path of openurl's package, for Swift.
+    func files(clone: String) -> [File] {
+        let sources =
+            switch language {
+            case .swift: swiftFiles(clone: clone)
+            case .python: pythonFiles
+            case .c: cFiles
+            }
+        return sources + [File(path: "\(id).plist", text: manifest)]
+    }
+
+    /// The commands that build, test, register and open the handler, for a person to copy.
+    func commands(in directory: String) -> [String] {
+        let place = directory.quotedForShell
+        let build =
+            switch language {
+            case .swift: ["swift build", "swift test"]
+            case .python: ["python3 -m unittest"]
+            case .c: ["make", "make test"]
+            }
+        return ["cd \(place)"] + build + [
+            "openurl register \("\(directory)/\(id).plist".quotedForShell)", "openurl --json '\(scheme):?name=World'",
+        ]
+    }
+
+    /// The program in the manifest. A path is below the directory of the manifest.
+    private var executable: String {
+        switch language {
+        case .swift: ".build/debug/\(name)"
+        case .python: "./\(name).py"
+        case .c: "./\(name)"
+        }
+    }
+
+    private var manifest: String {
+        """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <!-- openurl-manifest(5) describes the keys, and 'openurl check' finds mistakes. -->
+        <plist version="1.0">
+        <dict>
+            <key>CFBundleIdentifier</key>
+            <string>\(id)</string>
+            <key>CFBundleExecutable</key>
+            <string>\(executable)</string>
+            <key>CFBundleURLTypes</key>
+            <array>
+                <dict>
+                    <key>CFBundleURLName</key>
+                    <string>\(id)</string>
+                    <key>CFBundleURLSchemes</key>
+                    <array>
+                        <string>\(scheme)</string>
+                    </array>
+                </dict>
+            </array>
+        </dict>
+        </plist>
+
+        """
+    }
+}
+
+extension String {
+    /// The text as one word of a command line.
+    fileprivate var quotedForShell: String {
+        let isPlain = utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"),
+                UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+        return isPlain ? self : "'\(replacing("'", with: #"'\''"#))'"
+    }
+}

@@ -1,0 +1,65 @@
+internal import Desktop
+
+/// The command of a handler without an interface on the bus (`OUCommand`): a program and its arguments, without a shell.
+///
+/// `%u` in an argument stands for the URL, `%f` for the path of a local file (any other URL stays a URL), and `%%` for a
+/// percent sign.
+public struct HandlerCommand: Sendable, Hashable {
+    /// The program and the arguments, as the manifest has them.
+    public let words: [String]
+
+    /// The error of a list that is not a command.
+    public enum ParseError: Error, Hashable, CustomStringConvertible {
+        /// The list is empty.
+        case empty
+        /// The word at the index has a percent sign that begins none of the codes.
+        case unknownCode(Int)
+        /// The program has a percent sign.
+        case codeInProgram
+
+        /// The error as text that follows the name of the key.
+        public var description: String {
+            switch self {
+            case .empty: "is empty"
+            case .unknownCode(let index): "has an unknown code in its word \(index); the codes are %u, %f and %%"
+            case .codeInProgram: "has a code in its program"
+            }
+        }
+    }
+
+    /// Checks a command.
+    public init(_ words: [String]) throws(ParseError) {
+        guard let program = words.first else { throw .empty }
+        guard !program.utf8.contains(UInt8(ascii: "%")) else { throw .codeInProgram }
+        for (index, word) in words.enumerated() where expanded(word, opening: "") == nil { throw .unknownCode(index) }
+        self.words = words
+    }
+
+    /// The arguments after the program's name, for a URL.
+    public func arguments(opening url: String) -> [String] {
+        words.dropFirst().compactMap { expanded($0, opening: url) }
+    }
+
+    /// The index of an argument that makes the URL a part of a program's text, so that its sender writes a part of the program;
+    /// nil if there is none.
+    var indexOfProgramText: Int? {
+        words.indices.dropFirst(2).first { words[$0 - 1] == "-c" && expanded(words[$0], opening: "") != words[$0] }
+    }
+}
+
+/// The word with the codes replaced; nil for a word with an unknown code.
+private func expanded(_ word: String, opening url: String) -> String? {
+    var result = ""
+    var rest = word[...]
+    while let percent = rest.firstIndex(of: "%") {
+        result += rest[..<percent]
+        rest = rest[percent...].dropFirst()
+        switch rest.popFirst() {
+        case "u": result += url
+        case "f": result += localFilePath(ofURL: url).flatMap { String(validating: $0, as: UTF8.self) } ?? url
+        case "%": result += "%"
+        default: return nil
+        }
+    }
+    return result + rest
+}

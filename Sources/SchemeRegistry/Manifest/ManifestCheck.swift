@@ -1,0 +1,135 @@
+internal import Glibc
+internal import Spelling
+public import UserFiles
+
+/// A check of a manifest, which finds what its reading finds, and also what its reading ignores.
+public enum ManifestCheck {
+    /// The largest number of findings.
+    private static let limit = 100
+
+    /// Returns the findings about the contents of a manifest, in the order of their lines.
+    ///
+    /// An error keeps the handler from being registered. A warning names a key that is ignored and that is near to a known key,
+    /// stands in the wrong dictionary or begins with `OU`; or the handler claims nothing. Other keys may be Apple's.
+    ///
+    /// - Parameter file: the path of the manifest, for the findings alone. The function reads no file.
+    public static func findings(in bytes: [UInt8], of file: String) -> [Diagnostic] {
+        let list: PropertyListValue
+        do throws(PropertyListError) {
+            list = try PropertyListValue(bytes: bytes)
+        } catch {
+            return [Diagnostic(severity: .error, file: file, reason: "\(error)")]
+        }
+        let lines = PropertyListLines(bytes)
+        let diagnostic = { (severity: Diagnostic.Severity, key: String?, reason: String) in
+            Diagnostic(severity: severity, file: file, line: key.flatMap { lines[$0] }, key: key, reason: reason)
+        }
+        let (manifest, problems) = HandlerManifest.decode(list)
+        var findings = problems.map { diagnostic(.error, $0.key, $0.reason) }
+        findings += ignoredKeys(of: list, as: .manifest).map { diagnostic(.warning, $0.key, $0.reason) }
+        if let manifest {
+            findings += manifest.unknownContentTypes.map { key, type in
+                diagnostic(.warning, key, HandlerManifest.reason(ofUnknown: type))
+            }
+            if let index = manifest.command?.indexOfProgramText {
+                let advice = "pass it as an argument of its own, which a shell reads as \"$1\""
+                let reason = "lets every sender of a URL write a part of the program; \(advice)"
+                findings.append(diagnostic(.warning, "OUCommand[\(index)]", reason))
+            }
+            if manifest.urlTypes.isEmpty, manifest.documentTypes.isEmpty {
+                let reason =
+                    "the handler gets nothing to open; CFBundleURLTypes or CFBundleDocumentTypes claims something"
+                findings.append(diagnostic(.warning, nil, reason))
+            }
+        }
+        return findings.sorted { ($0.line ?? 0, $0.key ?? "") < ($1.line ?? 0, $1.key ?? "") }.prefix(limit).map(\.self)
+    }
+
+    /// Returns warnings about the program of a handler, which a launch would report. The function may wait for a file system.
+    ///
+    /// - Parameter searchPath: the value of `PATH` for a launch; nil for the usual directories.
+    public static func findings(onProgramOf handler: Handler, searchPath: String?) -> [Diagnostic] {
+        let searchPath = handler.manifest.environment["PATH"] ?? searchPath
+        guard let program = handler.program, let reason = problem(of: program, searchPath) else { return [] }
+        return [
+            Diagnostic(severity: .warning, file: handler.manifestFile, key: handler.manifest.programKey, reason: reason)
+        ]
+    }
+
+    private static func problem(of program: Handler.Program, _ searchPath: String?) -> String? {
+        let path: String
+        switch program {
+        case .path(let text): path = text
+        case .nameOnPath(let name):
+            guard let found = programPath(named: name, in: searchPath) else {
+                return "is \(printable(name)), and no directory of PATH has an executable file of this name; "
+                    + "give an absolute path"
+            }
+            path = found
+        }
+        do throws(FileError) {
+            let found = try status(of: path, followingLinks: true)
+            guard found.st_mode & S_IFMT == S_IFREG else { throw FileError("is \(fileTypeName(found)), not a file") }
+        } catch {
+            return "is \(printable(path)), which \(error.isAbsence ? "does not exist" : error.reason)"
+        }
+        guard unsafe access(path, X_OK) == 0 else {
+            return "is \(printable(path)), which is not executable; run: chmod +x \(quotedForShell(path))"
+        }
+        switch ScriptInterpreter(ofFile: path) {
+        case .path(let interpreter) where unsafe access(interpreter, X_OK) != 0:
+            return "is \(printable(path)), a script for \(printable(interpreter)), which is not there"
+        case .nameOnPath(let name) where programPath(named: name, in: searchPath) == nil:
+            return "is \(printable(path)), a script for \(printable(name)), which no directory of PATH has"
+        default: return nil
+        }
+    }
+
+    // MARK: Keys
+
+    private static func ignoredKeys(
+        of value: PropertyListValue,
+        as keys: ManifestKeys,
+        path: String = ""
+    ) -> [ManifestProblem] {
+        guard case .dictionary(let members) = value else { return [] }
+        let known = keys.known
+        let problems = members.keys.sorted().compactMap { key -> ManifestProblem? in
+            guard !known.contains(key), !keys.foreign.contains(key), let reason = reason(ofIgnored: key, in: keys)
+            else { return nil }
+            return ManifestProblem(key: path + printable(key), reason: reason)
+        }
+        return problems
+            + keys.inner.flatMap { inner -> [ManifestProblem] in
+                let name = inner.rawValue
+                switch members[name] {
+                case .array(let elements)?:
+                    return elements.enumerated().flatMap {
+                        ignoredKeys(of: $0.element, as: inner, path: "\(path)\(name)[\($0.offset)].")
+                    }
+                case .dictionary?: return ignoredKeys(of: members[name] ?? value, as: inner, path: "\(path)\(name).")
+                default: return []
+                }
+            }
+    }
+
+    /// The reason for a warning about a key that has no meaning in a dictionary; nil for a key that may be Apple's.
+    private static func reason(ofIgnored key: String, in keys: ManifestKeys) -> String? {
+        if let place = ManifestKeys.place(of: key) {
+            let destination = place == .manifest ? "the manifest itself" : "an entry of \(place.rawValue)"
+            return "is ignored here; it belongs in \(place == .tags ? place.rawValue : destination)"
+        }
+        if let near = key.nearest(in: keys.known) { return "is not a known key and is ignored; is \(near) meant?" }
+        return key.hasPrefix("OU") ? "is not a known key and is ignored" : nil
+    }
+}
+
+extension HandlerManifest {
+    /// The key that names the program.
+    var programKey: String { command == nil ? "CFBundleExecutable" : "OUCommand" }
+
+    /// The reason for a warning about a type identifier that leads to no file.
+    static func reason(ofUnknown type: TypeIdentifier) -> String {
+        "is \(type), which is not known here; declare it in UTImportedTypeDeclarations, or name its MIME type"
+    }
+}

@@ -1,0 +1,63 @@
+/// The keys that a manifest may have, by the dictionary that they stand in.
+package enum ManifestKeys: String, CaseIterable, Sendable {
+    /// The manifest itself.
+    case manifest = ""
+    /// An entry of `CFBundleURLTypes`.
+    case urlType = "CFBundleURLTypes"
+    /// An entry of `CFBundleDocumentTypes`.
+    case documentType = "CFBundleDocumentTypes"
+    /// An entry of `UTExportedTypeDeclarations`.
+    case exportedType = "UTExportedTypeDeclarations"
+    /// An entry of `UTImportedTypeDeclarations`.
+    case importedType = "UTImportedTypeDeclarations"
+    /// The dictionary `UTTypeTagSpecification` of a declaration.
+    case tags = "UTTypeTagSpecification"
+
+    /// The keys that have a meaning here.
+    package var known: [String] {
+        switch self {
+        case .manifest:
+            [
+                "CFBundleIdentifier", "CFBundleExecutable", "CFBundleName", "CFBundleDisplayName", "CFBundleVersion",
+                "CFBundleIconFile", "CFBundleURLTypes", "CFBundleDocumentTypes", "UTExportedTypeDeclarations",
+                "UTImportedTypeDeclarations", "UILaunchImageFile", "UIBackgroundModes", "UIApplicationExitsOnSuspend",
+                "LSApplicationQueriesSchemes", "OUArguments", "OUCommand", "OULaunchTimeout", "OUOpenTimeout",
+                "OUSuspendDelay",
+                "OUTransitionTimeout", "OUBackgroundTime", "OUEnvironment", "OUAllowedSources", "OUReach", "OUAsk",
+                "OUAnswersCallbacks", "OUFixed",
+            ]
+        case .urlType: ["CFBundleURLName", "CFBundleURLSchemes", "OUHosts"]
+        case .documentType:
+            [
+                "CFBundleTypeName", "CFBundleTypeRole", "LSHandlerRank", "LSItemContentTypes", "CFBundleTypeExtensions",
+                "CFBundleTypeMIMETypes",
+            ]
+        case .exportedType, .importedType: ["UTTypeIdentifier", "UTTypeConformsTo", "UTTypeTagSpecification"]
+        case .tags: ["public.mime-type", "public.filename-extension"]
+        }
+    }
+
+    /// Apple's keys that have no meaning here and look like keys that have one.
+    var foreign: Set<String> {
+        switch self {
+        case .manifest: ["CFBundleIconFiles"]
+        case .urlType: ["CFBundleTypeRole", "CFBundleURLIconFile"]
+        case .documentType: ["CFBundleTypeOSTypes"]
+        case .exportedType, .importedType, .tags: []
+        }
+    }
+
+    /// The dictionaries within this one whose keys are known.
+    var inner: [ManifestKeys] {
+        switch self {
+        case .manifest: [.urlType, .documentType, .exportedType, .importedType]
+        case .exportedType, .importedType: [.tags]
+        case .urlType, .documentType, .tags: []
+        }
+    }
+
+    /// The dictionary whose key a text is; nil for a text that is a key of none.
+    static func place(of key: String) -> ManifestKeys? {
+        allCases.first { $0.known.contains(key) }
+    }
+}

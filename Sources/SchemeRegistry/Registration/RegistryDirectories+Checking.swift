@@ -1,0 +1,109 @@
+public import Desktop
+public import UserFiles
+
+extension RegistryDirectories {
+    /// Returns what a registration of a file and a launch of its handler would find. Changes nothing.
+    ///
+    /// The function blocks while it reads files.
+    ///
+    /// - Parameters:
+    ///   - path: the absolute path of a `Name.app` or a `Name.plist`, which may be an entry of these directories.
+    ///   - registry: the current registry.
+    ///   - services: the bus names that no handler can have.
+    ///   - searchPath: the value of `PATH` for a launch.
+    /// - Returns: the findings, without an error if the handler can be registered, and the handler if it can be.
+    /// - Throws: ``RegistrationError`` for a reason that is not in the manifest.
+    public func check(
+        _ path: String,
+        in registry: Registry,
+        services: DBusServiceNames,
+        searchPath: String?
+    ) throws(RegistrationError) -> (findings: [Diagnostic], handler: Handler?) {
+        guard isAbsolute(path) else { throw .relativePath(path) }
+        guard !path.utf8.contains(0) else { throw .pathHoldsNUL }
+        let path = normalizedPath(path)
+        guard let form = HandlerForm(name: path) else { throw .notAHandler(path) }
+        let entry = RegistryEntry(path: path, form: form)
+        let contents = findings(inManifestOf: entry)
+        let handler: Handler
+        do throws(RegistrationError) {
+            if let place = all.first(where: { $0.path == parentDirectory(of: path) }) {
+                handler = try read(entry, in: place.scope, named: names(onPath: path).last, services: services)
+            } else {
+                handler = try inspect(path, in: registry, services: services).handler
+            }
+        } catch .invalid(let diagnostics) {
+            // The reading also says why the file is not a manifest at all.
+            return (contents.adding(diagnostics), nil)
+        }
+        var findings = contents + ManifestCheck.findings(onProgramOf: handler, searchPath: searchPath)
+        if handler.manifest.isFixed, !handler.isFixed {
+            findings.append(RegistryEntry.ignoredFixed(entry.manifestFile))
+        }
+        return (findings, handler)
+    }
+
+    /// Returns the warnings of a registration: the findings about its files, and the warnings that are known already.
+    func warnings(about handler: Handler, known: [Diagnostic], searchPath: String?) -> [Diagnostic] {
+        guard let form = HandlerForm(name: handler.entry) else { return known }
+        let contents = findings(inManifestOf: RegistryEntry(path: handler.entry, form: form))
+        let findings = contents + ManifestCheck.findings(onProgramOf: handler, searchPath: searchPath)
+        return findings.filter { $0.severity == .warning }.adding(known)
+    }
+
+    /// The path of the entry that declares an id, also if it cannot be read; nil if no directory has one.
+    public func entry(of id: BundleIdentifier, in registry: Registry) -> String? {
+        if let entry = registry[id]?.entry { return entry }
+        for (directory, _) in all {
+            for form in [HandlerForm.bundle, .manifest] {
+                let entry = "\(directory)/\(form.entryName(of: id))"
+                if exists(entry) { return entry }
+            }
+        }
+        return nil
+    }
+
+    private func exists(_ entry: String) -> Bool {
+        do throws(FileError) {
+            _ = try status(of: entry, followingLinks: false)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private func findings(inManifestOf entry: RegistryEntry) -> [Diagnostic] {
+        do throws(FileError) {
+            let bytes = try contents(
+                ofFile: entry.manifestFile,
+                limit: ManifestFiles.sizeLimit,
+                followingLinks: true
+            )
+            return ManifestCheck.findings(in: bytes, of: entry.manifestFile)
+        } catch {
+            // The reading of the handler reports the error.
+            return []
+        }
+    }
+
+    private func read(
+        _ entry: RegistryEntry,
+        in scope: Scope,
+        named name: String?,
+        services: DBusServiceNames
+    ) throws(RegistrationError) -> Handler {
+        do throws(InvalidEntry) {
+            var files = ManifestFiles(services: services)
+            return try entry.handler(scope: scope, precedence: 0, named: name, from: &files).handler
+        } catch {
+            throw .invalid(error.diagnostics)
+        }
+    }
+}
+
+extension [Diagnostic] {
+    /// Returns the diagnostics and those of others that are not among them. The others know no lines.
+    fileprivate func adding(_ others: [Diagnostic]) -> [Diagnostic] {
+        others.filter { other in !contains { $0.key == other.key && $0.reason == other.reason } } + self
+    }
+}

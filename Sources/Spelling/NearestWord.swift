@@ -1,0 +1,43 @@
+extension String {
+    /// Returns the word that this text was most likely meant to be; nil if no word is near enough.
+    ///
+    /// The distance counts inserted, missing and changed bytes, and exchanges of two neighbours. A text of three to five bytes may
+    /// have one mistake, a longer text two. The case of ASCII letters does not count, so a word in another case is the nearest. A
+    /// text of fewer than three or more than 64 bytes is near to nothing.
+    ///
+    /// - Parameter words: the words, without the text itself. Of two words at the same distance, the first one is returned.
+    package func nearest(in words: some Sequence<String>) -> String? {
+        let text = lowercasedBytes(self)
+        guard (3...64).contains(text.count) else { return nil }
+        var nearest: (word: String, distance: Int)?
+        let limit = text.count < 6 ? 1 : 2
+        for word in words where word != self {
+            guard abs(word.utf8.count - text.count) <= limit else { continue }
+            let distance = mistakes(between: text, and: lowercasedBytes(word))
+            if distance <= limit, distance < nearest?.distance ?? .max { nearest = (word, distance) }
+        }
+        return nearest?.word
+    }
+}
+
+private func lowercasedBytes(_ text: String) -> [UInt8] {
+    text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+}
+
+/// The number of mistakes between two texts (optimal string alignment).
+private func mistakes(between left: [UInt8], and right: [UInt8]) -> Int {
+    // The rows of the table for the bytes of `left`: the row before the last, the last, and the one that is filled.
+    var earlier: [Int] = []
+    var last = Array(0...right.count)
+    for (i, byte) in left.enumerated() {
+        var row = [i + 1]
+        for (j, other) in right.enumerated() {
+            var cost = min(last[j + 1], row[j]) + 1
+            cost = min(cost, last[j] + (byte == other ? 0 : 1))
+            if i > 0, j > 0, byte == right[j - 1], left[i - 1] == other { cost = min(cost, earlier[j - 1] + 1) }
+            row.append(cost)
+        }
+        (earlier, last) = (last, row)
+    }
+    return last[right.count]
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+
+/// `openurl new`: the files and the refusals. `NewHandlerTests` runs the handlers.
+@Suite(.timeLimit(.minutes(10))) struct NewTests {
+    private func inDirectory(_ body: (URL) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "openurl-new-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer {
+            do {
+                try FileManager.default.removeItem(at: directory)
+            } catch {
+                Issue.record(error)
+            }
+        }
+        try await body(directory.resolvingSymlinksInPath())
+    }
+
+    @Test func packageInSwiftDependsOnTheClone() async throws {
+        try await inDirectory { directory in
+            let run = try await openurl("new", "com.example.hello", in: directory)
+            #expect(run.status == 0, "\(run.errors)")
+            let package = try String(contentsOf: directory.appending(path: "hello/Package.swift"), encoding: .utf8)
+            let clone = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+                .resolvingSymlinksInPath()
+            #expect(package.contains(#".package(name: "openurl", path: "\#(clone.path)")"#), "\(package)")
+            let plist = try Data(contentsOf: directory.appending(path: "hello/com.example.hello.plist"))
+            let keys = try PropertyListSerialization.propertyList(from: plist, format: nil) as? [String: Any]
+            #expect(keys?["CFBundleIdentifier"] as? String == "com.example.hello")
+            #expect(keys?["CFBundleExecutable"] as? String == ".build/debug/hello")
+            #expect(run.output.hasSuffix("\nopenurl --json 'hello:?name=World'\n"))
+            // The files stay as the person has changed them.
+            let file = directory.appending(path: "hello/Package.swift")
+            try Data("mine".utf8).write(to: file)
+            let again = try await openurl("new", "com.example.hello", in: directory)
+            #expect(again.status == 1)
+            #expect(again.errors == "openurl: \(file.path): File exists\n")
+            #expect(try String(contentsOf: file, encoding: .utf8) == "mine")
+        }
+    }
+
+    @Test(arguments: [
+        (["hello"], "'hello' is not a bundle identifier such as com.example.greeter"),
+        (["com.example.9"], "'com.example.9' is not a bundle identifier such as com.example.greeter"),
+        (["com.example._x"], "the last element of 'com.example._x' does not begin with a letter"),
+        (
+            ["com.example.x", "--scheme", "1x"],
+            "'1x' is not a scheme: letters, digits, '+', '-' and '.'; give one with --scheme"
+        ),
+        (["com.example.my_app"], "'my_app' is not a scheme: letters, digits, '+', '-' and '.'; give one with --scheme"),
+    ])
+    func wrongNamesAreUsageErrors(arguments: [String], message: String) async throws {
+        try await inDirectory { directory in
+            let line = "cd '\(directory.path)' && exec \"$openurl\" new \(arguments.joined(separator: " "))"
+            let run = try await shell(line)
+            #expect(run.status == 64)
+            #expect(run.errors.contains(message), "\(run.errors)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import PrivateBus
+import Testing
+
+/// The command's help for a person who does not know the exact words: nearest names, escapes, and completions.
+@Suite(.timeLimit(.minutes(10))) struct CommandAdviceTests {
+    @Test func nearestSchemeAndHandlerAreNamed() async throws {
+        let router = try await RouterProcess(["com.example.calendar": []])
+        defer { router.stop() }
+        let scheme = try await router.openurl("calender:x")
+        #expect(scheme.status == 3)
+        #expect(scheme.errors.hasSuffix("; is 'calendar:' meant?\n"), "\(scheme.errors)")
+        for command in [["status"], ["activate"], ["terminate"], ["unregister"]] {
+            let run = try await router.openurl(command + ["com.example.calender"])
+            #expect(run.status == 3)
+            #expect(
+                run.errors
+                    == "openurl: no handler is registered as com.example.calender; 'openurl list' shows all that are; "
+                    + "is 'com.example.calendar' meant?\n"
+            )
+        }
+        // A word that is near to nothing has no advice, and neither has a program's JSON.
+        #expect(try await router.openurl("zzzzzz:x").errors.contains("meant?") == false)
+        #expect(try await router.openurl("--json", "calender:x").output.contains("meant?") == false)
+    }
+
+    @Test func parametersAreEscaped() async throws {
+        let router = try await RouterProcess(["com.example.app": []])
+        defer { router.stop() }
+        #expect(try await router.openurl("app:x?a=b#f", "--query", "note=50% & more", "--query", "empty=").status == 0)
+        let opened = try router.log(of: "com.example.app").joined(separator: "\n")
+        #expect(
+            opened.contains("app:x?a=b&note=50%25") && opened.contains("%26") && opened.contains("&empty=#f"),
+            "\(opened)"
+        )
+        #expect(try await router.openurl("--query", "noequals", "app:x").status == 64)
+    }
+
+    private func complete(_ router: RouterProcess, _ argument: [String], _ prefix: String) async throws -> [String] {
+        // This is the call of the generated scripts: the argument's name and index, the word, and the cursor in it.
+        let arguments = ["---completion"] + argument + ["0", "\(prefix.utf8.count)", prefix]
+        let run = try await router.openurl(arguments)
+        #expect(run.status == 0, "\(run)")
+        return run.output.split(separator: "\n").map(String.init)
+    }
+
+    @Test func namesAreCompleted() async throws {
+        let router = try await RouterProcess(["com.example.calendar": [], "com.example.notes": []])
+        defer { router.stop() }
+        #expect(
+            try await complete(router, ["status", "--", "positional@0"], "com.example.c") == ["com.example.calendar"]
+        )
+        let urls = try await complete(router, ["open", "--", "positional@0"], "")
+        // The tests run in the package's directory.
+        #expect(Set(urls).isSuperset(of: ["calendar:", "notes:", "Sources/", "Package.swift"]), "\(urls)")
+        #expect(try await complete(router, ["open", "--", "positional@0"], "note") == ["notes:"])
+        let handlers = router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers").path
+        let files = try await complete(router, ["check", "--", "positional@0"], "\(handlers)/com.example.n")
+        #expect(files == ["\(handlers)/com.example.notes.plist"])
+        _ = try await router.openurl("--queue", "calendar:x")
+        #expect(try await complete(router, ["queue", "drop", "--", "positional@0"], "x").isEmpty)
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"]) func scriptsOfAllShellsAskForNames(shell: String) async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let script = try await router.openurl("--generate-completion-script", shell)
+        #expect(script.status == 0)
+        #expect(script.output.contains("---completion status -- positional@0"), "\(shell)")
+    }
+}

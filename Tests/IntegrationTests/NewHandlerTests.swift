@@ -1,0 +1,66 @@
+import Foundation
+import PrivateBus
+import Testing
+
+/// The handlers that `openurl new` writes.
+@Suite(.timeLimit(.minutes(10))) struct NewHandlerTests {
+    /// Whether a handler in C can be built.
+    private static var hasSystemdHeaders: Bool {
+        FileManager.default.fileExists(atPath: "/usr/include/systemd/sd-bus.h")
+    }
+
+    /// Registers the new handler as the printed line says, opens the printed URL, and expects the greeting.
+    private func use(_ lines: [Substring], _ router: RouterProcess) async throws {
+        let register = try #require(lines.first { $0.hasPrefix("openurl register ") })
+        let path = String(register.dropFirst("openurl register ".count))
+        let checked = try await router.openurl("check", path)
+        #expect(checked.output == "\(path): nothing found\n")
+        let registered = try await router.openurl("register", path)
+        #expect(registered.status == 0 && registered.errors == "", "\(registered)")
+        #expect(lines.last == "openurl --json 'greet:?name=World'")
+        let opened = try await router.openurl("--json", "greet:?name=World")
+        #expect(opened.output.contains(#""reply":{"greeting":"Hello, World!"}"#), "\(opened)")
+        let declined = try await router.openurl("greet:")
+        #expect(declined.status == 1)
+        #expect(declined.errors.contains("there is no name; write greet:?name=World"), "\(declined)")
+    }
+
+    @Test func handlerInPythonPassesItsTestAndIsRegistered() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let directory = router.bus.directory.appending(path: "new handler").path
+        let made = try await router.openurl(
+            "new",
+            "com.example.Py-Greeter",
+            "--python",
+            "--scheme",
+            "greet",
+            "--directory",
+            directory
+        )
+        #expect(made.status == 0, "\(made)")
+        let test = try await router.run("sh", "-c", "cd \"$1\" && python3 -m unittest", "sh", directory)
+        #expect(test.status == 0 && test.errors.contains("Ran 2 tests"), "\(test)")
+        let lines = made.output.split(separator: "\n").map { $0.replacing("'\(directory)/", with: "\(directory)/") }
+        try await use(lines.map { $0.hasSuffix(".plist'") ? $0.dropLast() : $0[...] }, router)
+    }
+
+    @Test(.enabled(if: hasSystemdHeaders)) func handlerInCPassesItsTestAndIsRegistered() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let directory = router.bus.directory.appending(path: "greeter").path
+        let made = try await router.openurl(
+            "new",
+            "com.example.c-greeter",
+            "--c",
+            "--scheme",
+            "greet",
+            "--directory",
+            directory
+        )
+        #expect(made.status == 0, "\(made)")
+        let test = try await router.run("make", "-C", directory, "CFLAGS=-Werror", "c_greeter", "test")
+        #expect(test.status == 0, "\(test)")
+        try await use(made.output.split(separator: "\n"), router)
+    }
+}

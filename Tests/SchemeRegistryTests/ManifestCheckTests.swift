@@ -1,0 +1,261 @@
+import Desktop
+import FoundationEssentials
+import Glibc
+import Testing
+import UserFiles
+
+@testable import SchemeRegistry
+
+@Suite(.timeLimit(.minutes(1))) struct ManifestCheckTests {
+    private let root: TemporaryDirectory
+
+    init() throws {
+        root = try TemporaryDirectory()
+    }
+
+    private func findings(_ body: String) -> [String] {
+        let text = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <plist version="1.0">
+            <dict>
+            \(body)
+            </dict>
+            </plist>
+            """
+        return ManifestCheck.findings(in: Array(text.utf8), of: "m.plist").map {
+            "\($0.severity == .error ? "E" : "W") \($0.description)"
+        }
+    }
+
+    /// The keys of a handler that claims a scheme. They take lines 4 to 8.
+    private let claims = """
+        <key>CFBundleIdentifier</key> <string>com.example.app</string>
+        <key>CFBundleExecutable</key> <string>/bin/true</string>
+        <key>CFBundleURLTypes</key>
+        <array>
+        <dict><key>CFBundleURLSchemes</key><array><string>app</string></array></dict></array>
+        """
+
+    @Test func goodManifestHasNoFindings() {
+        #expect(findings(claims).isEmpty)
+        #expect(
+            findings(
+                claims + "<key>CFBundleName</key><string>App</string><key>LSMinimumSystemVersion</key><real>1</real>"
+            ).isEmpty
+        )
+        #expect(findings(claims + "<key>NSPrincipalClass</key><string/><key>CFBundleIconFiles</key><array/>").isEmpty)
+    }
+
+    @Test(arguments: [
+        ("OUReech", "OUReach"), ("CFBundleURLType", "CFBundleURLTypes"), ("CFBundleIdentifer", "CFBundleIdentifier"),
+        ("OUarguments", "OUArguments"), ("CFBundleexecutable", "CFBundleExecutable"),
+    ])
+    func misspeltKeyHasItsLineAndTheNearestKey(key: String, known: String) {
+        let reason = "is not a known key and is ignored; is \(known) meant?"
+        #expect(findings(claims + "\n\n<key>\(key)</key><string>x</string>") == ["W m.plist:10: \(key): \(reason)"])
+    }
+
+    @Test func unknownKeyOfThisSystemIsAWarning() {
+        #expect(
+            findings(claims + "<key>OUPolka</key><true/>") == [
+                "W m.plist:8: OUPolka: is not a known key and is ignored"
+            ]
+        )
+    }
+
+    @Test func keyInTheWrongDictionaryIsAWarning() {
+        #expect(
+            findings(claims + "\n<key>OUHosts</key><array><string>a</string></array>")
+                == ["W m.plist:9: OUHosts: is ignored here; it belongs in an entry of CFBundleURLTypes"]
+        )
+        let inner = claims.replacing(
+            "<dict>",
+            with: "<dict>\n<key>OUAsk</key><true/>\n<key>CFBundleTypeRole</key><string/>"
+        )
+        #expect(
+            findings(inner)
+                == ["W m.plist:9: CFBundleURLTypes[0].OUAsk: is ignored here; it belongs in the manifest itself"]
+        )
+    }
+
+    @Test func misspeltKeysOfTypeDeclarationsAreFound() {
+        let declarations = """
+
+            <key>UTExportedTypeDeclarations</key><array><dict>
+            <key>UTTypeIdentifier</key><string>com.example.x</string>
+            <key>UTTypeTagSpecification</key><dict>
+            <key>public.mimetype</key><string>text/x-x</string>
+            </dict></dict></array>
+            """
+        let key = "UTExportedTypeDeclarations[0].UTTypeTagSpecification.public.mimetype"
+        let reason = "is not a known key and is ignored; is public.mime-type meant?"
+        #expect(findings(claims + declarations) == ["W m.plist:12: \(key): \(reason)"])
+    }
+
+    @Test func problemsOfTheReadingHaveLines() {
+        let body = """
+            <!-- A comment <key>CFBundleURLTypes</key>
+            of two lines -->
+            <key>CFBundleIdentifier</key><string>com.example.app</string>
+            <key>CFBundleURLTypes</key><array>
+            <dict><key>CFBundleURLSchemes</key><array><string>ok</string>
+            <string>1bad</string></array></dict>
+            <dict><key>CFBundleURLName</key><string/></dict></array>
+            <key>OUAsk</key><string>yes</string>
+            """
+        let found = findings(body)
+        #expect(found.count == 3)
+        #expect(found[0].hasPrefix("E m.plist:9: CFBundleURLTypes[0].CFBundleURLSchemes[1]: "))
+        #expect(found[1] == "E m.plist:10: CFBundleURLTypes[1].CFBundleURLSchemes: is missing")
+        #expect(found[2] == "E m.plist:11: OUAsk: is a string, not a boolean")
+    }
+
+    @Test func emptySchemesAreAnError() {
+        let body = claims.replacing("<string>app</string>", with: "")
+        #expect(findings(body) == ["E m.plist:8: CFBundleURLTypes[0].CFBundleURLSchemes: is empty"])
+    }
+
+    @Test func handlerWithoutClaimsIsAWarning() {
+        let body = "<key>CFBundleIdentifier</key><string>com.example.app</string>"
+        let reason = "the handler gets nothing to open; CFBundleURLTypes or CFBundleDocumentTypes claims something"
+        #expect(findings(body) == ["W m.plist: \(reason)"])
+    }
+
+    @Test func textThatIsNoManifestIsAnError() {
+        #expect(findings("<key>").count == 1)
+        let found = ManifestCheck.findings(in: Array("hello".utf8), of: "m.plist")
+        #expect(found.map(\.description) == ["m.plist: is neither an XML nor a binary property list"])
+    }
+
+    @Test func binaryManifestHasFindingsWithoutLines() throws {
+        var list = manifest("com.example.app")
+        list["OUReech"] = "everyone"
+        let found = ManifestCheck.findings(in: try list.encoded(.binary), of: "m.plist")
+        #expect(found.map(\.description) == ["m.plist: OUReech: is not a known key and is ignored; is OUReach meant?"])
+    }
+
+    /// Many elements below a long key must not need memory for their paths.
+    @Test func numberOfFindingsIsLimited() {
+        let keys = (0..<500).map { "<key>OUNothing\($0)</key><true/>" }.joined()
+        #expect(findings(claims + keys).count == 100)
+        let long = String(repeating: "k", count: 200_000)
+        let many = String(repeating: "<true/>", count: 50_000)
+        #expect(findings(claims + "<key>\(long)</key><array>\(many)</array>").isEmpty)
+    }
+
+    /// Every key that the decoder reads is known, and every known key is read: a wrong value of it is an error.
+    @Test func knownKeysAreThoseThatAreRead() {
+        for key in ManifestKeys.manifest.known {
+            let (_, problems) = HandlerManifest.decode(
+                .dictionary(
+                    ["CFBundleIdentifier": "com.example.app", "CFBundleExecutable": "/bin/true"].merging([key: .date]) {
+                        $1
+                    }
+                )
+            )
+            #expect(problems.contains { $0.key == key }, "\(key)")
+        }
+        let inner: [(ManifestKeys, [String: PropertyListValue])] = [
+            (.urlType, ["CFBundleURLSchemes": ["a"]]), (.documentType, [:]),
+            (.exportedType, ["UTTypeIdentifier": "a.b"]),
+        ]
+        for (place, required) in inner {
+            for key in place.known {
+                let entry = PropertyListValue.dictionary(required.merging([key: .date]) { $1 })
+                let (_, problems) = HandlerManifest.decode(
+                    ["CFBundleIdentifier": "com.example.app", .init(place.rawValue): [entry]]
+                )
+                #expect(problems.contains { $0.key == "\(place.rawValue)[0].\(key)" }, "\(key)")
+            }
+        }
+    }
+
+    // MARK: Programs and files
+
+    private func check(_ name: String, searchPath: String = "/usr/bin:/bin") throws -> (found: [String], isGood: Bool) {
+        let directories = RegistryDirectories(user: "\(root.path)/handlers", system: [])
+        let (findings, handler) = try directories.check(
+            "\(root.path)/\(name)",
+            in: Registry(loading: directories),
+            services: DBusServiceNames(),
+            searchPath: searchPath
+        )
+        return (findings.map { "\($0.key ?? ""): \($0.reason)" }, handler != nil)
+    }
+
+    private func install(_ executable: String) throws {
+        try root.write(try manifest("com.example.app", executable: executable).encoded(), to: "com.example.app.plist")
+    }
+
+    @Test func missingProgramIsAWarning() throws {
+        try install("\(root.path)/nothing")
+        let (found, isGood) = try check("com.example.app.plist")
+        #expect(isGood)
+        #expect(found == ["CFBundleExecutable: is \(root.path)/nothing, which does not exist"])
+    }
+
+    @Test func programThatIsNotExecutableIsAWarning() throws {
+        let file = try root.write(Array("#!/bin/sh\n".utf8), to: "program")
+        try install(file)
+        let reason = "is \(file), which is not executable; run: chmod +x \(file)"
+        #expect(try check("com.example.app.plist").found == ["CFBundleExecutable: \(reason)"])
+        try #require(chmod(file, 0o755) == 0)
+        #expect(try check("com.example.app.plist").found.isEmpty)
+    }
+
+    @Test func directoryIsNoProgram() throws {
+        try install(try root.makeDirectory("program"))
+        let found = try check("com.example.app.plist").found
+        #expect(found == ["CFBundleExecutable: is \(root.path)/program, which is a directory, not a file"])
+    }
+
+    @Test(arguments: [
+        ("#!/nowhere/python\n", "/nowhere/python, which is not there"),
+        ("#!/usr/bin/env no-such-python\n", "no-such-python, which no directory of PATH has"),
+    ])
+    func scriptWithoutItsInterpreterIsAWarning(line: String, reason: String) throws {
+        let file = try root.write(Array(line.utf8), to: "program")
+        try #require(chmod(file, 0o755) == 0)
+        try install(file)
+        #expect(try check("com.example.app.plist").found == ["CFBundleExecutable: is \(file), a script for \(reason)"])
+    }
+
+    @Test func nameThatNoDirectoryHasIsAWarning() throws {
+        try install("no-such-program")
+        let found = try check("com.example.app.plist").found
+        #expect(found.count == 1)
+        #expect(found.first?.contains("no directory of PATH has an executable file of this name") == true)
+        let file = try root.write(Array("#!/bin/sh\n".utf8), to: "bin/no-such-program")
+        try #require(chmod(file, 0o755) == 0)
+        #expect(try check("com.example.app.plist", searchPath: "\(root.path)/bin:/bin").found.isEmpty)
+    }
+
+    @Test func entryOfTheDirectoryIsCheckedAsOne() throws {
+        let list = try manifest("com.example.app", executable: "/bin/sh").encoded()
+        try root.write(list, to: "handlers/com.example.app.plist")
+        #expect(try check("handlers/com.example.app.plist").found.isEmpty)
+        try root.write(list, to: "handlers/other.plist")
+        let (found, isGood) = try check("handlers/other.plist")
+        #expect(!isGood)
+        #expect(found.count == 1 && found[0].contains("so the file has to be called com.example.app.plist"))
+    }
+
+    @Test func invalidManifestHasItsErrorsOnce() throws {
+        var list = manifest("com.example.app", executable: "/bin/sh")
+        list["OUAsk"] = "yes"
+        list["OUFixd"] = true
+        try root.write(try list.encoded(), to: "com.example.app.plist")
+        let (found, isGood) = try check("com.example.app.plist")
+        #expect(!isGood)
+        #expect(
+            found == [
+                "OUAsk: is a string, not a boolean", "OUFixd: is not a known key and is ignored; is OUFixed meant?",
+            ]
+        )
+    }
+
+    @Test func missingFileAndTextOfAnotherKindAreErrors() throws {
+        #expect(try check("nothing.plist") == (["": "does not exist"].map { "\($0.key): \($0.value)" }, false))
+        #expect(throws: RegistrationError.notAHandler("\(root.path)/x.txt")) { try check("x.txt") }
+    }
+}

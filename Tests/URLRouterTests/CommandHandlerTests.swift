@@ -1,0 +1,108 @@
+import DBus
+import OpenURLBus
+import Reactor
+import SchemeRegistry
+import Testing
+
+@testable import URLRouter
+
+/// Handlers with a command (`OUCommand`), with real processes.
+@Suite(.timeLimit(.minutes(10))) struct CommandHandlerTests {
+    private let desktop: DesktopFixture
+    private let id = "com.example.cmd"
+
+    init() throws {
+        desktop = try DesktopFixture()
+    }
+
+    /// A router with one handler, whose command is a script with the URL as its argument.
+    private func router(
+        _ body: String,
+        settleTime: Duration = .seconds(3600),
+        _ change: (inout HandlerManifest) throws -> Void = { _ in }
+    ) throws -> URLRouter {
+        try desktop.addScript("cmd.sh", body)
+        let handler = try Handler.test(id, program: .path("/bin/sh")) { manifest in
+            manifest.command = try HandlerCommand(["/bin/sh", "\(desktop.path)/cmd.sh", "%u"])
+            try change(&manifest)
+        }
+        var limits = RouterLimits()
+        limits.settleTime = settleTime
+        limits.openTimeout = .seconds(3600)
+        let bus = try FakeHandlers(["com.example.target": ":1.1"])
+        return URLRouter([handler], on: bus, environment: desktop.environment, limits: limits)
+    }
+
+    private func failure(of router: URLRouter) async -> OpenURLError? {
+        do throws(OpenURLError) {
+            _ = try await router.open("cmd:x")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func exitStatusOfZeroIsAYes() async throws {
+        let router = try router(#"printf '%s\n' "$#" "$@" "$CMD_TEST" > "$desktop/told""#) {
+            $0.environment = ["CMD_TEST": "value"]
+        }
+        let result = try await router.open("cmd:$(touch%20x);'y'&z")
+        #expect(result.handler == id)
+        #expect(result.path == .completed)
+        #expect(result.trace.map(\.name) == ["processStarted", "open"])
+        #expect(try desktop.lines(of: "told") == ["1", "cmd:$(touch%20x);'y'&z", "value"])
+    }
+
+    @Test(arguments: [
+        ("echo first >&2; echo 'no such note' >&2; exit 1", OpenURLError(.declined, "no such note")),
+        ("exit 7", OpenURLError(.declined, "com.example.cmd exited with status 7 when it had the URL")),
+        ("exit 127", OpenURLError(.launchFailed, "com.example.cmd exited with status 127: its command was not found")),
+    ])
+    func lastLineIsTheReasonOfANo(body: String, error: OpenURLError) async throws {
+        #expect(await failure(of: try router(body)) == error)
+    }
+
+    @Test func crashIsACrash() async throws {
+        let error = await failure(of: try router("kill -SEGV $$"))
+        #expect(error?.code == .handlerCrashed)
+        #expect(error?.message.contains("signal 11 (Segmentation fault)") == true)
+    }
+
+    @Test func runningCommandHasTheURLAfterTheTimeOfTheManifest() async throws {
+        try desktop.addPipe("go")
+        let body = #"read line < "$desktop/go"; exit 7"#
+        let slow = try router(body, settleTime: .zero)
+        #expect(try await slow.open("cmd:x").path == .launched)
+        try desktop.write(to: "go")
+        // The manifest's time limit is longer, so the exit decides.
+        let patient = try router("exit 7", settleTime: .zero) { $0.openTimeout = .seconds(3600) }
+        #expect(await failure(of: patient)?.code == .declined)
+    }
+
+    @Test func rulesOfHandlersApply() async throws {
+        let listed = try router("exit 0") {
+            $0.allowedSources = [try SourcePattern("com.example.friend")]
+            $0.reach = .listed
+        }
+        #expect(await failure(of: listed)?.code == .notAllowed)
+    }
+
+    @Test func commandHasNoLife() async throws {
+        let router = try router("exit 0")
+        let explanation = try await router.explain("cmd:x", OpenOptions(), caller: ownConnection)
+        #expect(explanation.transport == .known(.exec))
+        #expect(await router.status().isEmpty)
+        await #expect(throws: OpenURLError.self) { try await router.reset(BundleIdentifier("com.example.cmd")) }
+    }
+
+    @Test func missingProgramNamesTheKey() async throws {
+        let handler = try Handler.test(id, program: .path("\(desktop.path)/none")) {
+            $0.command = try HandlerCommand(["\(desktop.path)/none"])
+        }
+        let bus = try FakeHandlers(["com.example.target": ":1.1"])
+        let router = URLRouter([handler], on: bus, environment: desktop.environment)
+        let error = await failure(of: router)
+        #expect(error?.code == .launchFailed)
+        #expect(error?.message.contains("check OUCommand in") == true, "\(error?.message ?? "")")
+    }
+}
