@@ -72,7 +72,7 @@ extension Examination {
             let chosen = scheme.flatMap { files.associations.defaults(for: "x-scheme-handler/\($0)").first }
             let fix =
                 if let scheme, let chosen {
-                    "openurl default \(scheme) \(identifier(of: chosen))"
+                    "openurl default \(scheme) \(quotedForShell(identifier(of: chosen)))"
                 } else {
                     "\"${EDITOR:-vi}\" \(quotedForShell(file.path))"
                 }
@@ -87,6 +87,8 @@ extension Examination {
             )
         }
         for group in groups(of: file.path) where !Self.groups.contains(group) && !group.hasPrefix("X-") {
+            // A name of other characters could mean something else to sed.
+            let isPlain = group.unicodeScalars.allSatisfy { isNameScalar($0) || $0 == " " }
             let heading = "^\\[\(group)\\]$"
             let script = "/\(heading)/,/^\\[/{/\(heading)/d;/^\\[/!d}"
             add(
@@ -96,7 +98,8 @@ extension Examination {
                 name,
                 "has the group [\(group)], which does not belong in this file and is ignored",
                 file: file.path,
-                fix: "sed -i \(quotedForShell(script)) \(quotedForShell(file.path))"
+                fix: (isPlain ? "sed -i \(quotedForShell(script))" : "\"${EDITOR:-vi}\"")
+                    + " \(quotedForShell(file.path))"
             )
         }
     }

@@ -1,7 +1,5 @@
-internal import DBus
 internal import Desktop
 internal import Glibc
-internal import OpenURLBus
 internal import UserFiles
 
 /// The caches of MIME types beside the entries. GLib sees an entry only through the cache.
@@ -10,14 +8,7 @@ extension Examination {
     func checkCaches() {
         let stale = staleDirectories(files.all)
         guard !stale.isEmpty else { return }
-        // The router may be about to write the cache of an entry that it has just written. It answers after that.
-        if let bus, router != nil {
-            do throws(CallError) {
-                try bus.call(RegistryInterface.reload, on: RouterService.object, Empty())
-            } catch {
-                // The router is busy; the second look is only less certain.
-            }
-        }
+        // The router writes an entry and then the cache, so the first look may have come in between.
         let locations = DesktopEntries.locations(in: files.desktop).locations.filter { stale[$0.precedence] != nil }
         let now = locations.map { DesktopFile(reading: $0, languages: []) }
         for (precedence, problem) in staleDirectories(now).sorted(by: { $0.key < $1.key }) {

@@ -113,7 +113,7 @@ extension Examination {
                 id,
                 problem,
                 file: entry.file,
-                fix: others.first.map { "openurl default \(scheme) \($0)" } ?? edit(entry.file)
+                fix: others.first.map { "openurl default \(scheme) \(quotedForShell($0))" } ?? edit(entry.file)
             )
             return
         }
@@ -173,8 +173,8 @@ extension Examination {
 
     private func edit(_ path: String) -> String { "\"${EDITOR:-vi}\" \(quotedForShell(path))" }
 
-    /// Returns the command that changes an entry, and makes the cache again. An entry of the system is copied to the user's directory,
-    /// where it takes the place of the system's.
+    /// Returns the command that changes an entry, and makes the cache again. An entry of the system is copied to the user's
+    /// directory, where the copy takes the place of the system's.
     private func change(_ entry: DesktopEntry, _ script: String) -> String {
         let directory = files.desktop.userApplicationDirectory ?? ""
         let refresh = "update-desktop-database \(quotedForShell(directory))"
@@ -209,7 +209,7 @@ extension Examination {
         let file = files.desktop.writtenAssociationFile
         let isMissing = { (id: DesktopFileID) in !self.files.all.contains { $0.location.id == id } }
         if let first = chosen.first, isMissing(first), !isRegistered(first) {
-            let fix = claimants.first.map { "openurl default \(scheme) \($0)" }
+            let fix = claimants.first.map { "openurl default \(scheme) \(quotedForShell($0))" }
             let reason = "is the default in mimeapps.list, and no desktop entry has this name"
             add(.entries, .warn, "lost-default", "\(scheme): \(first)", reason, file: file, fix: fix)
         }
@@ -231,7 +231,7 @@ extension Examination {
                 "\(scheme):",
                 "is claimed by \(list), and no default is chosen",
                 file: file,
-                fix: "openurl default \(scheme) \(claimants[0])"
+                fix: "openurl default \(scheme) \(quotedForShell(claimants[0]))"
             )
         } else if topic != nil {
             add(.entries, .ok, "claimants", "\(scheme):", "is claimed by \(list); the first one is chosen")
@@ -261,7 +261,8 @@ extension Examination {
                 first.id.rawValue,
                 "gets the links of web pages (\(scheme):) and is not a browser\(rest)",
                 file: first.file,
-                fix: browser.map { "gio mime \(type) \($0.id)" } ?? change(first, "s|x-scheme-handler/https\\?;||g")
+                fix: browser.map { "gio mime \(type) \(quotedForShell($0.id.rawValue))" }
+                    ?? change(first, "s|x-scheme-handler/https\\?;||g")
             )
         }
     }

@@ -8,8 +8,9 @@ internal import UserFiles
 /// The manifests, their programs, and the names of running handlers.
 extension Examination {
     func checkHandlers() {
-        checkManifests()
         let handlers = files.registry.handlers.filter { isConcerned($0) }
+        let known = checkKeys(of: handlers)
+        checkManifests(known)
         for handler in handlers { checkProgram(of: handler) }
         if let bus, router != nil {
             checkStates(bus)
@@ -50,9 +51,41 @@ extension Examination {
 
     // MARK: Manifests
 
-    /// Reports the manifests that the registry could not read.
-    private func checkManifests() {
-        for diagnostic in files.registry.diagnostics where !isOtherIdentifier(diagnostic.file) {
+    /// Reports keys that are ignored in manifests, such as misspelt ones.
+    ///
+    /// - Returns: the files and keys of the reports.
+    private func checkKeys(of handlers: [Handler]) -> Set<[String?]> {
+        var known: Set<[String?]> = []
+        for handler in handlers where handler.scope == .user {
+            let isBundle = handler.entry.hasSuffix(".app")
+            let file = isBundle ? "\(handler.entry)/Info.plist" : handler.entry
+            let findings: [Diagnostic]
+            do throws(FileError) {
+                let bytes = try contents(ofFile: file, limit: Self.manifestLimit, followingLinks: true)
+                findings = ManifestCheck.findings(in: bytes, of: file)
+            } catch {
+                // The manifest was removed a moment ago.
+                continue
+            }
+            for finding in findings {
+                known.insert([file, finding.key])
+                let reason = [finding.key, finding.reason].compactMap(\.self).joined(separator: " ")
+                let line = finding.line.map { "+\($0) " } ?? ""
+                let fix = "\"${EDITOR:-vi}\" \(line)\(quotedForShell(file))"
+                add(.handlers, .warn, "manifest-key", handler.id.rawValue, reason, file: file, fix: fix)
+            }
+        }
+        return known
+    }
+
+    private static let manifestLimit = 1 << 20
+
+    /// Reports the manifests that the registry could not read, and the parts of manifests that it does not use.
+    ///
+    /// - Parameter known: the files and keys that are reported already.
+    private func checkManifests(_ known: Set<[String?]>) {
+        for diagnostic in files.registry.diagnostics
+        where !isOtherIdentifier(diagnostic.file) && !known.contains([diagnostic.file, diagnostic.key]) {
             let subject = subject(of: diagnostic.file)
             let reason = [diagnostic.key, diagnostic.reason].compactMap(\.self).joined(separator: " ")
             guard diagnostic.severity == .error else {
@@ -79,18 +112,24 @@ extension Examination {
                     subject,
                     reason,
                     file: diagnostic.file,
-                    fix: fix(of: diagnostic)
+                    fix: fix(ofManifest: diagnostic.file)
                 )
             }
         }
     }
 
-    /// Returns the command that mends a manifest that cannot be used. The reason of a file that others may change has its own.
-    private func fix(of diagnostic: Diagnostic) -> String {
-        let parts = diagnostic.reason.split(separator: "`", omittingEmptySubsequences: false)
-        if parts.count == 3 { return String(parts[1]) }
-        let file = quotedForShell(diagnostic.file)
-        return access(diagnostic.file, R_OK) == 0 ? "\"${EDITOR:-vi}\" \(file)" : "chmod u+r \(file)"
+    /// Returns the command that mends a manifest that cannot be used.
+    private func fix(ofManifest path: String) -> String {
+        do throws(FileError) {
+            var trust = TrustedPaths()
+            try trust.check(path)
+        } catch {
+            // The reason names the command. The text of a diagnostic may hold a part of the manifest, which is not a command.
+            let parts = error.reason.split(separator: "`", omittingEmptySubsequences: false)
+            if parts.count == 3 { return String(parts[1]) }
+        }
+        let file = quotedForShell(path)
+        return access(path, R_OK) == 0 ? "\"${EDITOR:-vi}\" \(file)" : "chmod u+r \(file)"
     }
 
     /// Whether a path is a link of the user's directory whose target does not exist.

@@ -61,7 +61,7 @@ extension Examination {
                     )
                 }
                 if let error = explanation.error, explanation.decision != .known(.deny) {
-                    let fix = expected.map { "openurl status \($0)" } ?? "openurl register PATH"
+                    let fix = expected.map { "openurl status \(quotedForShell($0))" } ?? "openurl register PATH"
                     add(.openers, .fail, "openurl", "openurl", error.message, fix: fix)
                     return expected
                 }
@@ -114,7 +114,7 @@ extension Examination {
         guard let choice else { return add(.openers, .skip, opener.lowercased(), opener, "is not installed") }
         let check = opener.lowercased()
         let isTool = opener != "KDE"
-        let fix = "openurl default \(scheme) \(expected)"
+        let fix = "openurl default \(scheme) \(quotedForShell(expected))"
         guard let choice else {
             add(
                 .openers,

@@ -25,6 +25,8 @@ extension Examination {
         if let named, Self.webSchemes.contains(named.rawValue) {
             return add(.probe, .skip, "probe", "\(named):", "belongs to the browser, which no program can stand in for")
         }
+        // The router removes its entry for the claims after the last URL, and answers after that.
+        defer { settle(bus) }
         let nonce = String(UInt64.random(in: 0 ... .max), radix: 16)
         for way in Way.allCases {
             let name = way.rawValue.filter { $0 != " " }
@@ -42,6 +44,15 @@ extension Examination {
                 way,
                 standingIn(for: named, host, bus) { send(way, "\(named?.rawValue ?? "openurl-probe")://\(host)/") }
             )
+        }
+    }
+
+    /// Waits until the router has written the files for the desktop.
+    private func settle(_ bus: SessionBus) {
+        do throws(CallError) {
+            try bus.call(RegistryInterface.reload, on: RouterService.object, Empty())
+        } catch {
+            // The probe itself is over.
         }
     }
 

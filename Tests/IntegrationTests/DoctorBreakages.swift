@@ -158,6 +158,20 @@ struct Breakage: Sendable, CustomTestStringConvertible {
             arrival: opened
         ),
         Breakage(
+            name: "misspelt key",
+            damage: #"""
+                manifest com.example.note "$BIN/testhandler"
+                sed -i 's|<key>OUArguments|<key>OULaunchTimout</key><real>9</real>&|' \
+                    "$HOME/manifests/com.example.note.plist"
+                "$BIN/openurl" register "$HOME/manifests/com.example.note.plist"
+                printf '#!/bin/sh\nfor file; do :; done\nsed -i --follow-symlinks s/Timout/Timeout/ "$file"\n' > "$HOME/editor"
+                chmod +x "$HOME/editor"
+                """#,
+            check: "manifest-key",
+            level: "warn",
+            arrival: opened
+        ),
+        Breakage(
             name: "missing program",
             damage: #"""
                 register com.example.first "$HOME/gone"
