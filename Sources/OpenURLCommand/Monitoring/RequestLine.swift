@@ -54,17 +54,18 @@ struct RequestLine {
         ]
     }
 
-    /// The lines below the request.
-    func details(isVerbose: Bool) -> [String] {
-        let message = entry.error.map { [$0.message] } ?? []
-        guard isVerbose else { return message }
+    /// The message of a failure.
+    var message: String? { entry.error?.message }
+
+    /// The facts that have no column, in lines.
+    var details: [String] {
         let status = entry.error == nil ? [] : entry.exitStatus.map { ["exit     \($0)"] } ?? []
         let request = entry.requestID.map { ["request  \($0)"] } ?? []
         let rule = entry.rule.map { ["chosen   \($0)"] } ?? []
         let policy =
             entry.decision.map { ["policy   \($0.rawValue)\(entry.decisionReason.map { ": \($0)" } ?? "")"] } ?? []
         let steps = entry.trace.map { "\($0.paddedMilliseconds) ms  \($0.name)\($0.answer ? "" : "  no")" }
-        return message + status + request + rule + policy + steps
+        return status + request + rule + policy + steps
     }
 
     // MARK: Columns
@@ -74,8 +75,8 @@ struct RequestLine {
         let route: Int
         let subject: Int
         static let time = 8
-        static let outcome = 17
-        static let milliseconds = 9
+        static let outcome = 15
+        static let milliseconds = 7
         static let gap = "  "
 
         init(width: Int) {
