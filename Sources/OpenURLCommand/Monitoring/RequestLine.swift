@@ -13,12 +13,16 @@ struct RequestLine {
 
     private var time: String { LocalTime.text(entry.time / 1_000_000) }
 
-    /// The identifier of the source, or the name of its program with the process.
-    private var source: String {
+    /// The identifier of the source, or the name of its program.
+    private var sourceName: String {
         guard let source = entry.source else { return entry.pid.map { "process \($0)" } ?? Table.absent }
-        guard source.hasPrefix("/") else { return source }
-        let name = source.split(separator: "/").last.map(String.init) ?? source
-        return entry.pid.map { "\(name)(\($0))" } ?? name
+        return source.hasPrefix("/") ? source.split(separator: "/").last.map(String.init) ?? source : source
+    }
+
+    /// The name of the source, with the process of a program without an identifier.
+    private var source: String {
+        guard let pid = entry.pid, entry.source?.hasPrefix("/") == true else { return sourceName }
+        return "\(sourceName)(\(pid))"
     }
 
     /// The URL, or the kind of a request without one.
@@ -82,7 +86,7 @@ struct RequestLine {
         init(width: Int) {
             // A line that fills the last column would go on in the next line.
             let rest = max(20, width - 1 - Self.time - Self.outcome - Self.milliseconds - 4 * Self.gap.count)
-            route = min(44, rest / 2)
+            route = min(48, rest * 3 / 5)
             subject = rest - route
         }
     }
@@ -100,11 +104,12 @@ struct RequestLine {
     /// The line for a terminal, without a line break.
     func text(width: Int, _ style: TerminalStyle) -> String {
         let columns = Columns(width: width)
-        let from = source.printable
         let to = (entry.handler ?? Table.absent).printable
         // The end of an identifier tells more than its beginning.
         let room = columns.route - 3
-        let shownFrom = from.keepingEnd(max(room / 2, room - to.count))
+        let isWide = source.printable.count + to.count <= room
+        let from = (isWide ? source : sourceName).printable
+        let shownFrom = from.keepingEnd(max(room / 3, room - to.count))
         let shownTo = to.keepingEnd(room - shownFrom.count)
         let route = "\(style.name(shownFrom)) \(style.dim("→")) \(style.name(shownTo))"
         let routePadding = String(repeating: " ", count: max(0, room - shownFrom.count - shownTo.count))
