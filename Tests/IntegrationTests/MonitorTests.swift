@@ -97,6 +97,9 @@ import Testing
         #expect(lost.source != nil)
 
         try await router.lifecycle(LifecycleInterface.suspend, Self.app)
+        _ = try await router.open("app:again")
+        #expect(try await watch.next().path == .known(.woken))
+        try await router.lifecycle(LifecycleInterface.suspend, Self.app)
         try await router.lifecycle(LifecycleInterface.wake, Self.app)
         let wake = try await watch.next()
         #expect(wake.kind == .known(.wake))
@@ -133,7 +136,7 @@ import Testing
         let kinds = try await logged(router).map(\.kind.rawValue)
         #expect(kinds.filter { $0 != "open" }.sorted() == ["activate", "attempt", "callback", "wake"])
         #expect(kinds.first == "callback")
-        #expect(kinds.count == 10)
+        #expect(kinds.count == 11)
         #expect(await router.terminate() == 0)
         try expectNoSecret(below: router.bus.directory.appending(path: "XDG_STATE_HOME"))
     }

@@ -45,7 +45,7 @@ import Testing
         ]
         let grown = try shown(first)
         #expect(grown.split(separator: "\n").count == 3, "\(grown)")
-        #expect(grown.contains("processStarted …"))
+        #expect(grown.contains("processStarted…"))
         let rewritten = try #require(grown.split(separator: "\r").last)
         #expect(rewritten.contains("launched"))
         #expect(rewritten.contains("187.2"))

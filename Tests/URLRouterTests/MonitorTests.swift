@@ -1,4 +1,6 @@
+import Dispatch
 import OpenURLBus
+import Reactor
 import Testing
 
 @testable import DBus
@@ -75,6 +77,23 @@ import Testing
             try await router.subscribe(toRequests: MonitorOptions(), Self.second)
         }
         #expect(await router.watchers == 1)
+    }
+
+    /// The router does not wait for the disk, and keeps a limited number of requests for it.
+    @Test func requestsAreMissingInALogWhoseDiskIsSlow() async throws {
+        let directory = TemporaryState()
+        let log = RecordedLog()
+        let requests = RequestLog(path: "\(directory.path)/log.sqlite", on: directory.loop, log: log.logger)
+        let router = URLRouter([], on: bus, requests: requests)
+        let disk = DispatchSemaphore(value: 0)
+        directory.loop.execute { disk.wait() }
+        for _ in 0..<2200 { _ = await failure { () throws(OpenURLError) in try await router.open("nobody:x") } }
+        disk.signal()
+        await router.storeLog()
+        await log.wait(for: "requests are missing in the log, because the disk is slow")
+        var filter = MonitorFilter()
+        filter.limit = 1
+        #expect(try await router.loggedRequests(filter).map(\.url) == ["nobody:x"])
     }
 
     @Test func logIsOffWithoutAPlace() async throws {

@@ -41,6 +41,7 @@ extension URLRouter {
         limits: RouterLimits = .patient,
         deliveries: DeliveryStore? = nil,
         policy: PolicyStore? = nil,
+        requests: RequestLog? = nil,
         person: any PersonAsking = Nobody(),
         examine: (@Sendable (HandlerLauncher, UInt32?, Handler) async -> OwnerClaim?)? = ownProgramOrAnother,
         log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -53,6 +54,7 @@ extension URLRouter {
             limits: limits,
             deliveries: deliveries,
             policy: policy,
+            requests: requests,
             person: { _ in person },
             examine: examine,
             log: log

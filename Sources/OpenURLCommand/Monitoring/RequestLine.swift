@@ -13,12 +13,16 @@ struct RequestLine {
 
     private var time: String { LocalTime.text(entry.time / 1_000_000) }
 
-    /// The identifier of the source, or the name of its program with the process.
-    private var source: String {
+    /// The identifier of the source, or the name of its program.
+    private var sourceName: String {
         guard let source = entry.source else { return entry.pid.map { "process \($0)" } ?? Table.absent }
-        guard source.hasPrefix("/") else { return source }
-        let name = source.split(separator: "/").last.map(String.init) ?? source
-        return entry.pid.map { "\(name)(\($0))" } ?? name
+        return source.hasPrefix("/") ? source.split(separator: "/").last.map(String.init) ?? source : source
+    }
+
+    /// The name of the source, with the process of a program without an identifier.
+    private var source: String {
+        guard let pid = entry.pid, entry.source?.hasPrefix("/") == true else { return sourceName }
+        return "\(sourceName)(\(pid))"
     }
 
     /// The URL, or the kind of a request without one.
@@ -54,17 +58,18 @@ struct RequestLine {
         ]
     }
 
-    /// The lines below the request.
-    func details(isVerbose: Bool) -> [String] {
-        let message = entry.error.map { [$0.message] } ?? []
-        guard isVerbose else { return message }
+    /// The message of a failure.
+    var message: String? { entry.error?.message }
+
+    /// The facts that have no column, in lines.
+    var details: [String] {
         let status = entry.error == nil ? [] : entry.exitStatus.map { ["exit     \($0)"] } ?? []
         let request = entry.requestID.map { ["request  \($0)"] } ?? []
         let rule = entry.rule.map { ["chosen   \($0)"] } ?? []
         let policy =
             entry.decision.map { ["policy   \($0.rawValue)\(entry.decisionReason.map { ": \($0)" } ?? "")"] } ?? []
         let steps = entry.trace.map { "\($0.paddedMilliseconds) ms  \($0.name)\($0.answer ? "" : "  no")" }
-        return message + status + request + rule + policy + steps
+        return status + request + rule + policy + steps
     }
 
     // MARK: Columns
@@ -74,14 +79,14 @@ struct RequestLine {
         let route: Int
         let subject: Int
         static let time = 8
-        static let outcome = 17
-        static let milliseconds = 9
+        static let outcome = 15
+        static let milliseconds = 7
         static let gap = "  "
 
         init(width: Int) {
             // A line that fills the last column would go on in the next line.
             let rest = max(20, width - 1 - Self.time - Self.outcome - Self.milliseconds - 4 * Self.gap.count)
-            route = min(44, rest / 2)
+            route = min(48, rest * 3 / 5)
             subject = rest - route
         }
     }
@@ -99,11 +104,12 @@ struct RequestLine {
     /// The line for a terminal, without a line break.
     func text(width: Int, _ style: TerminalStyle) -> String {
         let columns = Columns(width: width)
-        let from = source.printable
         let to = (entry.handler ?? Table.absent).printable
         // The end of an identifier tells more than its beginning.
         let room = columns.route - 3
-        let shownFrom = from.keepingEnd(max(room / 2, room - to.count))
+        let isWide = source.printable.count + to.count <= room
+        let from = (isWide ? source : sourceName).printable
+        let shownFrom = from.keepingEnd(max(room / 3, room - to.count))
         let shownTo = to.keepingEnd(room - shownFrom.count)
         let route = "\(style.name(shownFrom)) \(style.dim("→")) \(style.name(shownTo))"
         let routePadding = String(repeating: " ", count: max(0, room - shownFrom.count - shownTo.count))

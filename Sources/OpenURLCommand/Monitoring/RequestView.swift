@@ -48,7 +48,8 @@ final class RequestView {
             return
         }
         if !hasEnded, !mayRewrite || growing != entry.time && begun.contains(entry.time) { return }
-        let line = RequestLine(entry).text(width: output.width, style)
+        let request = RequestLine(entry)
+        let line = request.text(width: output.width, style)
         if growing == entry.time {
             output.append("\r\(line)\u{1B}[K")
         } else {
@@ -63,9 +64,13 @@ final class RequestView {
         }
         begun.remove(entry.time)
         end()
-        for detail in RequestLine(entry).details(isVerbose: display.verbose) {
-            output.print(style.detail(String("          \(detail.printable)".prefix(max(0, output.width - 1))), entry))
-        }
+        if let message = request.message { output.print(style.bad(indented(message))) }
+        for detail in display.verbose ? request.details : [] { output.print(style.dim(indented(detail))) }
+    }
+
+    /// Returns a line below a request, cut to the width of the terminal.
+    private func indented(_ text: String) -> String {
+        String("          \(text.printable)".prefix(max(0, output.width - 1)))
     }
 
     /// Prints the day before the first request of each day.

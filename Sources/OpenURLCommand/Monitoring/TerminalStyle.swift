@@ -1,19 +1,12 @@
-internal import OpenURLBus
-
 /// The colours of a terminal, which stay away for a person who wants none.
 struct TerminalStyle {
     let isColoured: Bool
 
     func dim(_ text: String) -> String { coloured(text, "2") }
     func good(_ text: String) -> String { coloured(text, "32") }
-    func bad(_ text: String) -> String { coloured(text, "1;31") }
+    func bad(_ text: String) -> String { coloured(text, "31") }
     func pending(_ text: String) -> String { coloured(text, "33") }
     func name(_ text: String) -> String { coloured(text, "36") }
-
-    /// A line below a request.
-    func detail(_ text: String, _ entry: MonitorEntry) -> String {
-        entry.error == nil ? dim(text) : coloured(text, "31")
-    }
 
     private func coloured(_ text: String, _ code: String) -> String {
         isColoured && !text.isEmpty ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text

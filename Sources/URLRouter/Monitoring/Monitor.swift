@@ -17,6 +17,11 @@ final class Monitor {
     private var lastTime: UInt64 = 0
     private var changes: [Observation] = []
     private var ends: [ObservedRequest] = []
+    /// The bytes of the URLs in ``ends``.
+    private var endBytes = 0
+    /// The requests that are missing in the log, because the disk is too slow for them.
+    private(set) var lost = 0
+    private var isStoring = false
     private let reportTimer: RestartableTimer
     private let logTimer: RestartableTimer
 
@@ -24,8 +29,9 @@ final class Monitor {
     private static let reportDelay = Duration.milliseconds(50)
     /// The time between the end of a request and its writing.
     private static let logDelay = Duration.seconds(2)
-    /// The number of requests that wait for their writing.
+    /// The number of requests that wait for their writing, and the bytes of their URLs.
     private static let waitingEnds = 1024
+    private static let waitingBytes = 4 << 20
 
     init(_ bus: any HandlerBus, _ loop: EventLoop, _ limits: RouterLimits, _ tasks: RouterTasks, log: RequestLog?) {
         self.bus = bus
@@ -68,8 +74,14 @@ final class Monitor {
     /// Writes a request into the log, soon.
     func ended(_ request: ObservedRequest) {
         guard log != nil else { return }
+        let isFull = ends.count >= Self.waitingEnds || endBytes >= Self.waitingBytes
+        if isFull, isStoring {
+            lost += 1
+            return
+        }
         ends.append(request)
-        guard ends.count < Self.waitingEnds else { return store() }
+        endBytes += request.urlBytes
+        if isFull { return store() }
         if !logTimer.isRunning { logTimer.start(at: .now + Self.logDelay) { self.store() } }
     }
 
@@ -87,7 +99,18 @@ final class Monitor {
     }
 
     private func store() {
-        tasks.start { await self.flush() }
+        guard !isStoring else { return }
+        isStoring = true
+        tasks.start {
+            await self.flush()
+            self.isStoring = false
+            self.storeRest()
+        }
+    }
+
+    /// Writes what has ended during a writing that took long.
+    private func storeRest() {
+        if !ends.isEmpty, !logTimer.isRunning { logTimer.start(at: .now + Self.logDelay) { self.store() } }
     }
 
     // MARK: The log
@@ -95,9 +118,9 @@ final class Monitor {
     /// Returns when every request that has ended is in the log.
     func flush() async {
         logTimer.cancel()
-        let ended = ends
-        ends = []
-        if !ended.isEmpty { await log?.add(ended) }
+        let (ended, missing) = (ends, lost)
+        (ends, endBytes, lost) = ([], 0, 0)
+        if !ended.isEmpty { await log?.add(ended, missing: missing) }
     }
 
     /// The entries of the log that a filter selects, the latest first.
@@ -138,6 +161,7 @@ final class Monitor {
         subscriptions.remove(name)
         guard options.isEmpty else { return }
         reportTimer.cancel()
+        for observation in changes { observation.isChanged = false }
         changes = []
     }
 

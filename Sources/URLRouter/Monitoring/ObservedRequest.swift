@@ -43,6 +43,9 @@ struct ObservedRequest: Sendable {
     private static let nameBytes = 64
     private static let textBytes = 512
 
+    /// The bytes of the URLs, which are the largest part of a request.
+    var urlBytes: Int { fallback.reduce(url?.utf8.count ?? 0) { $0 + $1.utf8.count } }
+
     /// Returns the request as others see it.
     ///
     /// - Parameter showsQueries: whether URLs have their queries, fragments and parameters.

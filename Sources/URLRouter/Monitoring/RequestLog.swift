@@ -42,7 +42,10 @@ public actor RequestLog {
     }
 
     /// Adds requests that have ended. The first entries give way to them, and so do old entries.
-    func add(_ requests: [ObservedRequest]) {
+    ///
+    /// - Parameter missing: the number of requests that there was no room for.
+    func add(_ requests: [ObservedRequest], missing: Int) {
+        if missing > 0 { log.warning("\(missing) requests are missing in the log, because the disk is slow") }
         add(requests.map { $0.entry() }, at: Self.now)
     }
 
