@@ -103,11 +103,11 @@ import Testing
         let router = try await RouterProcess(["com.example.app": ["report=4", "patient=app:first"]])
         defer { router.stop() }
         let line = """
-            trap '' INT; '\(RouterProcess.command.path)' --timeout 1s app:first & child=$!
+            trap '' INT; '\(RouterProcess.command.path)' --timeout 5s app:first & child=$!
             while ! grep -q 'open app:first' "$HOME/com.example.app.log" 2>/dev/null; do :; done
             grep SigIgn /proc/$child/status; kill -INT $child; wait $child; echo $?
             """
-        let output = try await router.run("sh", "-c", line).output
+        let output = try await router.run("timeout", "60", "sh", "-c", line).output
         let lines = output.split(separator: "\n")
         let ignored = try #require(lines.first?.split(separator: "\t").last.flatMap { UInt64($0, radix: 16) })
         #expect(ignored & 1 << (UInt64(SIGINT) - 1) != 0, "\(output)")
