@@ -96,61 +96,95 @@ extension URLRouter {
             try call.waiting?.take(&destination)
             switch destination.claimant {
             case .handler(let handler) where handler.kind == .native:
-                let session = sessions.obtain(for: handler)
-                let request = session.makeRequest(.open(destination), options, call, account: counted.account)
-                defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
-                do throws(OpenURLError) {
-                    var result = try await call.during({ session.cancel(request) }) { () async throws(OpenURLError) in
-                        try await session.open(request) { () async throws(OpenURLError) in
-                            let sender = try await callers.caller(call.caller, of: counted)
-                            // The handler tells requests apart by their names, so a confined program does not choose one.
-                            if sender.callerClass.isConfined { request.id = requestNames.next() }
-                            try session.count(request, to: sender.account)
-                            var context = try callers.context(of: sender, for: destination.claimant)
-                            try check(sender)
-                            request.asked = askedCallbacks(
-                                in: found.url,
-                                of: sender,
-                                call.caller,
-                                for: handler,
-                                context.hops
-                            )
-                            context.wantsReply = call.waiting != nil || request.asked != nil
-                            request.complete(context)
-                            request.cause = sender.cause
-                            request.caller = sender.pid
-                        }
-                    }
-                    result.requestID = request.id
-                    if let asked = request.asked { answer(asked, .success(result)) }
-                    return result
-                } catch {
-                    if let asked = request.asked { answer(asked, .failure(error)) }
-                    throw error
-                }
+                return try await open(destination, found.url, with: handler, options, call, counted, check)
             case .handler, .application:
-                let sender = try await callers.caller(call.caller, of: counted)
-                let context = try callers.context(of: sender, for: destination.claimant)
-                try check(sender)
-                let request = ApplicationRequest(
-                    destination.delivered,
-                    destination.claimant,
-                    options,
-                    hops: context.hops,
-                    caller: sender.pid,
-                    account: sender.account,
-                    timeout: options.timeout ?? destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
-                )
-                request.observed = call.observed
-                defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
-                let result = try await call.during({ request.cancel(call.stop) }) { () async throws(OpenURLError) in
-                    try await applications.open(request)
-                }
-                // The application's window is in front now. A command may have none.
-                if !options.inBackground, destination.claimant.handler == nil { sessions.host.clearForeground() }
-                return result
+                return try await openApplication(destination, options, call, counted, check)
             }
         }
+    }
+
+    private typealias Check = (Caller) throws(OpenURLError) -> Void
+
+    // Thousands of requests may wait for a handler, and each keeps the variables of all functions on its way. Those of one
+    // function are together, whichever branch the request takes, so each branch is a function that is not inlined.
+
+    @inline(never) private func open(
+        _ destination: Destination,
+        _ url: GenericURL,
+        with handler: Handler,
+        _ options: OpenOptions,
+        _ call: RequestCall,
+        _ counted: CountedRequest,
+        _ check: Check
+    ) async throws(OpenURLError) -> OpenResult {
+        let session = sessions.obtain(for: handler)
+        let request = session.makeRequest(.open(destination), options, call, account: counted.account)
+        defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
+        do throws(OpenURLError) {
+            var result = try await call.during({ session.cancel(request) }) { () async throws(OpenURLError) in
+                try await session.open(request) { () async throws(OpenURLError) in
+                    try await complete(request, url, for: handler, session, call, counted, check)
+                }
+            }
+            result.requestID = request.id
+            if let asked = request.asked { answer(asked, .success(result)) }
+            return result
+        } catch {
+            if let asked = request.asked { answer(asked, .failure(error)) }
+            throw error
+        }
+    }
+
+    /// Completes a request that has its place in the queue with the facts about its sender.
+    @inline(never) private func complete(
+        _ request: OpenRequest,
+        _ url: GenericURL,
+        for handler: Handler,
+        _ session: HandlerSession,
+        _ call: RequestCall,
+        _ counted: CountedRequest,
+        _ check: Check
+    ) async throws(OpenURLError) {
+        let sender = try await callers.caller(call.caller, of: counted)
+        // The handler tells requests apart by their names, so a confined program does not choose one.
+        if sender.callerClass.isConfined { request.id = requestNames.next() }
+        try session.count(request, to: sender.account)
+        var context = try callers.context(of: sender, for: .handler(handler))
+        try check(sender)
+        request.asked = askedCallbacks(in: url, of: sender, call.caller, for: handler, context.hops)
+        context.wantsReply = call.waiting != nil || request.asked != nil
+        request.complete(context)
+        request.cause = sender.cause
+        request.caller = sender.pid
+    }
+
+    @inline(never) private func openApplication(
+        _ destination: Destination,
+        _ options: OpenOptions,
+        _ call: RequestCall,
+        _ counted: CountedRequest,
+        _ check: Check
+    ) async throws(OpenURLError) -> OpenResult {
+        let sender = try await callers.caller(call.caller, of: counted)
+        let context = try callers.context(of: sender, for: destination.claimant)
+        try check(sender)
+        let request = ApplicationRequest(
+            destination.delivered,
+            destination.claimant,
+            options,
+            hops: context.hops,
+            caller: sender.pid,
+            account: sender.account,
+            timeout: options.timeout ?? destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
+        )
+        request.observed = call.observed
+        defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
+        let result = try await call.during({ request.cancel(call.stop) }) { () async throws(OpenURLError) in
+            try await applications.open(request)
+        }
+        // The application's window is in front now. A command may have none.
+        if !options.inBackground, destination.claimant.handler == nil { sessions.host.clearForeground() }
+        return result
     }
 
     /// Performs a request for a URL that the policy allows. If the person has to be asked first, the request gives its place up,
@@ -164,7 +198,7 @@ extension URLRouter {
         _ body: (
             _ destination: Destination,
             _ counted: CountedRequest,
-            _ check: (Caller) throws(OpenURLError) -> Void
+            _ check: Check
         ) async throws(OpenURLError) -> Result
     ) async throws(OpenURLError) -> Result {
         try await callers.counting(call.caller, bytes: call.bytes, descriptors: call.descriptors) {
@@ -186,15 +220,19 @@ extension URLRouter {
                     }
                 } catch {
                     guard let dialog else { throw error }
-                    let place = Questions.Place()
-                    try await call.during({ [questions] in questions.giveUp(place) }) { () async throws(OpenURLError) in
-                        try await questions.ask(dialog, place)
-                    }
+                    try await ask(dialog, call)
                     allowed = destination.claimant.id
                     // The registry may have changed meanwhile.
                     destination = try await self.destination(text, options, call.caller, of: counted, call.copy)
                 }
             }
+        }
+    }
+
+    @inline(never) private func ask(_ dialog: PolicyDialog, _ call: RequestCall) async throws(OpenURLError) {
+        let place = Questions.Place()
+        try await call.during({ [questions] in questions.giveUp(place) }) { () async throws(OpenURLError) in
+            try await questions.ask(dialog, place)
         }
     }
 
@@ -204,7 +242,7 @@ extension URLRouter {
     /// - Parameters:
     ///   - counted: the request, which is counted to the caller; nil for a query.
     ///   - copy: the copy in an inbox that the URL names; nil for a URL of the caller.
-    func destination(
+    @inline(never) func destination(
         _ text: String,
         _ options: OpenOptions,
         _ caller: BusName?,

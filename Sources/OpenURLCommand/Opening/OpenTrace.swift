@@ -24,7 +24,7 @@ final class OpenTrace {
     /// Adds an open.
     ///
     /// - Parameters:
-    ///   - start: the time when the command sent the URL, in microseconds of ``TracePhase/now``.
+    ///   - start: the time when the command sent the URL, in microseconds of `TracePhase.now`.
     ///   - end: the time of the outcome.
     ///   - steps: the steps, whose times count from the time when the router accepted the URL.
     ///   - outcome: the outcome, in words.
