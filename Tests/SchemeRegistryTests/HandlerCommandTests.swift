@@ -1,4 +1,5 @@
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

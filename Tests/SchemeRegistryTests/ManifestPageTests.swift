@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Testing
+import UserFiles
 
 @testable import SchemeRegistry
 

@@ -67,6 +67,12 @@ struct RemoteHost: Sendable {
     ///
     /// - Returns: the reason why that is not possible.
     private func runThere() -> String {
+        // The login shell there may be any. Quotes mean the same in each of them only without these characters.
+        guard
+            !arguments.contains(where: { $0.bytes.contains { [UInt8(ascii: "\\"), UInt8(ascii: "\n")].contains($0) } })
+        else {
+            return "an argument has a backslash or a line break, and the host has no systemd-stdio-bridge"
+        }
         let quote = UInt8(ascii: "'")
         var line = Array("openurl".utf8)
         for argument in arguments {

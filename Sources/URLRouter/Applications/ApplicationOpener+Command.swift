@@ -55,7 +55,8 @@ extension ApplicationOpener {
         case .exited(let status) where status == 126 || status == 127:
             throw OpenURLError(.launchFailed, "\(request.id) exited with status \(status): its command was not found")
         case .exited(let status):
-            let reason = request.claimant.handler == nil ? nil : started.output.lastLine
+            let quotes = request.claimant.handler != nil && !command.sharedOutput
+            let reason = quotes ? started.output.lastLine : nil
             throw OpenURLError(.declined, reason ?? "\(request.id) exited with status \(status) when it had the URL")
         case .signalled:
             throw OpenURLError(.handlerCrashed, "\(request.id) \(exit ?? .unknown) when it had the URL")
@@ -68,8 +69,16 @@ extension ApplicationOpener {
         _ command: StartingCommand
     ) async throws(OpenURLError) -> StartedProcess {
         runningCommands.add(1, to: request.account)
-        let onExit = { (exit: ProcessExit) in
+        let writers = commandWriters[request.id] ?? CommandWriters()
+        commandWriters[request.id] = writers
+        writers.add()
+        let ended = {
             self.runningCommands.remove(1, from: request.account)
+            command.sharedOutput = writers.haveOverlapped
+            if writers.remove() { self.commandWriters[request.id] = nil }
+        }
+        let onExit = { (exit: ProcessExit) in
+            ended()
             self.log.info("\(request.id) \(exit)")
             command.ended(exit)
         }
@@ -79,7 +88,7 @@ extension ApplicationOpener {
             case .handler(let handler): try await spawn(handler, request, onExit: onExit)
             }
         } catch {
-            runningCommands.remove(1, from: request.account)
+            ended()
             throw error
         }
     }

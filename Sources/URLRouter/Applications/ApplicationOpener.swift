@@ -20,6 +20,8 @@ final class ApplicationOpener {
     var startingCommands: [String: Shares<String>] = [:]
     /// The commands that run, by the applications of the callers.
     var runningCommands: Shares<String>
+    /// The running commands, by the identifiers of handlers and the names of applications.
+    var commandWriters: [String: CommandWriters] = [:]
 
     init(
         bus: any HandlerBus,

@@ -7,6 +7,8 @@ final class StartingCommand {
     private var isDecided = false
     private var exit: ProcessExit?
     private var waiter: CheckedContinuation<ProcessExit?, Never>?
+    /// Whether another command of the same handler may have written to the output of this one.
+    var sharedOutput = false
 
     func ended(_ exit: ProcessExit) {
         guard !isDecided else { return }
@@ -24,5 +26,25 @@ final class StartingCommand {
     /// Resumes the continuation with the command's exit, or with `nil` if the command still runs.
     func wait(_ continuation: CheckedContinuation<ProcessExit?, Never>) {
         if isDecided { continuation.resume(returning: exit) } else { waiter = continuation }
+    }
+}
+
+/// The running commands of one handler, which write to the same output.
+///
+/// A line of the output may be a secret of another sender's URL, so no sender gets a line from a time with several commands.
+final class CommandWriters {
+    private var count = 0
+    /// Whether two commands have run at once since there was none.
+    private(set) var haveOverlapped = false
+
+    func add() {
+        count += 1
+        if count > 1 { haveOverlapped = true }
+    }
+
+    /// Returns whether no command is left.
+    func remove() -> Bool {
+        count -= 1
+        return count == 0
     }
 }
