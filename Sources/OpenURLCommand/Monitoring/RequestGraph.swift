@@ -1,6 +1,6 @@
 internal import OpenURLBus
 
-/// Who opens whom, as a graph in DOT (<https://graphviz.org/doc/info/lang.html>).
+/// A graph of the senders and their handlers in DOT (<https://graphviz.org/doc/info/lang.html>).
 struct RequestGraph {
     private struct Edge: Hashable {
         let source: String

@@ -78,15 +78,7 @@ extension Value {
     fileprivate var parameterText: String? {
         switch self {
         case .string(let text): text
-        case .boolean(let boolean): "\(boolean)"
-        case .byte(let number): "\(number)"
-        case .int16(let number): "\(number)"
-        case .uint16(let number): "\(number)"
-        case .int32(let number): "\(number)"
-        case .uint32(let number): "\(number)"
-        case .int64(let number): "\(number)"
-        case .uint64(let number): "\(number)"
-        case .double(let number): "\(number)"
+        case .boolean, .byte, .int16, .uint16, .int32, .uint32, .int64, .uint64, .double: description
         case .variant(let value): value.parameterText
         case .objectPath, .signature, .unixFD, .array, .structure, .dictionary: nil
         }
