@@ -57,7 +57,7 @@ final class Daemon<Parts: Assembly>: Sendable {
             await router.waitUntilClosed()
             await router.abandonDeliveries()
             if isEnding.load(ordering: .relaxed) { return EXIT_SUCCESS }
-            log.error("the session bus has ended")
+            log.notice("the session bus has ended, so the router ends too")
         } catch {
             log.error("\(error)")
         }

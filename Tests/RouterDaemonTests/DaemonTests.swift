@@ -35,7 +35,7 @@ import Testing
         #expect(
             log == [
                 RecordedLog.Entry(level: .info, text: "ready", metadata: ["handlers": "3"]),
-                RecordedLog.Entry(level: .error, text: "the session bus has ended"),
+                RecordedLog.Entry(level: .notice, text: "the session bus has ended, so the router ends too"),
             ]
         )
         #expect(forcedEnds == [])
