@@ -16,6 +16,8 @@ public struct HandlerCommand: Sendable, Hashable {
         case unknownCode(Int)
         /// The program has a percent sign.
         case codeInProgram
+        /// The word at the index is the text of a program, and the sender of a URL would write a part of the program.
+        case codeInProgramText(Int)
 
         /// The error as text that follows the name of the key.
         public var description: String {
@@ -23,6 +25,9 @@ public struct HandlerCommand: Sendable, Hashable {
             case .empty: "is empty"
             case .unknownCode(let index): "has an unknown code in its word \(index); the codes are %u, %f and %%"
             case .codeInProgram: "has a code in its program"
+            case .codeInProgramText(let index):
+                "lets every sender of a URL write a part of the program in its word \(index); "
+                    + "pass the URL as an argument of its own, which a shell reads as \"$1\""
             }
         }
     }
@@ -32,6 +37,10 @@ public struct HandlerCommand: Sendable, Hashable {
         guard let program = words.first else { throw .empty }
         guard !program.utf8.contains(UInt8(ascii: "%")) else { throw .codeInProgram }
         for (index, word) in words.enumerated() where expanded(word, opening: "") == nil { throw .unknownCode(index) }
+        let texts = ProgramText(in: words).indices
+        if let index = texts.first(where: { words.indices.contains($0) && hasURL(words[$0]) }) {
+            throw .codeInProgramText(index)
+        }
         self.words = words
     }
 
@@ -39,13 +48,10 @@ public struct HandlerCommand: Sendable, Hashable {
     public func arguments(opening url: String) -> [String] {
         words.dropFirst().compactMap { expanded($0, opening: url) }
     }
-
-    /// The index of an argument that makes the URL a part of a program's text, so that its sender writes a part of the program;
-    /// nil if there is none.
-    var indexOfProgramText: Int? {
-        words.indices.dropFirst(2).first { words[$0 - 1] == "-c" && expanded(words[$0], opening: "") != words[$0] }
-    }
 }
+
+/// Whether a word without unknown codes has a code that stands for the URL.
+private func hasURL(_ word: String) -> Bool { expanded(word, opening: "") != expanded(word, opening: "a:") }
 
 /// The word with the codes replaced; nil for a word with an unknown code.
 private func expanded(_ word: String, opening url: String) -> String? {

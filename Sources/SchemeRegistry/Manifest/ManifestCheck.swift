@@ -31,11 +31,6 @@ public enum ManifestCheck {
             findings += manifest.unknownContentTypes.map { key, type in
                 diagnostic(.warning, key, HandlerManifest.reason(ofUnknown: type))
             }
-            if let index = manifest.command?.indexOfProgramText {
-                let advice = "pass it as an argument of its own, which a shell reads as \"$1\""
-                let reason = "lets every sender of a URL write a part of the program; \(advice)"
-                findings.append(diagnostic(.warning, "OUCommand[\(index)]", reason))
-            }
             if manifest.urlTypes.isEmpty, manifest.documentTypes.isEmpty {
                 let reason =
                     "the handler gets nothing to open; CFBundleURLTypes or CFBundleDocumentTypes claims something"
