@@ -16,7 +16,7 @@ extension Examination {
     /// Sends a URL on each way, and reports the time until it arrives.
     ///
     /// The URL has a host of random digits. This process takes the place of the handler for this host alone, with a claim that ends
-    /// with the probe.
+    /// with the probe, and with the process.
     func probe() {
         guard let bus, router != nil else {
             return add(.probe, .skip, "probe", "probe", "without a router no URL can arrive")
@@ -30,7 +30,7 @@ extension Examination {
         let nonce = String(UInt64.random(in: 0 ... .max), radix: 16)
         for way in Way.allCases {
             let name = way.rawValue.filter { $0 != " " }
-            let host = "\(nonce)-\(name).openurl-probe.invalid"
+            let host = "\(nonce)-\(name).\(CallbackInterface.probeDomain)"
             if let reason = obstacle(to: way, named, bus) {
                 add(.probe, .skip, "probe", way.rawValue, reason)
                 continue
@@ -40,10 +40,7 @@ extension Examination {
                 add(.probe, .skip, "probe", way.rawValue, reason)
                 continue
             }
-            report(
-                way,
-                standingIn(for: named, host, bus) { send(way, "\(named?.rawValue ?? "openurl-probe")://\(host)/") }
-            )
+            report(way, send(way, "\(named?.rawValue ?? "openurl-probe")://\(host)/"))
         }
     }
 
@@ -81,33 +78,13 @@ extension Examination {
         return entry.flatMap { $0.handler == nil ? $0.id : nil }
     }
 
-    /// Allows this process to take the URLs of one host meanwhile, which belong to the handler of the scheme otherwise.
-    private func standingIn(
-        for scheme: Scheme?,
-        _ host: String,
-        _ bus: SessionBus,
-        _ body: () -> ProbeOutcome
-    ) -> ProbeOutcome {
-        guard let scheme, files.registry.winner(for: scheme, host: nil) != nil else { return body() }
-        let (source, name) = (CallerClass.user.rawValue, scheme.rawValue)
-        do throws(CallError) {
-            let rule = Arguments(source, name, host, PolicyDecision.allow.rawValue)
-            try bus.call(PolicyInterface.set, on: RouterService.object, rule)
-        } catch {
-            return .notSent("the policy does not let the doctor take the handler's place: \(error)")
-        }
-        let outcome = body()
-        do throws(CallError) {
-            try bus.call(PolicyInterface.remove, on: RouterService.object, Arguments(source, name, host))
-        } catch {
-            let fix = "openurl policy reset --source \(source) \(name)://\(host)"
-            add(.probe, .warn, "probe-rule", "policy", "the rule of the probe could not be removed: \(error)", fix: fix)
-        }
-        return outcome
-    }
-
     private func send(_ way: Way, _ url: String) -> ProbeOutcome {
-        guard let probe = Probe(url) else { return .notSent("the router does not let the doctor wait for the URL") }
+        let probe: Probe
+        do {
+            probe = try Probe(url)
+        } catch {
+            return .notSent("the router does not let the doctor wait for the URL: \(error)")
+        }
         switch way {
         case .bus: return probe.sendOverBus()
         case .portal: return probe.sendToPortal()
@@ -145,33 +122,29 @@ final class Probe {
 
     /// Claims a URL.
     ///
-    /// - Returns: nil if there is no claim.
-    init?(_ url: String) {
+    /// - Throws: the reason why there is no claim.
+    init(_ url: String) throws {
         self.url = url
-        do {
-            connection = try BlockingConnection(.session, timeout: SessionBus.callLimit)
-            guard let token = HandleToken(rawValue: "probe"),
-                let path = connection.uniqueName.flatMap({ RequestInterface.path(of: $0, token) })
-            else { return nil }
-            let handle = RemoteObject(RouterService.name, path, startsService: false)
-            connection.receive(CallbackHandleInterface.completed, from: handle) { [unowned self] body in
-                let (code, _, _) = body.values
-                if code == CallbackEnd.received.rawValue { arrival = .now }
-            }
-            var options = CallbackOptions()
-            options.handleToken = token
-            options.timeout = Self.limit * 2
-            let pattern = String(url.dropLast())
-            let claim = Arguments("", pattern, options)
-            _ = try connection.call(
-                CallbackInterface.request,
-                on: RouterService.object,
-                claim,
-                timeout: SessionBus.callLimit
-            )
-        } catch {
-            return nil
+        connection = try BlockingConnection(.session, timeout: SessionBus.callLimit)
+        guard let token = HandleToken(rawValue: "probe"),
+            let path = connection.uniqueName.flatMap({ RequestInterface.path(of: $0, token) })
+        else { throw ConnectionError.timedOut }
+        let handle = RemoteObject(RouterService.name, path, startsService: false)
+        connection.receive(CallbackHandleInterface.completed, from: handle) { [unowned self] body in
+            let (code, _, _) = body.values
+            if code == CallbackEnd.received.rawValue { arrival = .now }
         }
+        var options = CallbackOptions()
+        options.handleToken = token
+        options.timeout = Self.limit * 2
+        let pattern = String(url.dropLast())
+        let claim = Arguments("", pattern, options)
+        _ = try connection.call(
+            CallbackInterface.request,
+            on: RouterService.object,
+            claim,
+            timeout: SessionBus.callLimit
+        )
     }
 
     func sendOverBus() -> ProbeOutcome {

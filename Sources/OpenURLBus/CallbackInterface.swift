@@ -19,7 +19,8 @@ public enum CallbackInterface {
     ///
     /// With an empty pattern the router takes `redirect_uri` of the URL; with an empty URL the router opens nothing. A handler and a
     /// sandboxed program may claim URLs of the schemes of their own identifier. A scheme of another handler or application is for
-    /// that program alone, unless a rule of the policy allows the URLs of the scheme to the caller.
+    /// that program alone, unless a rule of the policy allows the URLs of the scheme to the caller. A program of the user may claim
+    /// hosts below `openurl-probe.invalid` of any scheme, to see whether URLs arrive.
     ///
     /// The errors are ``OpenURLError/Code/notAllowed``, also for `http`, `https`, `javascript`, `data`, `file`, `about`, `blob` and
     /// the schemes of the system; ``OpenURLError/Code/alreadyClaimed`` if another claim has an equal pattern;
@@ -30,6 +31,10 @@ public enum CallbackInterface {
         inputs: ["url", "pattern", "options"],
         outputs: ["handle"]
     )
+
+    /// The domain of the hosts that every program of the user may wait for, whoever has the scheme: the doctor's probe sends URLs
+    /// there, and no real URL goes there (RFC 2606 section 2).
+    package static let probeDomain = "openurl-probe.invalid"
 
     /// The name in ``OpenResult/handler`` for every program that waited for the URL.
     public static let handler = "org.openurl.callback"

@@ -78,6 +78,34 @@ import Testing
         #expect(probes.first { $0.subject == "bus" }?.level == "ok")
     }
 
+    /// A probe allows nothing that outlives it: a killed probe leaves neither a rule nor a claim.
+    @Test func killedProbeLeavesNothing() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let script = #"""
+            register com.example.note
+            mkdir "$HOME/tools"; mkfifo "$HOME/sent"
+            printf '#!/bin/sh\n[ "$1" = open ] || exit 4\necho "$2" > "%s/sent"; exec sleep 60\n' "$HOME" > "$HOME/tools/gio"
+            chmod +x "$HOME/tools/gio"
+            PATH="$HOME/tools:$PATH" "$BIN/openurl" doctor note --probe > "$HOME/doctor.log" 2>&1 &
+            url=$(timeout 60 head -n 1 "$HOME/sent")
+            kill -9 $!
+            wait $!
+            [ $? = 137 ] || exit 3
+            echo "$url"
+            "$BIN/openurl" policy
+            [ ! -e "$XDG_CONFIG_HOME/openurl/policy.conf" ] || cat "$XDG_CONFIG_HOME/openurl/policy.conf"
+            # The URL goes to the handler again.
+            "$BIN/openurl" "$url" && grep -q "^open $url" "$HOME/com.example.note.log" || exit 4
+            """#
+        let run = try await session.shell(script, ["DISPLAY": ":9"])
+        #expect(run.status == 0, "\(run)")
+        let lines = run.output.split(separator: "\n").map(String.init)
+        let url = try #require(lines.first)
+        #expect(url.hasPrefix("note://") && url.hasSuffix(".openurl-probe.invalid/"), "\(run)")
+        #expect(!lines.dropFirst().contains { $0.contains("probe") }, "\(run)")
+    }
+
     @Test func terminalGetsGroupsAndASummary() async throws {
         let session = try await DoctorSession()
         defer { session.stop() }

