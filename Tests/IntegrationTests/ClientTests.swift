@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import OpenURL
 import OpenURLBus
 import PrivateBus
 import Testing
@@ -50,6 +51,31 @@ import Testing
         #expect(python.output == "com.example.any active\n")
         let opened = try router.log(of: "com.example.any").filter { $0.hasPrefix("open") }
         #expect(opened == ["open any:gdbus", "open any:python"])
+    }
+
+    @Test func textIsOpenedAsAURL() async throws {
+        let router = try await RouterProcess(["com.example.any": []])
+        defer { router.stop() }
+        let client = OpenURLClient(connection: router.connection)
+        for text in ["any:Buy%20milk", "ANY://host/a;b?c#d"] {
+            #expect(try await client.open(text).handler == "com.example.any")
+            #expect(try router.log(of: "com.example.any").contains("open \(text)"))
+        }
+        for (text, offset) in [
+            ("", 0), ("any:a b", 5), ("any:ü", 4), ("any:%zz", 4), ("any:a\u{0}", 5), ("any:a\nb", 5),
+        ] {
+            do {
+                let result = try await client.open(text)
+                Issue.record("\(text) was opened by \(result.handler)")
+            } catch OpenURLClientError.notOpened(let error) {
+                #expect(error.code == .malformedURL)
+                #expect(error.message.hasPrefix("at byte offset \(offset): "), "\(error.message)")
+            }
+        }
+        // A text without a scheme is a reference, which no handler can have.
+        await #expect(throws: OpenURLClientError.self) { try await client.open("Buy%20milk") }
+        // The library refuses a text itself, so nothing of it reaches the router.
+        #expect(try router.log(of: "com.example.any").filter { $0.hasPrefix("open") }.count == 2)
     }
 
     @Test func programWithoutDictionariesCanOpenURLs() async throws {

@@ -17,6 +17,12 @@ import Testing
     private func openurl(_ router: RouterProcess, _ server: SSHServer, _ arguments: String...) async throws
         -> CommandRun
     {
+        try await openurl(router, server, arguments)
+    }
+
+    private func openurl(_ router: RouterProcess, _ server: SSHServer, _ arguments: [String]) async throws
+        -> CommandRun
+    {
         try await CommandRun(
             URL(filePath: "/usr/bin/env"),
             ["timeout", "120", RouterProcess.command.path] + arguments,
@@ -78,6 +84,21 @@ import Testing
         #expect(opened.status == 0 && opened.output.contains(#""handler":"com.example.app""#), "\(opened)")
         #expect(try router.log(of: Self.app).contains("open app:it's%20here"))
         #expect(try await openurl(router, server, "--host", "box", "nothing:x").status == 3)
+        // The shells there may read these in different ways, so nothing is run.
+        for value in [#"k=a\'; touch run; '"#, "k=a\n touch run", #"k=\"#] {
+            let arguments = ["--annotation", value, "app:refused"]
+            let refused = try await openurl(router, server, ["--host", "box", "open"] + arguments)
+            let reason = "an argument has a backslash or a line break, and the host has no systemd-stdio-bridge"
+            #expect(refused.status == 69 && refused.output == "", "\(refused)")
+            #expect(refused.errors.hasSuffix("'openurl' cannot be run on box: \(reason)\n"), "\(refused)")
+        }
+        #expect(try !router.log(of: Self.app).contains("open app:refused"))
+        // Everything else arrives as it is.
+        let value = #"k=a "b" $(touch run) `touch run` 'c' * ~ ! #"#
+        let arguments = ["--json", "--annotation", value, "app:q"]
+        let quoted = try await openurl(router, server, ["--host", "box", "open"] + arguments)
+        let json = #""annotation":{"k":"a \"b\" $(touch run) `touch run` 'c' * ~ ! #"}"#
+        #expect(quoted.output.contains(json), "\(quoted)")
     }
 
     @Test func hostWithoutABusOrARouterIsUnavailable() async throws {

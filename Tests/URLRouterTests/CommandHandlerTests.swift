@@ -33,9 +33,9 @@ import Testing
         return URLRouter([handler], on: bus, environment: desktop.environment, limits: limits)
     }
 
-    private func failure(of router: URLRouter) async -> OpenURLError? {
+    private static func failure(of router: URLRouter, _ url: String = "cmd:x") async -> OpenURLError? {
         do throws(OpenURLError) {
-            _ = try await router.open("cmd:x")
+            _ = try await router.open(url)
             return nil
         } catch {
             return error
@@ -59,11 +59,11 @@ import Testing
         ("exit 127", OpenURLError(.launchFailed, "com.example.cmd exited with status 127: its command was not found")),
     ])
     func lastLineIsTheReasonOfANo(body: String, error: OpenURLError) async throws {
-        #expect(await failure(of: try router(body)) == error)
+        #expect(await Self.failure(of: try router(body)) == error)
     }
 
     @Test func crashIsACrash() async throws {
-        let error = await failure(of: try router("kill -SEGV $$"))
+        let error = await Self.failure(of: try router("kill -SEGV $$"))
         #expect(error?.code == .handlerCrashed)
         #expect(error?.message.contains("signal 11 (Segmentation fault)") == true)
     }
@@ -76,7 +76,31 @@ import Testing
         try desktop.write(to: "go")
         // The manifest's time limit is longer, so the exit decides.
         let patient = try router("exit 7", settleTime: .zero) { $0.openTimeout = .seconds(3600) }
-        #expect(await failure(of: patient)?.code == .declined)
+        #expect(await Self.failure(of: patient)?.code == .declined)
+    }
+
+    /// Two senders' commands write to the same file. No sender may read a line that is about the other's URL.
+    @Test func lineOfAnotherRunIsNotTheReasonOfANo() async throws {
+        for pipe in ["started", "go", "said", "end"] { try desktop.addPipe(pipe) }
+        let router = try router(
+            #"""
+            case $1 in
+            cmd:first)
+                echo > "$desktop/started"; read line < "$desktop/go"; echo "the secret of $1"
+                echo > "$desktop/said"; read line < "$desktop/end"; exit 1;;
+            cmd:second) echo > "$desktop/go"; read line < "$desktop/said"; exit 1;;
+            *) echo "the reason of $1"; exit 1;;
+            esac
+            """#
+        )
+        async let first = Self.failure(of: router, "cmd:first")
+        try desktop.wait(for: "started")
+        let reason = "com.example.cmd exited with status 1 when it had the URL"
+        #expect(await Self.failure(of: router, "cmd:second") == OpenURLError(.declined, reason))
+        try desktop.write(to: "end")
+        // The first command has not been alone either, so its last line may be one of the second.
+        #expect(await first == OpenURLError(.declined, reason))
+        #expect(await Self.failure(of: router, "cmd:third") == OpenURLError(.declined, "the reason of cmd:third"))
     }
 
     @Test func rulesOfHandlersApply() async throws {
@@ -84,7 +108,7 @@ import Testing
             $0.allowedSources = [try SourcePattern("com.example.friend")]
             $0.reach = .listed
         }
-        #expect(await failure(of: listed)?.code == .notAllowed)
+        #expect(await Self.failure(of: listed)?.code == .notAllowed)
     }
 
     @Test func commandHasNoLife() async throws {
@@ -101,7 +125,7 @@ import Testing
         }
         let bus = try FakeHandlers(["com.example.target": ":1.1"])
         let router = URLRouter([handler], on: bus, environment: desktop.environment)
-        let error = await failure(of: router)
+        let error = await Self.failure(of: router)
         #expect(error?.code == .launchFailed)
         #expect(error?.message.contains("check OUCommand in") == true, "\(error?.message ?? "")")
     }
