@@ -2,13 +2,15 @@ internal import RFC1808
 
 /// A URL as logs and monitors show it: with `…` in place of what may be a secret.
 ///
-/// Tokens stand in queries, fragments and parameters, and passwords before the host. The content of a `data` URL may be anything, and
+/// Tokens stand in queries, fragments and parameters, and passwords before a host. The content of a `data` URL may be anything, and
 /// a URL inside another one has all of these.
 package struct RedactedURL: Sendable, Hashable {
     /// The URL. A long one is cut.
     package let text: String
-    /// The texts that are left out, the longest first, as the URL writes them and decoded; nil if there are too many to look for.
-    private let secrets: [String]?
+    /// The texts that are left out, in the form of ``PlainText``; nil if there are too many to look for.
+    private let secrets: [[UInt8]]?
+    /// Every run of ``PlainText/runBytes`` in the parts that are left out.
+    private let runs: Set<UInt64>
 
     /// The mark in place of a text that is left out.
     package static let mark = "…"
@@ -16,148 +18,185 @@ package struct RedactedURL: Sendable, Hashable {
     private static let textBytes = 2048
     /// The largest number of texts to look for in a message.
     private static let secretCount = 64
+    /// The number of levels of URLs within URLs whose values are looked for.
+    private static let nestedLevels = 4
+    /// The size of a text that is too short to be left out within a longer word.
+    private static let shortWord = 4
 
     /// Reads a text, which need not be a URL.
     ///
     /// - Parameter showsQueries: whether the query, the fragment and the parameters stay.
     package init(_ url: String, showsQueries: Bool = false) {
-        var parts = Parts()
+        var parts = Parts(showsQueries: showsQueries)
         do throws(GenericURL.ParseError) {
-            parts.add(try GenericURL(url), showsQueries)
+            parts.add(try GenericURL(url))
         } catch {
             // Nobody knows what the parts of a text are that is not a URL.
             parts.hide(url[...])
             parts.text = Self.mark
         }
-        text =
-            parts.text.utf8.count > Self.textBytes ? parts.text.prefix(bytes: Self.textBytes) + Self.mark : parts.text
-        secrets =
-            parts.secrets.count > Self.secretCount
-            ? nil : parts.secrets.sorted { ($1.utf8.count, $0) < ($0.utf8.count, $1) }
+        text = parts.text.cut(toBytes: Self.textBytes)
+        secrets = parts.secrets.count > Self.secretCount ? nil : Array(parts.secrets)
+        runs = secrets == nil ? [] : parts.runs
     }
 
     /// Returns a message without the texts that are left out of the URL.
-    package func redacting(_ message: String) -> String {
-        guard let secrets else { return Self.mark }
-        var bytes: [UInt8]?
-        for secret in secrets {
-            let word = Array(secret.utf8)
-            if let replaced = (bytes ?? Array(message.utf8)).replacing(word, with: Array(Self.mark.utf8)) {
-                bytes = replaced
+    ///
+    /// The message may write a text with other escapes than the URL, in another case, or in part: no 8 bytes in a row of the parts
+    /// that are left out stay, and no beginning of a secret in front of an ellipsis.
+    package func redacting(_ message: String) -> String { [self].redacting(message) }
+
+    /// Marks the bytes of a message that are left out.
+    fileprivate func hide(in plain: PlainText, _ hidden: inout [Bool]) {
+        guard let secrets else {
+            // Nothing of the message is known to be no secret.
+            for position in hidden.indices { hidden[position] = true }
+            return
+        }
+        for secret in secrets { plain.find(secret, isWord: secret.count < Self.shortWord, in: &hidden) }
+        plain.forEachRun { (start, run) in
+            guard runs.contains(run) else { return }
+            for position in start..<start + PlainText.runBytes { hidden[position] = true }
+        }
+        for cut in plain.ellipses {
+            for secret in secrets {
+                plain.findBeginning(of: secret, before: cut.lowerBound, in: &hidden)
+                plain.findEnd(of: secret, after: cut.upperBound, in: &hidden)
             }
         }
-        return bytes.map { String(decoding: $0, as: UTF8.self) } ?? message
     }
+
+    /// Whether nothing is left out of the URL.
+    fileprivate var isPlain: Bool { secrets?.isEmpty == true }
 
     /// The texts, as they are collected.
     private struct Parts {
+        let showsQueries: Bool
         var text = ""
-        var secrets: Set<String> = []
+        var secrets: Set<[UInt8]> = []
+        var runs: Set<UInt64> = []
 
-        mutating func add(_ url: GenericURL, _ showsQueries: Bool) {
+        init(showsQueries: Bool) { self.showsQueries = showsQueries }
+
+        mutating func add(_ url: GenericURL) {
             guard let scheme = url.scheme else {
                 hide(url.description[...])
                 text = RedactedURL.mark
                 return
             }
             text = "\(scheme):"
-            if scheme.lowercased() == XCallbackURL.replyScheme || hides(url) {
-                hide(url.resourceSpecifier, "/&;?#,")
-                text += RedactedURL.mark
-                return
+            switch scheme.lowercased() {
+            case XCallbackURL.replyScheme, "javascript":
+                return leaveOut(url.resourceSpecifier, "/&;?#,")
+            case "data":
+                let type = Self.mediaType(ofData: url.resourceSpecifier)
+                text += type.map { "\($0)," } ?? ""
+                return leaveOut(url.resourceSpecifier.dropFirst(type?.count ?? 0))
+            default: break
             }
-            if scheme.lowercased() == "data", let content = url.opaquePart {
-                let type = content.prefix { $0 != "," && $0 != ";" }
-                hide(url.resourceSpecifier.dropFirst(type.count))
-                text += "\(type),\(RedactedURL.mark)"
-                return
-            }
+            // A URL may be all of another one.
+            if let part = url.opaquePart, PlainText(part).contains("//") { return leaveOut(url.resourceSpecifier) }
             if let location = url.networkLocation {
                 text += "//"
-                let host = location.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-                if host.utf8.count < location.utf8.count {
-                    hide(location.dropLast(host.count + 1))
-                    for part in [url.user, url.password] { part.map { hide($0) } }
-                    text += "\(RedactedURL.mark)@"
-                }
-                text += host
+                addVisible(location, isLocation: true)
             }
-            text += url.opaquePart ?? url.path
+            // The name of a file may have any character.
+            if scheme.lowercased() == "file" {
+                text += url.path
+            } else {
+                addVisible(url.opaquePart ?? url.path, isLocation: false)
+            }
             for (sign, part) in [(";", url.parameters), ("?", url.query), ("#", url.fragment)] {
                 guard let part else { continue }
-                if showsQueries || part.isEmpty {
-                    text += sign + part
-                } else {
-                    hide(part)
-                    text += sign + RedactedURL.mark
-                }
+                text += sign
+                if showsQueries { text += part } else { leaveOut(part) }
             }
         }
 
-        /// Whether everything after the scheme is left out: a program, or another URL.
-        private func hides(_ url: GenericURL) -> Bool {
-            guard let part = url.opaquePart else { return false }
-            return url.lowercasedScheme == "javascript" || part.contains("//")
+        /// The media type in front of the content of a `data` URL; nil without one, and for a URL that breaks the rules.
+        private static func mediaType(ofData content: Substring) -> Substring? {
+            guard content.contains(",") else { return nil }
+            let type = content.prefix { $0 != "," && $0 != ";" }
+            let isType = type.allSatisfy { $0.isLetter || $0.isNumber || "/+-._".contains($0) } && type.first != "/"
+            return isType && (type.isEmpty || type.contains("/")) ? type : nil
+        }
+
+        /// Adds a network location, a path or an opaque part. A program may write a user, a password and parameters there, too.
+        private mutating func addVisible(_ part: Substring, isLocation: Bool) {
+            let plain = PlainText(part)
+            var start = 0
+            let sign = plain.bytes.lastIndex(of: UInt8(ascii: "@"))
+            if let sign, isLocation || plain.bytes[..<sign].contains(UInt8(ascii: ":")) {
+                let user = plain.source(0..<sign)
+                hide(user)
+                for word in plain.bytes[..<sign].split(whereSeparator: { ":/".utf8.contains($0) }) {
+                    hide(plain.source(word.startIndex..<word.endIndex))
+                }
+                text += RedactedURL.mark
+                start = sign
+            }
+            let end =
+                showsQueries
+                ? nil : plain.bytes[start...].firstIndex { "?#;=&".utf8.contains($0) }.map { $0 + 1 }
+            text += plain.source(start..<(end ?? plain.bytes.count))
+            if let end { leaveOut(plain.source(end..<plain.bytes.count)) }
+        }
+
+        private mutating func leaveOut(_ part: Substring, _ separators: String = "&;?#,") {
+            guard !part.isEmpty else { return }
+            hide(part, separators)
+            text += RedactedURL.mark
         }
 
         /// Adds a part of a URL, its parameters and their values.
         mutating func hide(_ part: Substring, _ separators: String = "&;?#,") {
+            PlainText(part).forEachRun { _, run in runs.insert(run) }
             add(part)
             for pair in part.split(whereSeparator: { separators.contains($0) }) {
                 add(pair)
-                if let equals = pair.firstIndex(of: "=") { add(pair[equals...].dropFirst()) }
+                if let equals = pair.firstIndex(of: "=") { addValue(pair[equals...].dropFirst()) }
                 // More are not looked for.
                 if secrets.count > RedactedURL.secretCount { return }
             }
         }
 
-        private mutating func add(_ text: Substring) {
-            guard !text.isEmpty else { return }
-            secrets.insert(String(text))
-            if let decoded = FormParameters.decoded(text), decoded != text { secrets.insert(decoded) }
-        }
-    }
-}
-
-extension [UInt8] {
-    /// The size of a text that is too short to be replaced within a longer word.
-    private static let shortWord = 4
-
-    /// Returns the bytes with another text in place of each occurrence of a word; nil if there is none. A short word is replaced only
-    /// where it is a whole word, because it may be a part of many others.
-    fileprivate func replacing(_ word: [UInt8], with mark: [UInt8]) -> [UInt8]? {
-        guard !word.isEmpty, count >= word.count else { return nil }
-        var result: [UInt8] = []
-        var start = 0
-        var position = 0
-        while position + word.count <= count {
-            let end = position + word.count
-            guard self[position] == word[0], self[position..<end].elementsEqual(word),
-                word.count >= Self.shortWord || !isInWord(before: position) && !isInWord(at: end)
-            else {
-                position += 1
-                continue
+        /// Adds the value of a parameter, and the values in a URL that it may be.
+        private mutating func addValue(_ value: Substring) {
+            var values = [value]
+            for _ in 0..<RedactedURL.nestedLevels {
+                var inner: [Substring] = []
+                for value in values {
+                    add(value)
+                    let text = String(decoding: PlainText(value).bytes, as: UTF8.self)
+                    if let sign = text.lastIndex(of: "@"), let slash = text[..<sign].lastIndex(of: "/") {
+                        let user = text[slash..<sign].dropFirst()
+                        if user.contains(":") { inner += user.split(separator: ":", maxSplits: 1) + [user] }
+                    }
+                    let pairs = text.split { "&;?#".contains($0) }
+                    inner += pairs.compactMap { pair in
+                        pair.firstIndex(of: "=").map { pair[$0...].dropFirst() }
+                    }
+                    if secrets.count + inner.count > RedactedURL.secretCount { break }
+                }
+                if inner.isEmpty { return }
+                values = inner
             }
-            result += self[start..<position]
-            result += mark
-            start = end
-            position = end
         }
-        return start == 0 ? nil : result + self[start...]
+
+        private mutating func add(_ text: Substring) {
+            let bytes = PlainText(text).bytes
+            if !bytes.isEmpty { secrets.insert(bytes) }
+        }
     }
-
-    private func isInWord(before position: Int) -> Bool { position > 0 && self[position - 1].isAlphanumeric }
-
-    private func isInWord(at position: Int) -> Bool { position < count && self[position].isAlphanumeric }
 }
 
-extension UInt8 {
-    fileprivate var isAlphanumeric: Bool {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"), 0x80...:
-            true
-        default: false
-        }
+extension [RedactedURL] {
+    /// Returns a message without the texts that are left out of the URLs, as ``RedactedURL/redacting(_:)`` does.
+    package func redacting(_ message: String) -> String {
+        guard !allSatisfy(\.isPlain) else { return message }
+        let plain = PlainText(message)
+        var hidden = [Bool](repeating: false, count: plain.bytes.count)
+        for url in self { url.hide(in: plain, &hidden) }
+        return hidden.contains(true) ? plain.text(without: hidden, mark: RedactedURL.mark) : message
     }
 }

@@ -26,6 +26,48 @@ import Testing
         ("app:a b?secret", "…"),
         ("//host/path?secret", "…"),
         ("", "…"),
+        // Parameters of an opaque URL, and in a path.
+        ("x:a;p=secret", "x:a;…"),
+        ("X:a;secret", "X:a;…"),
+        ("sms:+49123&body=secret", "sms:+49123&…"),
+        ("WIFI:S:net;T:WPA;P:secret;;", "WIFI:S:net;…"),
+        ("app:/login/token=secret", "app:/login/token=…"),
+        ("app://token=secret/x", "app://token=…/x"),
+        ("app:/open/a%3Fsecret", "app:/open/a%3F…"),
+        ("app:/open/a%253Fsecret", "app:/open/a%253F…"),
+        ("app:/open/a%23secret", "app:/open/a%23…"),
+        ("app:/open/a%3bsecret", "app:/open/a%3b…"),
+        // Content that is not a media type.
+        ("data:secret", "data:…"),
+        ("data:secret,x", "data:…"),
+        ("data:;base64,secret", "data:,…"),
+        ("data://secret/x,y", "data:…"),
+        ("data:/secret", "data:…"),
+        ("javascript://%0Aalert('secret')", "javascript:…"),
+        ("JavaScript:/secret", "JavaScript:…"),
+        // User information in places where it does not belong, and escaped.
+        ("https:joe:secret@host/", "https:…@host/"),
+        ("https:/joe:secret@host/", "https:…@host/"),
+        ("foo:///joe:secret@h/", "foo://…@h/"),
+        ("foo://h/joe:secret@h/", "foo://h…@h/"),
+        ("https://joe%3Asecret%40host/", "https://…%40host/"),
+        ("HTTPS://joe%3asecret%2540host/", "HTTPS://…%2540host/"),
+        ("https:joe%3Asecret%40host/", "https:…%40host/"),
+        ("https://secret@host", "https://…@host"),
+        ("ftp://joe:secret@h:21/x", "ftp://…@h:21/x"),
+        ("file://joe:secret@h/x", "file://…@h/x"),
+        ("sip:joe:secret@h", "sip:…@h"),
+        ("xmpp:joe@h", "xmpp:joe@h"),
+        ("app:/open/https://joe:secret@h/", "app:…@h/"),
+        ("feed:https:joe:secret@h/", "feed:…@h/"),
+        ("x:https%3A%2F%2Fh%2Fsecret", "x:…"),
+        // Answers of sign-ins.
+        ("https://app.example/cb#access_token=secret", "https://app.example/cb#…"),
+        ("APP:/cb#ACCESS_TOKEN=secret", "APP:/cb#…"),
+        ("app://x-callback-url/do?x-success=b%3A%2F%2Fsecret", "app://x-callback-url/do?…"),
+        ("mailto:?body=secret", "mailto:?…"),
+        // The name of a file.
+        ("file:///home/joe/a=b%3F%23.txt", "file:///home/joe/a=b%3F%23.txt"),
     ])
     func leavesSecretsOut(_ url: String, _ text: String) {
         #expect(RedactedURL(url).text == text)
@@ -47,10 +89,38 @@ import Testing
         ("https://user:hunter2@host/", "user has no hunter2", "… has no …"),
         ("app:x#fragment", "the fragment is new", "the … is new"),
         ("data:,hello", "hello is no type", "… is no type"),
-        ("openurl-reply://TOKEN/success?a=b", "no call waits for TOKEN/success", "no call waits for …/…"),
+        ("openurl-reply://TOKEN/success?a=b", "no call waits for TOKEN/success", "no call waits for …"),
         ("not a url", "'not a url' has spaces", "'…' has spaces"),
         ("app:x?token=ü", "ü", "…"),
         ("app:x", "all of it stays", "all of it stays"),
+        // A `+` beside escapes.
+        ("app:x?q=my+s3cret%2Fa", "no 'my s3cret/a'", "no '…'"),
+        ("app:x?q=my+s3cret%2Fa", "no 'my+s3cret/a'", "no '…'"),
+        ("app:x?q=my%20s3cret%2Ba", "no 'my s3cret+a'", "no '…'"),
+        ("app:x?q=a%2520b%252Fc", "no 'a b/c', no 'a%20b%2Fc'", "no '…', no '…'"),
+        ("app:x?q=a%c3%bc", "no 'a%C3%BC', no 'aü', no 'Aü'", "no '…', no '…', no '…'"),
+        // Another case, other escapes, and the escapes of JSON.
+        ("app:x?q=Secr3t", "SECR3T and secr3t and %53ecr3t", "… and … and …"),
+        ("app:x?q=http:%2F%2Fs3cret", #"{"q":"http:\/\/s3cret"}"#, #"{"q":"…"}"#),
+        // A part of a secret.
+        ("app:x?token=0123456789abcdef", "in 23456789a…", "in ……"),
+        ("app:x?token=0123456789abcdef", "in token=01…", "in ……"),
+        ("app:x?token=0123456789abcdef", "in app:x?token=012...", "in app:x?…..."),
+        ("app:x?token=01%2F3456789abcdef", "in app:x?token=01%2…", "in app:x?……"),
+        ("app:x?token=01%2F3456789abcdef", "in app:x?token=01%…", "in app:x?……"),
+        ("app:x?token=0123456789abcdef", "…def is wrong", "…… is wrong"),
+        ("app:x?token=0123456789abcdef", "0123 4567 89ab", "0123 4567 89ab"),
+        // URLs within URLs.
+        ("app:x?next=b%3A%2F%2Fx%3Ftoken%3Ds3cret", "no s3cret", "no …"),
+        ("app:x?next=b%3Fnext%3Dc%253Fpin%253D1234", "no 1234", "no …"),
+        ("app:x?next=https%3A%2F%2Fjoe%3Ahunter2%40h%2F", "joe has no hunter2", "… has no …"),
+        ("app:/open/https://joe:hunter2@h/", "joe has no hunter2", "… has no …"),
+        ("https:joe:hunter2@host/", "joe has no hunter2", "… has no …"),
+        ("https://joe%3Apw%40host/", "joe has no pw", "… has no …"),
+        ("x:a;p=pw", "no pw", "no …"),
+        ("javascript://%0Aalert(1)", "alert(1) is not defined", "… is not defined"),
+        ("data:s3cret", "s3cret is wrong", "… is wrong"),
+        ("app:x?token=a%FFb", "a%ffb is not UTF-8", "… is not UTF-8"),
     ])
     func leavesSecretsOutOfMessages(_ url: String, _ message: String, _ text: String) {
         #expect(RedactedURL(url).redacting(message) == text)

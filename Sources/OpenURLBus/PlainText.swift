@@ -1,0 +1,166 @@
+/// A text in the form in which texts are compared that may be written with different escapes.
+///
+/// Escapes of URLs are decoded, also those of escapes. Letters are in lower case, a `+` is a space, and there is no backslash.
+struct PlainText {
+    /// The bytes, which need not be UTF-8.
+    private(set) var bytes: [UInt8]
+    private let origin: Substring
+    /// The position of each byte in ``origin``, and the size of ``origin``.
+    private var positions: [Int]
+
+    /// The number of times that escapes are decoded.
+    private static let levels = 4
+
+    init(_ text: some StringProtocol) {
+        origin = Substring(text)
+        bytes = Array(origin.utf8)
+        positions = Array(0...bytes.count)
+        for _ in 0..<Self.levels where decode() {}
+    }
+
+    /// - Returns: whether escapes may be left.
+    private mutating func decode() -> Bool {
+        let size = positions[bytes.count]
+        var read = 0
+        var count = 0
+        var isChanged = false
+        while read < bytes.count {
+            var byte = bytes[read]
+            var end = read + 1
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard read + 2 < bytes.count, let high = bytes[read + 1].hexValue, let low = bytes[read + 2].hexValue
+                else { break }
+                (byte, end, isChanged) = (high << 4 | low, read + 3, true)
+            case UInt8(ascii: "+"): byte = UInt8(ascii: " ")
+            default: break
+            }
+            if UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte { byte |= 0x20 }
+            if byte != UInt8(ascii: "\\") {
+                bytes[count] = byte
+                positions[count] = positions[read]
+                count += 1
+            }
+            read = end
+        }
+        bytes.removeSubrange(count...)
+        positions.replaceSubrange(count..., with: CollectionOfOne(size))
+        return isChanged
+    }
+
+    func contains(_ text: StaticString) -> Bool {
+        let word = Array(text.description.utf8)
+        return bytes.indices.contains { bytes[$0...].starts(with: word) }
+    }
+
+    /// The original text of a range of bytes.
+    func source(_ range: Range<Int>) -> Substring {
+        let start = origin.utf8.index(origin.startIndex, offsetBy: positions[range.lowerBound])
+        let end = origin.utf8.index(origin.startIndex, offsetBy: positions[range.upperBound])
+        return origin[start..<end]
+    }
+
+    /// The original text with a mark in place of each run of bytes that is hidden.
+    func text(without hidden: [Bool], mark: String) -> String {
+        let source = Array(origin.utf8)
+        var result = Array(source[..<positions[0]])
+        for index in bytes.indices {
+            if !hidden[index] {
+                result += source[positions[index]..<positions[index + 1]]
+            } else if index == 0 || !hidden[index - 1] {
+                result += Array(mark.utf8)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    // MARK: Search
+
+    /// The size of a run, in bytes.
+    static let runBytes = 8
+
+    /// Tells each run of ``runBytes`` bytes, as a number, and its position.
+    func forEachRun(_ body: (_ start: Int, _ run: UInt64) -> Void) {
+        var run: UInt64 = 0
+        for (index, byte) in bytes.enumerated() {
+            run = run << 8 | UInt64(byte)
+            if index + 1 >= Self.runBytes { body(index + 1 - Self.runBytes, run) }
+        }
+    }
+
+    /// The places of the marks of a text that was cut.
+    var ellipses: [Range<Int>] {
+        var places: [Range<Int>] = []
+        for mark in ["…", "..."].map({ Array($0.utf8) }) {
+            for start in bytes.indices where bytes[start...].starts(with: mark) {
+                places.append(start..<start + mark.count)
+            }
+        }
+        return places
+    }
+
+    /// Hides each occurrence of a text.
+    ///
+    /// - Parameter isWord: whether only whole words count.
+    func find(_ word: [UInt8], isWord: Bool, in hidden: inout [Bool]) {
+        guard let first = word.first, bytes.count >= word.count else { return }
+        for start in 0...bytes.count - word.count where bytes[start] == first {
+            let end = start + word.count
+            guard bytes[start..<end].elementsEqual(word), !isWord || !isInWord(before: start) && !isInWord(at: end)
+            else { continue }
+            for position in start..<end { hidden[position] = true }
+        }
+    }
+
+    /// Hides the longest beginning of a text, up to the size of a run, that ends at a position.
+    func findBeginning(of word: [UInt8], before end: Int, in hidden: inout [Bool]) {
+        let last = endWithoutPartOfEscape(end)
+        for count in stride(from: min(Self.runBytes, word.count, last), to: 0, by: -1) {
+            let start = last - count
+            guard bytes[start..<last].elementsEqual(word[..<count]), !isInWord(before: start) else { continue }
+            for position in start..<end { hidden[position] = true }
+            return
+        }
+    }
+
+    /// Hides the longest end of a text, up to the size of a run, that begins at a position.
+    func findEnd(of word: [UInt8], after start: Int, in hidden: inout [Bool]) {
+        for count in stride(from: min(Self.runBytes, word.count, bytes.count - start), to: 0, by: -1) {
+            let end = start + count
+            guard bytes[start..<end].elementsEqual(word.suffix(count)), !isInWord(at: end) else { continue }
+            for position in start..<end { hidden[position] = true }
+            return
+        }
+    }
+
+    /// The position before the first bytes of an escape whose rest was cut off.
+    private func endWithoutPartOfEscape(_ end: Int) -> Int {
+        for count in 1...2 where end >= count && bytes[end - count] == UInt8(ascii: "%") { return end - count }
+        return end
+    }
+
+    private func isInWord(before position: Int) -> Bool { position > 0 && bytes[position - 1].isAlphanumeric }
+
+    private func isInWord(at position: Int) -> Bool { position < bytes.count && bytes[position].isAlphanumeric }
+}
+
+extension UInt8 {
+    /// The value of a hexadecimal digit; nil for any other byte.
+    fileprivate var hexValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    fileprivate var isAlphanumeric: Bool {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), 0x80...:
+            true
+        default: false
+        }
+    }
+}
