@@ -67,7 +67,8 @@ extension URLRouter {
             do throws(OpenURLError) {
                 try await session.activate(tokens)
             } catch {
-                log.notice("the sender of a URL does not come back: \(error)", metadata: ["handler": "\(session.id)"])
+                let reason = session.withoutSecrets("\(error)")
+                log.notice("the sender of a URL does not come back: \(reason)", metadata: ["handler": "\(session.id)"])
             }
         }
     }

@@ -405,6 +405,56 @@ import Testing
         #expect(place.hint == hint)
     }
 
+    @Test func lineThatQuotesALongURLIsQuotedFromItsBeginning() async throws {
+        let output = output()
+        let (descriptor, place) = try await loop.run { [id] () throws(Errno) in try output.open(for: id, file: id) }
+        close(descriptor)
+        #expect(try await launcher(output).run(handler("printf 'begin %065536d'")) == .exited(status: 0))
+        #expect(place.hint == "; it wrote: begin " + String(repeating: "0", count: 294) + "…")
+    }
+
+    // MARK: Secrets
+
+    @Test func secretsOfTheLatestURLsAreLeftOut() async throws {
+        var limits = OutputFollower.Limits()
+        limits.lineBytes = 40
+        let output = output(limits: limits)
+        let urls = (1...16).map { "app:x?token=s3cret\($0)Value" }
+        await loop.run { [id] in for url in ["app:x?token=0ldSecret"] + urls { output.note(url, of: id) } }
+        let descriptor = try await open(output)
+        // The second line is cut within a secret.
+        let filling = String(repeating: "x", count: 28)
+        let lines = ["opened \(urls[0])", "\(filling)s3cret7Value here", "no S3CRET16VALUE", "0ldSecret"]
+        try descriptor.writeAll(Array((lines.joined(separator: "\n") + "\n").utf8))
+        try await end(descriptor, output)
+        await log.wait(for: "0ldSecret")
+        let shown = [
+            "opened app:x?…", "\(filling)…", " here", "no …",
+            // Only 16 URLs are kept.
+            "0ldSecret",
+        ]
+        #expect(log.lines == shown.map { "info com.example.app: \($0)" })
+        let texts = await loop.run { [id] in
+            [id, "com.example.other"].map { output.withoutSecrets("no s3cret3Value", of: $0) }
+        }
+        #expect(texts == ["no …", "no s3cret3Value"])
+    }
+
+    @Test func urlsOfFewNamesAreKept() async throws {
+        let output = output()
+        let texts = await loop.run {
+            for number in 0...128 { output.note("app:x?token=s3cretValue", of: "com.example.a\(number)") }
+            // A URL of the largest size is kept alone.
+            output.note("app:x?pin=s3cretPin", of: "com.example.long")
+            output.note("app:x?token=" + String(repeating: "0", count: 60_000), of: "com.example.long")
+            return ["a0", "a2", "a128", "long"].map {
+                output.withoutSecrets("s3cretValue s3cretPin 00000000", of: "com.example.\($0)")
+            }
+        }
+        let shown = "… s3cretPin 00000000"
+        #expect(texts == ["s3cretValue s3cretPin 00000000", shown, shown, "s3cretValue s3cretPin …"])
+    }
+
     @Test func journalIsNamedInsteadOfTheLastLine() {
         let hint = ProcessOutput.journal(identifier: "com.example.app").hint
         #expect(hint == "; 'journalctl --user -t com.example.app' shows its output")

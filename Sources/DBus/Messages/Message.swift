@@ -78,7 +78,10 @@ final class Message: @unchecked Sendable {
         // An error with a changed text still tells the caller more than no answer.
         var text = error.message
         if text.utf8.contains(0) { text = text.split(separator: "\0").joined(separator: " ") }
-        if text.utf8.count > min(limit / 2, errorBytes) { text = String(text.unicodeScalars.prefix(1024)) }
+        if text.utf8.count > min(limit / 2, errorBytes) {
+            // The mark tells a reader that the end is missing: it may look for the beginning of a secret in front of the mark.
+            text = String(text.unicodeScalars.prefix(1023)) + "…"
+        }
         try message.write(text, limit: limit)
         return message
     }

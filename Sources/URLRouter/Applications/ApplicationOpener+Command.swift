@@ -77,6 +77,7 @@ extension ApplicationOpener {
             command.sharedOutput = writers.haveOverlapped
             if writers.remove() { self.commandWriters[request.id] = nil }
         }
+        launcher.output.note(request.url.description, of: request.id)
         let onExit = { (exit: ProcessExit) in
             ended()
             self.log.info("\(request.id) \(exit)")

@@ -38,7 +38,8 @@ extension URLRouter {
             } catch {
                 observed?.end(error)
                 // The caller has its answer already. The URL may hold a secret of the caller.
-                log.notice("a callback was not opened: \(error)", metadata: ["handler": "\(asked.handler.id)"])
+                let reason = RedactedURL(callback.description).redacting("\(error)")
+                log.notice("a callback was not opened: \(reason)", metadata: ["handler": "\(asked.handler.id)"])
             }
         }
     }

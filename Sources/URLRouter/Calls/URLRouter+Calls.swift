@@ -128,7 +128,7 @@ extension URLRouter {
         case .error:
             let message = parameters["errorMessage"] ?? "\(claimant.id) answered with an error"
             let text = parameters["errorCode"].map { "\(message) (\($0))" } ?? message
-            return .failure(OpenURLError(.declined, text.prefix(bytes: limits.errorBytes)))
+            return .failure(OpenURLError(.declined, text.cut(toBytes: limits.errorBytes)))
         case .cancel:
             return .failure(OpenURLError(.cancelled, "\(claimant.id) answered with x-cancel"))
         }

@@ -295,8 +295,9 @@ final class DeliveryScheduler {
         let isLate = error.code == .timedOut && wasHandedOver
         let delay = quarantine ?? (isLate ? nil : RetryDelay.after(attempt, error.code))
         let next = delay.map { "in \($0.inWords)" } ?? "never"
+        let urls = ([delivery.url] + delivery.options.fallback).map { RedactedURL($0) }
         log.warning(
-            "a queued URL was not delivered: \(error.message)",
+            "a queued URL was not delivered: \(urls.redacting(error.message))",
             metadata: [
                 "id": "\(id)", "request": "\(delivery.options.requestID?.rawValue ?? "\(id)")",
                 "attempt": "\(attempt)", "next": "\(next)",

@@ -341,10 +341,10 @@ public actor DeliveryStore {
                 """
             )
             try update.bind(1, error.code.errorName.rawValue)
-            try update.bind(
-                2,
-                String(String.UnicodeScalarView(error.message.unicodeScalars.prefix(limits.messageLength)))
-            )
+            let message = error.message.unicodeScalars
+            let isCut = message.count > limits.messageLength
+            let kept = String(String.UnicodeScalarView(message.prefix(limits.messageLength - 1)))
+            try update.bind(2, isCut ? "\(kept)…" : error.message)
             if let due { try update.bind(3, due) }
             try update.bind(4, counts ? 0 : 1)
             try update.bind(5, id)

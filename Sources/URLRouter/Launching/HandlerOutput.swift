@@ -9,6 +9,7 @@ struct HandlerOutput: Sendable {
     let log: Logger
     /// The socket on which journald accepts lines (systemd-journald.service(8)).
     let journal: String
+    private let urls: RecentURLs
     /// Nil without a directory for the files.
     private let files: OutputFiles?
 
@@ -24,7 +25,9 @@ struct HandlerOutput: Sendable {
     ) {
         self.log = log
         self.journal = journal
-        files = directory.map { OutputFiles(in: $0, on: loop, log: log, limits: limits) }
+        let urls = RecentURLs(on: loop)
+        self.urls = urls
+        files = directory.map { OutputFiles(in: $0, on: loop, log: log, limits: limits, urls) }
     }
 
     /// Opens a stream for the output of a process. Call it on the loop's thread.
@@ -45,6 +48,16 @@ struct HandlerOutput: Sendable {
         let null = Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
         guard null >= 0 else { throw Errno(rawValue: errno) }
         return (null, .nowhere)
+    }
+
+    /// Notes a URL that a process gets, whose output may quote the URL. Call it on the loop's thread.
+    ///
+    /// - Parameter file: the name of the process's file, as for ``open(for:file:isRead:)``.
+    func note(_ url: String, of file: String) { urls.assumeIsolated { $0.add(url, of: file) } }
+
+    /// Returns a text without the secrets of the latest URLs that the processes of a file got. Call it on the loop's thread.
+    func withoutSecrets(_ text: String, of file: String) -> String {
+        urls.assumeIsolated { $0.redacting(text, of: file) }
     }
 
     /// Continues the copy of the files that processes of earlier routers write to. Call it on the loop's thread.

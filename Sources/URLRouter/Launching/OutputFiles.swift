@@ -21,16 +21,18 @@ actor OutputFiles {
     private let loop: EventLoop
     private let log: Logger
     private let limits: OutputFollower.Limits
+    private let urls: RecentURLs
     private var followers: [String: OutputFollower] = [:]
     private var watch: PathWatch?
 
     private static let suffix = ".log"
 
-    init(in directory: String, on loop: EventLoop, log: Logger, limits: OutputFollower.Limits) {
+    init(in directory: String, on loop: EventLoop, log: Logger, limits: OutputFollower.Limits, _ urls: RecentURLs) {
         self.directory = directory
         self.loop = loop
         self.log = log
         self.limits = limits
+        self.urls = urls
     }
 
     /// The identifiers whose files are followed, in order.
@@ -103,6 +105,7 @@ actor OutputFiles {
                 on: loop,
                 log: log,
                 limits: limits,
+                withoutSecrets: { [urls] text in urls.assumeIsolated { $0.redacting(text, of: id) } },
                 onEnd: { [weak self] in self?.assumeIsolated { $0.followers[id] = nil } }
             )
         followers[id] = follower

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Logging
+internal import OpenURLBus
 internal import Reactor
 internal import UserFiles
 
@@ -29,11 +30,14 @@ final class OutputFollower {
     private let loop: EventLoop
     private let log: Logger
     private let limits: Limits
+    private let withoutSecrets: (String) -> String
     private let onEnd: () -> Void
     /// The number of bytes of the file that have been read.
     private var offset: Int64
     /// The line that is not complete yet.
     private var line: [UInt8] = []
+    /// Whether the beginning of the line has been logged already, because the line is too long.
+    private var isContinued = false
     private var lines = 0
     private var bytes = 0
     private var linesLeftOut = 0
@@ -51,6 +55,7 @@ final class OutputFollower {
     ///
     /// - Parameters:
     ///   - offset: the number of bytes at the start of the file that are not copied.
+    ///   - withoutSecrets: returns the text of a line without the secrets that the line may quote.
     ///   - onEnd: called when the file is read and no process writes to it any longer. The lines of a period count together,
     ///     so the call does not come before the end of the period.
     init(
@@ -61,6 +66,7 @@ final class OutputFollower {
         on loop: EventLoop,
         log: Logger,
         limits: Limits,
+        withoutSecrets: @escaping (String) -> String,
         onEnd: @escaping () -> Void
     ) {
         self.directory = directory
@@ -70,6 +76,7 @@ final class OutputFollower {
         self.loop = loop
         self.log = log
         self.limits = limits
+        self.withoutSecrets = withoutSecrets
         self.onEnd = onEnd
     }
 
@@ -171,21 +178,27 @@ final class OutputFollower {
         while line.count + rest.count > limits.lineBytes {
             let room = limits.lineBytes - line.count
             line += rest.prefix(room)
-            endLine()
+            endLine(isCut: true)
             rest = rest.dropFirst(room)
         }
         line += rest
     }
 
     /// Logs the line, unless the line is empty or above the limit.
-    private func endLine() {
+    private func endLine(isCut: Bool = false) {
+        let continues = isContinued
+        isContinued = isCut
         guard !line.isEmpty else { return }
         defer { line.removeAll(keepingCapacity: true) }
         beginPeriod()
         lines += 1
         bytes += line.count
         if lines <= limits.lines, bytes <= limits.bytes {
-            log.info("\(String(decoding: line, as: UTF8.self))", metadata: ["handler": "\(id)"], source: "output")
+            let mark = RedactedURL.mark
+            // A secret may be cut in two together with the line.
+            let text = "\(continues ? mark : "")\(String(decoding: line, as: UTF8.self))\(isCut ? mark : "")"
+            let shown = withoutSecrets(text).dropFirst(continues ? 1 : 0).dropLast(isCut ? 1 : 0)
+            log.info("\(shown.isEmpty ? mark : String(shown))", metadata: ["handler": "\(id)"], source: "output")
         } else {
             linesLeftOut += 1
         }
@@ -193,6 +206,7 @@ final class OutputFollower {
 
     private func leaveOut(_ bytes: Int64) {
         line.removeAll(keepingCapacity: true)
+        isContinued = true
         beginPeriod()
         bytesLeftOut += bytes
     }

@@ -24,6 +24,9 @@ enum ProcessOutput: Hashable, Sendable {
     }
 }
 
+/// The bytes at the end of a file in which its last line is looked for. A line that quotes the longest URL fits in.
+private let searchedBytes = 1 << 17
+
 /// The last line of a file that is not blank, cut to 300 bytes, with misleading characters escaped; nil without such a line.
 private func lastNonBlankLine(ofFile path: String, from start: Int64) -> String? {
     do throws(FileError) {
@@ -31,9 +34,9 @@ private func lastNonBlankLine(ofFile path: String, from start: Int64) -> String?
         defer { close(descriptor) }
         let size = Int64(status.st_size)
         // A file that is shorter than before has been emptied since.
-        let first = max(size < start ? 0 : start, size - 4096)
-        let bytes = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, initialized in
-            initialized = max(pread(descriptor, buffer.baseAddress, 4096, off_t(first)), 0)
+        let first = max(size < start ? 0 : start, size - Int64(searchedBytes))
+        let bytes = [UInt8](unsafeUninitializedCapacity: searchedBytes) { buffer, initialized in
+            initialized = max(pread(descriptor, buffer.baseAddress, buffer.count, off_t(first)), 0)
         }
         let lines = String(decoding: bytes, as: UTF8.self).unicodeScalars.split { $0 == "\n" || $0 == "\r" }
         guard let line = lines.last(where: { !$0.allSatisfy(\.properties.isWhitespace) }) else { return nil }

@@ -54,7 +54,6 @@ struct ObservedRequest: Sendable {
         // The choice has the URL with the escapes that a desktop has removed.
         let urls = [choice?.url.description, url].compactMap(\.self) + fallback
         let redacted = urls.map { RedactedURL($0, showsQueries: showsQueries) }
-        let redacting = { (text: String) in redacted.reduce(text) { $1.redacting($0) } }
         entry.url = url == nil ? nil : redacted.first?.text
         entry.requestID = requestID?.prefix(bytes: Self.textBytes)
         entry.attempt = attempt
@@ -68,13 +67,13 @@ struct ObservedRequest: Sendable {
         entry.decision = verdict.map { .known($0.decision) }
         entry.decisionReason = verdict?.description.prefix(bytes: Self.textBytes)
         entry.trace = trace.map { phase in
-            let name = redacting(phase.name).prefix(bytes: Self.nameBytes)
+            let name = redacted.redacting(phase.name).prefix(bytes: Self.nameBytes)
             return TracePhase(name, microseconds: phase.microseconds, answer: phase.answer)
         }
         entry.microseconds = outcome?.microseconds
         entry.path = outcome?.path.map { .known($0) }
         entry.error = outcome?.error.map {
-            OpenURLError($0.code, redacting($0.message).prefix(bytes: Self.messageBytes)).dbusError
+            OpenURLError($0.code, redacted.redacting($0.message).prefix(bytes: Self.messageBytes)).dbusError
         }
         return entry
     }

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Logging
+internal import OpenURLBus
 internal import Reactor
 
 /// The person at the desktop of the session: asked by the desktop's own dialog, by a program with a dialog, or by a notification.
@@ -24,7 +25,8 @@ struct DesktopPerson: PersonAsking {
             let left = end - .now
             guard left > .zero, !Task.isCancelled else { return .late }
             if let reply = await way.ask(dialog, within: left) {
-                log.info("a question was answered", metadata: ["url": "\(dialog.shownURL)", "reply": "\(reply)"])
+                let url = RedactedURL(dialog.url).text
+                log.info("a question was answered", metadata: ["url": "\(url)", "reply": "\(reply)"])
                 return reply
             }
         }

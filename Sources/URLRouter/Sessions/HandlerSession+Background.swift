@@ -20,7 +20,7 @@ extension HandlerSession {
             // The handler does not distinguish the background, so it continues as it is.
             if machine.connection == owner { process.isSuspendable = false }
         } catch {
-            host.log.warning("\(id) did not go to the background in order: \(error)")
+            host.log.warning("\(id) did not go to the background in order: \(withoutSecrets("\(error)"))")
         }
         // The handler may have been in the foreground again, and may be on its way to the background for the next time.
         guard process.leavingSince == start else { return }

@@ -158,6 +158,7 @@ extension HandlerSession {
                 context.inBackground = inBackground
                 context.notifications = notifications
                 let url = destination.delivered.description
+                host.launcher.output.note(url, of: id.rawValue)
                 if !inBackground { process.returnPaths.add(request.id ?? "", from: context.sourceApplication) }
                 return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
             case .activate, .wake:
@@ -245,7 +246,7 @@ extension HandlerSession {
             // A handler in another language refuses by raising an error of its own.
             let message = error.message.isEmpty ? error.name.rawValue : error.message
             let code = OpenURLError(byHandler: error)?.code ?? .declined
-            return OpenURLError(code, message.prefix(bytes: host.limits.errorBytes))
+            return OpenURLError(code, message.cut(toBytes: host.limits.errorBytes))
         case .timedOut:
             return overdue(request, owner)
         case .unexpectedReply(let error):

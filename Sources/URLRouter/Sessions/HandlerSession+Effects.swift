@@ -49,7 +49,7 @@ extension HandlerSession {
             process.isEnded = true
             killProcess()
         case .blame(let error):
-            host.log.warning("\(error.message)", metadata: ["handler": "\(id)"])
+            host.log.warning("\(withoutSecrets(error.message))", metadata: ["handler": "\(id)"])
             verdict = error
         case .startEndWatchdog:
             cancelProcessTimers()
@@ -68,7 +68,7 @@ extension HandlerSession {
 
     private func failWaiting(_ error: OpenURLError) {
         cancelProcessTimers()
-        host.log.warning("\(error.message)", metadata: ["handler": "\(id)"])
+        host.log.warning("\(withoutSecrets(error.message))", metadata: ["handler": "\(id)"])
         requests.fail(error)
     }
 

@@ -6,18 +6,26 @@ internal import Reactor
 
 /// The words for the failures of a handler's process.
 extension HandlerSession {
+    /// Returns a text that the handler has written, without the secrets of its latest URLs. The text may be about a URL of any
+    /// sender.
+    func withoutSecrets(_ text: String) -> String {
+        host.launcher.output.withoutSecrets(text, of: id.rawValue)
+    }
+
+    private func hint(_ output: ProcessOutput) -> String { withoutSecrets(output.hint) }
+
     // MARK: Launch
 
     func launchError(_ failure: HandlerStateMachine.LaunchFailure) -> OpenURLError {
         switch failure {
         case .processEnded(let exit):
-            return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(process.output.hint)")
+            return OpenURLError(.launchFailed, "\(id) \(exit) before it was ready\(hint(process.output))")
         case .nameNotTaken:
             let time = machine.launchTimeout.inWords
             return OpenURLError(
                 .timedOut,
                 "\(id) did not take its name on the bus within \(time) of its start\(otherNames); "
-                    + "its process was killed\(process.output.hint)"
+                    + "its process was killed\(hint(process.output))"
             )
         }
     }
@@ -82,7 +90,7 @@ extension HandlerSession {
         let words = exit?.description ?? "left the bus"
         return OpenURLError(
             .handlerCrashed,
-            "\(id) \(words) before it answered; it may have acted on the URL\(output.hint)"
+            "\(id) \(words) before it answered; it may have acted on the URL\(hint(output))"
         )
     }
 
