@@ -46,9 +46,11 @@ extension Examination {
     /// Reports the handler that openurl chooses, and the decision of the policy.
     private func explain(_ scheme: Scheme, url: String?) -> String? {
         let expected = destination(of: scheme)
+        let url = url ?? "\(scheme):"
+        let redacted = RedactedURL(url)
         if let bus, router != nil {
             do throws(CallError) {
-                let input = Arguments(url ?? "\(scheme):", OpenOptions())
+                let input = Arguments(url, OpenOptions())
                 let explanation = try bus.call(RouterInterface.explain, on: RouterService.object, input)
                 if explanation.decision == .known(.deny) {
                     add(
@@ -62,11 +64,12 @@ extension Examination {
                 }
                 if let error = explanation.error, explanation.decision != .known(.deny) {
                     let fix = expected.map { "openurl status \(quotedForShell($0))" } ?? "openurl register PATH"
-                    add(.openers, .fail, "openurl", "openurl", error.message, fix: fix)
+                    add(.openers, .fail, "openurl", "openurl", redacted.redacting(error.message), fix: fix)
                     return expected
                 }
             } catch {
-                add(.openers, .skip, "openurl", "openurl", "the router does not explain the URL: \(error)")
+                let reason = redacted.redacting("\(error)")
+                add(.openers, .skip, "openurl", "openurl", "the router does not explain the URL: \(reason)")
             }
         }
         guard let expected else {

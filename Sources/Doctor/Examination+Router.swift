@@ -9,9 +9,14 @@ internal import UserFiles
 extension Examination {
     /// The largest number of URLs of the queue that are reported one by one.
     private static let letterLimit = 5
+    /// The age up to which a failure in the log counts, in seconds.
+    private static let logTime = 86_400
+    /// The number of the latest requests that are looked at for failures.
+    private static let entryLimit = 4 * MonitorInterface.pageSize
 
     func checkRouterState(_ bus: SessionBus) {
         checkQueue(bus)
+        checkLog(bus)
         checkClaims()
         checkPolicy(bus)
     }
@@ -44,7 +49,7 @@ extension Examination {
                 .warn,
                 "dead-letter",
                 "queue \(url.id)",
-                "\(address(url.url)) was given up after \(url.attempts) attempts: \(url.error?.message ?? "no reason")",
+                "\(url.shown) was given up after \(url.attempts) attempts: \(url.shownError)",
                 fix: "openurl queue retry \(url.id)"
             )
         }
@@ -59,7 +64,7 @@ extension Examination {
                 .warn,
                 "failure",
                 "queue \(url.id)",
-                "\(address(url.url)) waits after a failure: \(url.error?.message ?? "no reason")",
+                "\(url.shown) waits after a failure: \(url.shownError)",
                 fix: "openurl queue retry \(url.id)"
             )
         }
@@ -67,8 +72,44 @@ extension Examination {
         if dead.isEmpty { add(.router, .ok, "queue", "queue", "\(count), and none was given up") }
     }
 
-    /// Returns a URL without its query and its fragment, which may hold secrets.
-    private func address(_ url: String) -> Substring { url.prefix { $0 != "?" && $0 != "#" } }
+    // MARK: The log
+
+    /// Reports the handlers and schemes whose latest request of the last day has failed. The queue tells of its own attempts.
+    private func checkLog(_ bus: SessionBus) {
+        var entries: [MonitorEntry] = []
+        do throws(CallError) {
+            var filter = MonitorFilter()
+            var now = timespec()
+            clock_gettime(CLOCK_REALTIME, &now)
+            filter.since = UInt64(clamping: now.tv_sec - Self.logTime) * 1_000_000
+            while entries.count < Self.entryLimit {
+                let page = try bus.call(MonitorInterface.log, on: RouterService.object, filter)
+                guard let last = page.last, last.time < filter.before ?? .max else { break }
+                entries += page
+                filter.before = last.time
+            }
+        } catch {
+            return add(.router, .skip, "log", "log", "the router does not show its log: \(error)")
+        }
+        let concerned = entries.filter { entry in
+            entry.kind != .known(.attempt) && isConcerned(entry.scheme ?? "", entry.handler)
+        }
+        var seen: Set<String> = []
+        let latest = concerned.filter { seen.insert($0.handler ?? "\($0.scheme ?? ""):").inserted }
+        let failures = latest.filter { $0.error.map { $0.name != OpenURLError.Code.cancelled.errorName } ?? false }
+        for entry in failures.prefix(Self.letterLimit) {
+            let reason = entry.error.map { $0.message.isEmpty ? $0.name.rawValue : $0.message } ?? "no reason"
+            add(
+                .router,
+                .warn,
+                "last-failure",
+                entry.handler ?? entry.url ?? "log",
+                "the latest request failed\(entry.url.map { ", \($0)" } ?? ""): \(reason)",
+                fix: "openurl log --failed"
+            )
+        }
+        if failures.isEmpty { add(.router, .ok, "log", "log", "no latest request of a handler failed") }
+    }
 
     // MARK: Claims
 
@@ -128,4 +169,12 @@ extension Examination {
     private func pattern(_ rule: PolicyRule) -> String {
         quotedForShell(rule.host.map { "\(rule.scheme)://\($0)" } ?? rule.scheme)
     }
+}
+
+extension QueuedURL {
+    /// The URL, without what may be a secret.
+    fileprivate var shown: String { RedactedURL(url).text }
+
+    /// The reason of the last failure, without what may be a secret.
+    fileprivate var shownError: String { error.map { RedactedURL(url).redacting($0.message) } ?? "no reason" }
 }

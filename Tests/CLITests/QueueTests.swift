@@ -19,13 +19,18 @@ import Testing
     @Test(arguments: [["queue"], ["queue", "list"]])
     func listsTheQueue(command: [String]) async throws {
         try await StandInRouter.with { router in
-            let run = try await openurl(command, on: router, ["TZ": "UTC"])
+            let list = command.count == 1 ? ["queue", "list", "--show-queries"] : command + ["--show-queries"]
+            let run = try await openurl(list, on: router, ["TZ": "UTC"])
             #expect(
                 run.lines == [
                     "7\tcom.acme.ok\twaiting\t2\t1970-01-02T00:00:01\tok:\\u{1B}x\tit did not start",
                     "8\tcom.acme.ok\tdead\t8\t–\tok:y\t–",
                 ]
             )
+            // A text that is not a URL may be a secret as a whole.
+            let redacted = try await openurl(command, on: router, ["TZ": "UTC"])
+            #expect(redacted.lines.first == "7\tcom.acme.ok\twaiting\t2\t1970-01-02T00:00:01\t…\tit did not start")
+            #expect(redacted.lines.last == run.lines.last)
             let json = try await openurl(command + ["--json"], on: router)
             #expect(
                 json.lines.last

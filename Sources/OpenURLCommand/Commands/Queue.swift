@@ -15,13 +15,19 @@ struct QueueList: Command {
     static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List the URLs in the queue.",
-        discussion: "The router does not try a 'dead' URL again; 'openurl queue retry' does."
+        discussion: """
+            The router does not try a 'dead' URL again; 'openurl queue retry' does.
+            '…' stands for what may be a secret: queries, fragments, parameters, users and passwords.
+            """
     )
+
+    @Flag(help: "Show each URL in full, also what may be a secret.")
+    var showQueries = false
 
     @OptionGroup var outputOptions: OutputOptions
 
     func perform(_ invocation: Invocation) throws(CommandFailure) -> Int32 {
-        let urls = try RouterClient(for: invocation).queuedURLs()
+        let urls = try RouterClient(for: invocation).queuedURLs().map { showQueries ? $0 : $0.redacted }
         if outputOptions.json {
             for url in urls { invocation.output.print(JSON(url).text) }
         } else {
@@ -184,6 +190,15 @@ extension RouterClient {
 }
 
 extension QueuedURL {
+    /// The entry without what may be a secret.
+    fileprivate var redacted: QueuedURL {
+        let redacted = RedactedURL(url)
+        var entry = self
+        entry.url = redacted.text
+        entry.error = error.map { RemoteError($0.name, redacted.redacting($0.message)) }
+        return entry
+    }
+
     /// The cells of a table row.
     var row: [String] {
         [

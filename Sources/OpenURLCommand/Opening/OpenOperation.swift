@@ -135,18 +135,20 @@ struct OpenOperation {
         guard let trace else { return try open(self) }
         var operation = self
         operation.options.requestID = OpenTrace.requestID
+        let texts = fallback.compactMap(\.text)
         let start = TracePhase.now
         do throws(CommandFailure) {
             let result = try open(operation)
-            trace.add(url, from: start, handler: result.handler, result.trace, outcome: result.path.rawValue)
+            let outcome = result.path.rawValue
+            trace.add(url, fallback: texts, from: start, handler: result.handler, result.trace, outcome: outcome)
             return result
         } catch {
             var filter = MonitorFilter()
             filter.requestID = operation.options.requestID?.rawValue
             let total = TracePhase.now
             let entry = router.loggedRequest(filter)
-            let message = RedactedURL(url).redacting(error.message)
-            trace.add(url, from: start, to: total, handler: entry?.handler, entry?.trace ?? [], outcome: message)
+            let (handler, steps) = (entry?.handler, entry?.trace ?? [])
+            trace.add(url, fallback: texts, from: start, to: total, handler: handler, steps, outcome: error.message)
             throw error
         }
     }

@@ -21,15 +21,17 @@ final class OpenTrace {
     /// A name for the next request, by which the log of the router finds it.
     static var requestID: RequestID? { RequestID(rawValue: "trace-\(getpid())-\(TracePhase.now)") }
 
-    /// Adds an open.
+    /// Adds an open. The texts do not have what may be a secret of the URLs.
     ///
     /// - Parameters:
+    ///   - fallback: the URLs that are tried instead, which the texts may quote as well.
     ///   - start: the time when the command sent the URL, in microseconds of `TracePhase.now`.
     ///   - end: the time of the outcome.
     ///   - steps: the steps, whose times count from the time when the router accepted the URL.
     ///   - outcome: the outcome, in words.
     func add(
         _ url: String,
+        fallback: [String] = [],
         from start: UInt64,
         to end: UInt64 = TracePhase.now,
         handler: String?,
@@ -37,12 +39,13 @@ final class OpenTrace {
         outcome: String
     ) {
         let total = max(end, start) - start
-        let redacted = RedactedURL(url).text
+        let urls = ([url] + fallback).map { RedactedURL($0) }
+        let redacted = urls[0].text
         lanes += 1
         let lane = lanes
         add(metadata: "thread_name", redacted, lane: lane)
         let facts: [(String, JSON)] = [
-            ("handler", handler.map { .string($0) } ?? .null), ("outcome", .string(outcome)),
+            ("handler", handler.map { .string($0) } ?? .null), ("outcome", .string(urls.redacting(outcome))),
         ]
         add("open \(redacted)", at: start, total, lane: lane, facts)
         var before: UInt64 = 0
@@ -50,7 +53,7 @@ final class OpenTrace {
             // A step ends when it is told. The handler's clock is the router's.
             let begin = min(before, step.microseconds)
             add(
-                step.name,
+                urls.redacting(step.name),
                 at: start + begin,
                 step.microseconds - begin,
                 lane: lane,
