@@ -27,7 +27,7 @@ import Testing
             let plist = try Data(contentsOf: directory.appending(path: "hello/com.example.hello.plist"))
             let keys = try PropertyListSerialization.propertyList(from: plist, format: nil) as? [String: Any]
             #expect(keys?["CFBundleIdentifier"] as? String == "com.example.hello")
-            #expect(keys?["CFBundleExecutable"] as? String == ".build/debug/hello")
+            #expect(keys?["CFBundleExecutable"] as? String == ".build/debug/Handler")
             #expect(run.output.hasSuffix("\nopenurl --json 'hello:?name=World'\n"))
             // The files stay as the person has changed them.
             let file = directory.appending(path: "hello/Package.swift")
@@ -36,6 +36,29 @@ import Testing
             #expect(again.status == 1)
             #expect(again.errors == "openurl: \(file.path): File exists\n")
             #expect(try String(contentsOf: file, encoding: .utf8) == "mine")
+        }
+    }
+
+    /// An identifier may end in a keyword or in the name of a module, which cannot name a program.
+    @Test(arguments: ["class", "dbus", "signal", "json", "main", "test", "clean", "app2", "my-app"])
+    func namesOfFilesDoNotFollowTheIdentifier(_ name: String) async throws {
+        try await inDirectory { directory in
+            for (language, files) in [
+                ("python", ["handler.py", "test_handler.py"]), ("c", ["handler.c", "test_handler.c"]),
+                ("swift", ["Sources/Handler/main.swift", "Tests/HandlerTests/DelegateTests.swift"]),
+            ] {
+                let place = directory.appending(path: language)
+                let id = "com.example.\(name)"
+                let run = try await openurl("new", id, "--\(language)", "--directory", place.path, in: directory)
+                #expect(run.status == 0, "\(run.errors)")
+                for file in files + ["\(id).plist"] {
+                    #expect(FileManager.default.fileExists(atPath: place.appending(path: file).path), "\(file)")
+                }
+                guard language == "python" else { continue }
+                let line = "cd '\(place.path)' && /usr/bin/python3 -m unittest"
+                let test = try await shell(line)
+                #expect(test.status == 0 && test.errors.contains("Ran 2 tests"), "\(test)")
+            }
         }
     }
 

@@ -10,12 +10,12 @@ extension HandlerTemplate {
                     CFLAGS += -std=c17 -Wall -Wextra $(shell pkg-config --cflags libsystemd)
                     LDLIBS += $(shell pkg-config --libs libsystemd)
 
-                    \(name): \(name).c greeting.h
-                    test: test_\(name)
-                    \t./test_\(name)
-                    test_\(name): test_\(name).c greeting.h
+                    handler: handler.c greeting.h
+                    test: test_handler
+                    \t./test_handler
+                    test_handler: test_handler.c greeting.h
                     clean:
-                    \trm -f \(name) test_\(name)
+                    \trm -f handler test_handler
                     .PHONY: test clean
 
                     """
@@ -38,7 +38,7 @@ extension HandlerTemplate {
                     """
             ),
             File(
-                path: "test_\(name).c",
+                path: "test_handler.c",
                 text: """
                     #include "greeting.h"
 
@@ -51,7 +51,7 @@ extension HandlerTemplate {
                     """
             ),
             File(
-                path: "\(name).c",
+                path: "handler.c",
                 text: """
                     // Answers \(scheme):?name=World with a greeting.
                     #include <stdio.h>

@@ -3,7 +3,7 @@ extension HandlerTemplate {
     var pythonFiles: [File] {
         [
             File(
-                path: "\(name).py",
+                path: "handler.py",
                 text: """
                     #!/usr/bin/python3
                     \"""Answers \(scheme):?name=World with a greeting.\"""
@@ -60,21 +60,21 @@ extension HandlerTemplate {
                 isExecutable: true
             ),
             File(
-                path: "test_\(name).py",
+                path: "test_handler.py",
                 text: """
                     import unittest
 
-                    import \(name)
+                    import handler
 
 
                     class OpenTests(unittest.TestCase):
                         def test_name_is_greeted(self):
-                            reply = \(name).open_url("\(scheme):?name=World", {})
+                            reply = handler.open_url("\(scheme):?name=World", {})
                             self.assertEqual(reply, {"greeting": "Hello, World!"})
 
                         def test_url_without_a_name_is_declined(self):
-                            with self.assertRaises(\(name).Declined):
-                                \(name).open_url("\(scheme):", {})
+                            with self.assertRaises(handler.Declined):
+                                handler.open_url("\(scheme):", {})
 
 
                     if __name__ == "__main__":

@@ -12,10 +12,10 @@ extension HandlerTemplate {
                         name: "\(name)",
                         dependencies: [.package(name: "openurl", path: "\(clone)")],
                         targets: [
-                            .executableTarget(name: "\(name)", dependencies: [.product(name: "URLHandler", package: "openurl")]),
+                            .executableTarget(name: "Handler", dependencies: [.product(name: "URLHandler", package: "openurl")]),
                             .testTarget(
-                                name: "\(name)Tests",
-                                dependencies: ["\(name)", .product(name: "URLHandlerTesting", package: "openurl")]
+                                name: "HandlerTests",
+                                dependencies: ["Handler", .product(name: "URLHandlerTesting", package: "openurl")]
                             ),
                         ]
                     )
@@ -23,7 +23,7 @@ extension HandlerTemplate {
                     """
             ),
             File(
-                path: "Sources/\(name)/main.swift",
+                path: "Sources/Handler/main.swift",
                 text: """
                     import URLHandler
 
@@ -33,7 +33,7 @@ extension HandlerTemplate {
                     """
             ),
             File(
-                path: "Sources/\(name)/Delegate.swift",
+                path: "Sources/Handler/Delegate.swift",
                 text: """
                     import URLHandler
 
@@ -56,12 +56,12 @@ extension HandlerTemplate {
                     """
             ),
             File(
-                path: "Tests/\(name)Tests/DelegateTests.swift",
+                path: "Tests/HandlerTests/DelegateTests.swift",
                 text: """
                     import Testing
                     import URLHandlerTesting
 
-                    @testable import \(name)
+                    @testable import Handler
 
                     @MainActor @Suite struct DelegateTests {
                         @Test func nameIsGreeted() async throws {

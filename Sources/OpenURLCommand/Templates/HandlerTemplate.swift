@@ -1,6 +1,9 @@
 internal import DBus
 
 /// A handler that `openurl new` writes: it greets the name in a URL.
+///
+/// The names of the files and modules are always the same. A name from the identifier could be a keyword, a module of the
+/// language, or a target of the Makefile.
 struct HandlerTemplate {
     /// The languages of the templates.
     enum Language: String, CaseIterable {
@@ -18,7 +21,7 @@ struct HandlerTemplate {
     let language: Language
     let id: String
     let scheme: String
-    /// The name of the program, which is also the name of a module.
+    /// The name of the package, and of the directory if the person names none.
     let name: String
 
     /// - Parameter scheme: the scheme of the URLs; nil for the last element of the identifier.
@@ -84,9 +87,9 @@ struct HandlerTemplate {
     /// The program in the manifest. A path is below the directory of the manifest.
     private var executable: String {
         switch language {
-        case .swift: ".build/debug/\(name)"
-        case .python: "./\(name).py"
-        case .c: "./\(name)"
+        case .swift: ".build/debug/Handler"
+        case .python: "./handler.py"
+        case .c: "./handler"
         }
     }
 
