@@ -380,13 +380,15 @@ import Testing
         let router = try await RouterProcess([Self.app: ["silent"]])
         defer { router.stop() }
         let script = """
-            import os, signal, subprocess, sys, time
+            import os, signal, subprocess, sys
             # The test itself may have been started in the background, where Ctrl-C is ignored.
             signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+            # The log of the handler is a pipe. This process can write to the pipe too, so the pipe does not end between two lines.
+            os.mkfifo(sys.argv[1])
+            events = os.fdopen(os.open(sys.argv[1], os.O_RDWR))
             run = subprocess.Popen(sys.argv[2:])
-            while not os.path.exists(sys.argv[1]) or "open " not in open(sys.argv[1]).read():
-                time.sleep(0.01)
+            next(event for event in events if event.startswith("open "))
             run.send_signal(signal.SIGINT)
             print(run.wait())
             """

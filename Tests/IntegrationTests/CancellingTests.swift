@@ -272,7 +272,7 @@ import Testing
     }
 
     @Test func callerThatGoesCancelsNothing() async throws {
-        let router = try await RouterProcess([Self.id: ["startDelay=300"]])
+        let router = try await RouterProcess([Self.id: ["gate"]])
         defer { router.stop() }
         let caller = try await Connection.open(.address(router.bus.address), on: try router.bus.makeLoop())
         let states = try await router.subscribed(LifecycleInterface.stateChanged)
@@ -286,6 +286,8 @@ import Testing
         for await state in states where state.body.values.1 == HandlerState.inactive.rawValue { break }
         await caller.close()
         _ = await request.result
+        let gate = router.openGate(of: Self.id)
+        defer { withExtendedLifetime(gate) {} }
         try await wait(router) { try router.log(of: Self.id).contains("open app:first") }
     }
 

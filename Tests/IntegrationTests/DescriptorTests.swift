@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func descriptorOfACallerThatLeavesReachesTheHandler() async throws {
-        let router = try await RouterProcess([Self.id: ["startDelay=500"]])
+        let router = try await RouterProcess([Self.id: ["gate"]])
         defer { router.stop() }
         let pipe = Pipe()
         pipe.fileHandleForWriting.write(Data("from the one that left".utf8))
@@ -98,6 +98,8 @@ import Testing
         try await leaving.send(RouterInterface.openURL, on: RouterService.object, Arguments("app:x", options))
         await leaving.close()
         leaving.loop.stop()
+        let gate = router.openGate(of: Self.id)
+        defer { withExtendedLifetime(gate) {} }
         // The next URL comes behind the first.
         _ = try await router.open("app:y")
         #expect(try router.log(of: Self.id).contains("read from the one that left"))

@@ -14,6 +14,19 @@ import Testing
         try entry(name, command: "\(file.path) %u", in: directory, keys)
     }
 
+    /// Writes a program that runs until the test ends it, and at most for a minute.
+    private func endless(_ name: String, in directory: URL) throws {
+        let pipe = directory.appending(path: "\(name).pipe").path
+        guard mkfifo(pipe, 0o600) == 0 else { throw POSIXError(.EIO) }
+        try script(name, "exec timeout 60 cat '\(pipe)'", in: directory)
+    }
+
+    /// Ends the program of ``endless(_:in:)``, if it runs.
+    private func end(_ name: String, in directory: URL) {
+        let descriptor = open(directory.appending(path: "\(name).pipe").path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        if descriptor >= 0 { close(descriptor) }
+    }
+
     private func entry(_ id: String, command: String, in directory: URL, _ keys: String = "") throws {
         let scheme = id.split(separator: ".").last.map { $0.lowercased() } ?? id
         let applications = directory.appending(path: "XDG_DATA_HOME/applications")
@@ -212,9 +225,11 @@ import Testing
     @Test func launchWatchdogGivesUpAServiceWithoutItsName() async throws {
         let router = try await RouterProcess { directory in
             try entry("org.example.Never", command: "true", in: directory, "DBusActivatable=true")
-            try service("org.example.Never", command: "/bin/sleep 3", in: directory)
+            try endless("waiting", in: directory)
+            try service("org.example.Never", command: "\(directory.path)/waiting.sh", in: directory)
         }
         defer { router.stop() }
+        defer { end("waiting", in: router.bus.directory) }
         var options = OpenOptions()
         options.timeout = .milliseconds(300)
         let error = try await router.failure("never:1", options)
@@ -229,9 +244,10 @@ import Testing
             try script("crash", "kill -SEGV $$", in: directory)
             try script("gone", "exit 127", in: directory)
             // The command gets the URL and keeps running, as a browser does.
-            try script("busy", "exec sleep 3", in: directory)
+            try endless("busy", in: directory)
         }
         defer { router.stop() }
+        defer { end("busy", in: router.bus.directory) }
         var options = OpenOptions()
         options.activationToken = "token-2"
         let result = try await router.open("good:$(touch%20canary);x", options)

@@ -8,7 +8,9 @@ import Testing
 /// The order of URLs: no URL is lost, no URL overtakes another, and each handler has one process.
 @Suite struct OrderTests {
     @Test func urlsOfAHundredCallersThatLeaveAreDeliveredInOrderToOneProcess() async throws {
-        let router = try await RouterProcess(["com.example.slow": ["startDelay=1500"]])
+        let router = try await RouterProcess { directory in
+            try RouterProcess.write("com.example.slow", ["gate"], in: directory, extra: ["OULaunchTimeout": 120])
+        }
         defer { router.stop() }
         for number in 0..<100 {
             let caller = Process()
@@ -21,6 +23,8 @@ import Testing
             caller.waitUntilExit()
             try #require(caller.terminationStatus == 0)
         }
+        let gate = router.openGate(of: "com.example.slow")
+        defer { withExtendedLifetime(gate) {} }
         // The answer to this last URL arrives after the handler has handled all earlier URLs.
         _ = try await router.open("slow:100")
         let log = try router.log(of: "com.example.slow")

@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import Glibc
 import OpenURLBus
 import PrivateBus
 import Reactor
@@ -79,6 +80,14 @@ final class RouterProcess: Sendable {
         let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
         try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
         try data.write(to: handlers.appending(path: "\(id).plist"))
+        guard arguments.contains("gate") else { return }
+        guard mkfifo("\(log(of: id, in: directory).path).gate", 0o600) == 0 else { throw POSIXError(.EIO) }
+    }
+
+    /// Lets a handler with a `gate` take its name, now or when it starts; the gate is open as long as the result exists.
+    func openGate(of id: String) -> FileHandle {
+        let path = "\(Self.log(of: id, in: bus.directory).path).gate"
+        return FileHandle(fileDescriptor: Glibc.open(path, O_RDWR | O_CLOEXEC), closeOnDealloc: true)
     }
 
     private static func log(of id: String, in directory: URL) -> URL { directory.appending(path: "\(id).log") }

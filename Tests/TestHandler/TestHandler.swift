@@ -12,6 +12,7 @@ import URLHandler
 ///
 /// - `exit=STATUS`: exit at once.
 /// - `startDelay=MS`: sleep before the handler takes its name.
+/// - `gate`: take the name when the test has opened the gate, a pipe with the log's name and `.gate`.
 /// - `will=no`, `did=no`: return false from the launch methods.
 /// - `hang=PHASE`: block in a phase.
 /// - `faults`: take a fault from the file with the log's name and `.fault`, once: block in the phase that the file names, or
@@ -62,6 +63,7 @@ struct TestHandler {
         }
         // The delay simulates a program that is slow to start.
         if let delay = behaviour["startDelay"].flatMap(UInt32.init) { usleep(delay * 1000) }
+        if behaviour["gate"] != nil { close(open("\(arguments[2]).gate", O_RDONLY | O_CLOEXEC)) }
         await Application.main(id, delegate: delegate)
     }
 }

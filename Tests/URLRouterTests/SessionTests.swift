@@ -147,7 +147,11 @@ import Testing
         let bus = try FakeHandlers([:])
         bus.setNewestConnection(":1.20")
         let sleep = try Handler.test("com.example.app", program: .path("/bin/sleep")) { $0.arguments = ["600"] }
-        let router = URLRouter([sleep], on: bus)
+        // On a busy machine, the watchdog of the launch would end the process before this test has looked at it.
+        var limits = RouterLimits()
+        limits.launchTimeout = .seconds(300)
+        limits.openTimeout = .seconds(300)
+        let router = URLRouter([sleep], on: bus, limits: limits)
         let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
         await router.wait { $0.sessions[Self.id]?.process.handle != nil }
         let pid = try #require(await router.pid(of: Self.id))
