@@ -68,6 +68,31 @@ import Testing
         for line in try shown([long], ["--verbose"]).split(separator: "\n") { #expect(line.count < 80, "\(line)") }
     }
 
+    @Test func wholeMessageIsShownInLines() throws {
+        let words = (1...60).map { "word\($0)" }
+        let long = entry {
+            $0.url = "todolist:" + String(repeating: "a", count: 500)
+            $0.microseconds = 1
+            $0.error = OpenURLError(.declined, words.joined(separator: " ")).dbusError
+        }
+        let lines = try shown([long], ["--verbose"]).split(separator: "\n").filter { $0.hasPrefix("          ") }
+        let text = lines.map { $0.drop { $0 == " " } }
+        // No word is cut, and the URL, which has no room in a line, is whole.
+        #expect(text.joined(separator: " ").contains(words.joined(separator: " ")), "\(text)")
+        #expect(text.joined().contains("url") && text.joined().contains(String(repeating: "a", count: 500)), "\(text)")
+    }
+
+    @Test func programGetsTheStepsOnDemand() throws {
+        let ended = entry {
+            $0.microseconds = 1250
+            $0.requestID = "1-abc"
+            $0.trace = [TracePhase("open", microseconds: 1000)]
+        }
+        let plain = try shown([ended], isTerminal: false)
+        let verbose = try shown([ended], ["--verbose"], isTerminal: false)
+        #expect(verbose == plain + "          request  1-abc\n               1.0 ms  open\n")
+    }
+
     @Test func controlsNeverReachATerminal() throws {
         let odd = entry {
             $0.url = "todolist:\(Self.esc)[2J"

@@ -66,7 +66,7 @@ struct MonitorFilterOptions: ParsableArguments {
 
 /// The options that say how requests look.
 struct MonitorDisplayOptions: ParsableArguments {
-    @Flag(help: "Print the rule, the policy's decision and the steps below each request.")
+    @Flag(help: "Print the rule, the policy's decision and the steps below each request; on a terminal also the URL.")
     var verbose = false
 
     @OptionGroup var outputOptions: OutputOptions

@@ -61,6 +61,9 @@ struct RequestLine {
     /// The message of a failure.
     var message: String? { entry.error?.message }
 
+    /// The whole URL as a line, for a terminal whose columns may have no room for it.
+    var wholeURL: [String] { entry.url.map { ["url      \($0)"] } ?? [] }
+
     /// The facts that have no column, in lines.
     var details: [String] {
         let status = entry.error == nil ? [] : entry.exitStatus.map { ["exit     \($0)"] } ?? []

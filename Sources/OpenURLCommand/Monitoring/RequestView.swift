@@ -44,7 +44,12 @@ final class RequestView {
             return
         }
         guard output.isTerminal else {
-            if hasEnded { output.print(RequestLine(entry).fields.map(\.printable).joined(separator: "\t")) }
+            guard hasEnded else { return }
+            let request = RequestLine(entry)
+            output.print(request.fields.map(\.printable).joined(separator: "\t"))
+            for detail in display.verbose ? request.details : [] {
+                output.print(Self.indentation + detail.printable)
+            }
             return
         }
         if !hasEnded, !mayRewrite || growing != entry.time && begun.contains(entry.time) { return }
@@ -64,13 +69,27 @@ final class RequestView {
         }
         begun.remove(entry.time)
         end()
-        if let message = request.message { output.print(style.bad(indented(message))) }
-        for detail in display.verbose ? request.details : [] { output.print(style.dim(indented(detail))) }
+        for line in request.message.map(indented) ?? [] { output.print(style.bad(line)) }
+        guard display.verbose else { return }
+        for line in (request.wholeURL + request.details).flatMap(indented) { output.print(style.dim(line)) }
     }
 
-    /// Returns a line below a request, cut to the width of the terminal.
-    private func indented(_ text: String) -> String {
-        String("          \(text.printable)".prefix(max(0, output.width - 1)))
+    private static let indentation = String(repeating: " ", count: 10)
+
+    /// Returns a text below a request, in as many lines as the terminal needs for the whole text. A word stays in one line if a
+    /// line has the room.
+    private func indented(_ text: String) -> [String] {
+        let width = max(20, output.width - 1 - Self.indentation.count)
+        var lines: [String] = []
+        var rest = text.printable[...]
+        while rest.count > width {
+            let line = rest.prefix(width + 1)
+            let space = line.lastIndex(of: " ") ?? line.startIndex
+            let end = space > line.startIndex ? space : line.index(before: line.endIndex)
+            lines.append(Self.indentation + rest[..<end])
+            rest = rest[end...].drop { $0 == " " }
+        }
+        return lines + [Self.indentation + rest]
     }
 
     /// Prints the day before the first request of each day.
