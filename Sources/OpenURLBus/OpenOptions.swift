@@ -39,6 +39,10 @@ public struct OpenOptions: Sendable, Hashable {
     /// The place of the request in the caller's trace, which the handler gets unchanged.
     public var traceParent: TraceParent?
 
+    /// Whether the steps of the result include those that the router takes for every URL: `routed` when the handler is chosen and the
+    /// sender may open the URL, `delivered` when the URL goes to the process, and `answered` when the answer is there.
+    public var includesRouterSteps = false
+
     /// Whether the caller itself asks the person at its terminal. The router then answers ``OpenURLError/Code/notAllowed`` where it
     /// would ask, and the caller gets the question from ``PolicyInterface/question``.
     public var asksAtTerminal = false
@@ -156,6 +160,13 @@ extension OpenOptions: Record {
             { $0.traceParent },
             { $0.traceParent = $1 },
             "The place of the request in the caller's trace, as W3C Trace Context writes it; the handler gets it unchanged."
+        ),
+        Field(
+            "router-steps",
+            { $0.includesRouterSteps },
+            { $0.includesRouterSteps = $1 },
+            omitting: false,
+            "Whether the steps of the result include the router's own: `routed`, `delivered` and `answered`."
         ),
         Field(
             "asks-at-terminal",

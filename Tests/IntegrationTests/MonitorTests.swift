@@ -237,7 +237,10 @@ import Testing
         let trace = try await router.openurl("open", "--trace", "-", "app:y?\(Self.secret)")
         let document = try JSONSerialization.jsonObject(with: Data(trace.output.utf8)) as? [String: Any]
         let events = try #require(document?["traceEvents"] as? [[String: Any]])
-        #expect(events.contains { $0["ph"] as? String == "X" && $0["name"] as? String == "open" })
+        let steps = events.filter { $0["ph"] as? String == "X" }.compactMap { $0["name"] as? String }
+        // The handler runs already, and the router's steps are there all the same.
+        let handlers = ["willEnterForeground", "open", "didBecomeActive"]
+        #expect(steps == ["open app:y?…", "routed", "delivered"] + handlers + ["answered"])
         #expect(!trace.output.contains(Self.secret))
         // The log tells the steps of an open that has failed.
         try await router.lifecycle(LifecycleInterface.terminate, "com.example.no")

@@ -136,6 +136,7 @@ struct OpenOperation {
         var operation = self
         operation.options.requestID = OpenTrace.requestID
         let texts = fallback.compactMap(\.text)
+        operation.options.includesRouterSteps = true
         let start = TracePhase.now
         do throws(CommandFailure) {
             let result = try open(operation)

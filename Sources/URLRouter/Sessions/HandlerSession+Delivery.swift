@@ -52,6 +52,7 @@ extension HandlerSession {
 
     /// Delivers a request that is in the queue; returns with the handler's answer.
     func deliver(_ request: OpenRequest) async throws(OpenURLError) -> OpenResult {
+        request.addRouterPhase("routed")
         while true {
             if case .waiting = request.turn { handle(.requested) }
             let owner = try await turn(of: request)
@@ -160,6 +161,7 @@ extension HandlerSession {
                 let url = destination.delivered.description
                 host.launcher.output.note(url, of: id.rawValue)
                 if !inBackground { process.returnPaths.add(request.id ?? "", from: context.sourceApplication) }
+                request.addRouterPhase("delivered")
                 return .success(try await host.bus.open(url, context, with: id, at: owner, timeout: left))
             case .activate, .wake:
                 if !notifications.isEmpty { try await host.bus.notify(notifications, id, at: owner, timeout: left) }
@@ -187,11 +189,12 @@ extension HandlerSession {
                 "\(id) answered with more than \(Value.maximumDescriptors) descriptors"
             )
         }
+        let answered = request.options.includesRouterSteps ? [TracePhase("answered", since: request.accepted)] : []
         var result = OpenResult(
             handler: id.rawValue,
             path: path(of: request),
             reply: answer.reply,
-            trace: request.trace + answer.trace.prefix(host.limits.handlerPhases)
+            trace: request.trace + answer.trace.prefix(host.limits.handlerPhases) + answered
         )
         result.isVerified = process.claim?.isStrong != false
         return result

@@ -110,6 +110,11 @@ final class OpenRequest {
         }
     }
 
+    /// Adds a step that every open has, if the caller wants to see such steps.
+    func addRouterPhase(_ name: String) {
+        if options.includesRouterSteps { addPhase(name) }
+    }
+
     func addPhase(_ name: String) {
         let phase = TracePhase(name, since: accepted)
         trace.append(phase)
