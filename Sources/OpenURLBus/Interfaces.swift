@@ -160,7 +160,9 @@ public enum LifecycleInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Lifecycle1"
 
-    /// Returns each registered handler with its state.
+    /// Returns each registered handler that has a program, with its state.
+    ///
+    /// A command (`OUCommand`) is active while its program runs for a URL; the process is the one that has started last.
     ///
     /// The router notices a process that another program started at three moments: when the router starts, when a request
     /// is for the handler, and at this call. From then on the router follows the process.

@@ -78,7 +78,7 @@ extension URLRouter {
             explanation.handler = claimant.id
             explanation.transport = .known(HandlerKind(claimant.kind))
             if case .handler(let handler) = claimant {
-                explanation.state = .known(sessions.state(of: handler.id))
+                explanation.state = .known(state(of: handler))
                 await sessions[handler.id]?.updateQuarantine()
                 explanation.quarantinedUntil = sessions[handler.id]?.quarantinedUntil
                 explanation.answersCallbacks = handler.manifest.answersCallbacks

@@ -141,7 +141,11 @@ extension URLRouter {
         await findRunning()
         await sessions.askForStates()
         var statuses: [HandlerStatus] = []
-        for handler in registry.handlers where handler.kind == .native {
+        for handler in registry.handlers where handler.program != nil {
+            guard handler.kind == .native else {
+                statuses.append(status(ofCommandOf: handler))
+                continue
+            }
             guard let session = sessions[handler.id] else {
                 statuses.append(HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning)))
                 continue
@@ -150,6 +154,27 @@ extension URLRouter {
             statuses.append(session.status)
         }
         return statuses
+    }
+
+    /// The state of a handler: `active` for a command that runs.
+    func state(of handler: Handler) -> HandlerState {
+        let runsCommand = handler.kind == .exec && applications.commandWriters[handler.id.rawValue]?.latest != nil
+        return runsCommand ? .active : sessions.state(of: handler.id)
+    }
+
+    /// The status of a handler with a command (`OUCommand`), with the process that has started last.
+    private func status(ofCommandOf handler: Handler) -> HandlerStatus {
+        let id = handler.id.rawValue
+        guard let command = applications.commandWriters[id]?.latest else {
+            return HandlerStatus(id: id, state: .known(.notRunning))
+        }
+        return HandlerStatus(
+            id: id,
+            state: .known(.active),
+            pid: UInt32(exactly: command.pid),
+            since: command.since,
+            residentMemory: ProcessMemory.resident(pid: command.pid)
+        )
     }
 
     /// Relieves memory for a caller. A request soon after another does nothing: each relief ends a handler.

@@ -115,7 +115,8 @@ import Testing
         let router = try router("exit 0")
         let explanation = try await router.explain("cmd:x", OpenOptions(), caller: ownConnection)
         #expect(explanation.transport == .known(.exec))
-        #expect(await router.status().isEmpty)
+        // The status says that no process runs, and nothing else can be asked for.
+        #expect(await router.status() == [HandlerStatus(id: "com.example.cmd", state: .known(.notRunning))])
         await #expect(throws: OpenURLError.self) { try await router.reset(BundleIdentifier("com.example.cmd")) }
     }
 

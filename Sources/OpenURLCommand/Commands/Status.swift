@@ -23,6 +23,11 @@ struct Status: Command {
         if let id {
             handlers = handlers.filter { $0.id == id }
             guard !handlers.isEmpty else {
+                let registered = try router.call(RegistryInterface.listHandlers, Empty())
+                if registered.contains(where: { $0.id == id }) {
+                    let reason = "\(id) has no process of its own: an application of the desktop opens its URLs"
+                    throw CommandFailure(OpenURLError(.noHandler, reason))
+                }
                 throw router.suggestingHandler(for: id, CommandFailure(unknownHandler: id))
             }
         }

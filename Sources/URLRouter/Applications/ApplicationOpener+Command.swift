@@ -75,7 +75,7 @@ extension ApplicationOpener {
         let ended = {
             self.runningCommands.remove(1, from: request.account)
             command.sharedOutput = writers.haveOverlapped
-            if writers.remove() { self.commandWriters[request.id] = nil }
+            if writers.remove(command) { self.commandWriters[request.id] = nil }
         }
         launcher.output.note(request.url.description, of: request.id)
         let onExit = { (exit: ProcessExit) in
@@ -84,10 +84,13 @@ extension ApplicationOpener {
             command.ended(exit)
         }
         do throws(OpenURLError) {
-            return switch request.claimant {
-            case .application(let application): try await spawn(application, request, onExit: onExit)
-            case .handler(let handler): try await spawn(handler, request, onExit: onExit)
-            }
+            let started =
+                switch request.claimant {
+                case .application(let application): try await spawn(application, request, onExit: onExit)
+                case .handler(let handler): try await spawn(handler, request, onExit: onExit)
+                }
+            writers.started(command, started.handle.pid)
+            return started
         } catch {
             ended()
             throw error
