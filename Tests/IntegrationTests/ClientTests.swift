@@ -128,7 +128,7 @@ import Testing
         defer { router.stop() }
         let result = try await router.open("python:yes")
         #expect(result.path == .launched)
-        #expect(result.reply == ["url": "python:yes", "pid": .uint32(UInt32(getpid()))])
+        #expect(result.reply == ["url": "python:yes", "sender-pid": .uint32(UInt32(getpid()))])
         #expect(try await router.failure("python:no") == OpenURLError(.declined, "com.example.python declined the URL"))
         let raised = try await router.failure("python:raise")
         #expect(raised.code == .declined)

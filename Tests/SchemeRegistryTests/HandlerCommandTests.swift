@@ -24,9 +24,9 @@ import UserFiles
 
     @Test(
         arguments: [
-            ([], .empty), (["/bin/%u"], .codeInProgram), (["x", "%U"], .unknownCode(1)),
-            (["x", "a", "b%"], .unknownCode(2)),
-            (["x", "% u"], .unknownCode(1)),
+            ([], .empty), (["/bin/%u"], .codeInProgram), (["x", "%U"], .unknownCode(word: "%U")),
+            (["x", "a", "b%"], .unknownCode(word: "b%")),
+            (["x", "% u"], .unknownCode(word: "% u")),
         ] as [([String], HandlerCommand.ParseError)]
     )
     func otherTextIsRefused(words: [String], error: HandlerCommand.ParseError) {
@@ -50,7 +50,10 @@ import UserFiles
         arguments: [
             (["OUCommand": []], "is empty"),
             (["OUCommand": "cat %u"], "is a string, not an array"),
-            (["OUCommand": ["cat", "%x"]], "has an unknown code in its word 1; the codes are %u, %f and %%"),
+            (
+                ["OUCommand": ["cat", "%x"]],
+                "has an unknown code in '%x'; the codes are %u for the URL and %f for a file, and %% is a percent sign"
+            ),
             (["OUCommand": ["../cat"]], "leads out of the handler's directory with '..'; give an absolute path"),
             (["OUCommand": ["cat"], "CFBundleExecutable": "cat"], "stands in the place of CFBundleExecutable"),
         ] as [([String: PropertyListValue], String)]

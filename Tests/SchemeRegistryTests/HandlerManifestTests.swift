@@ -245,7 +245,7 @@ struct HandlerManifestTests {
             ("OUAsk", 1, "OUAsk", "is an integer, not a boolean"),
             ("OUAnswersCallbacks", "yes", "OUAnswersCallbacks", "is a string, not a boolean"),
             ("OUFixed", "yes", "OUFixed", "is a string, not a boolean"),
-            ("OUReach", "nobody", "OUReach", "is 'nobody'; it has to be everyone, local, listed"),
+            ("OUReach", "nobody", "OUReach", "is 'nobody'; it has to be everyone, local or listed"),
             ("OUReach", true, "OUReach", "is a boolean, not a string"),
             ("OUReach", "listed", "OUAllowedSources", "is missing"),
         ] as [(String, PropertyListValue?, String, String)]

@@ -154,6 +154,10 @@ struct LoadingTests {
         return try load()[id("com.acme.app")]?.program
     }
 
+    @Test func pathOfAProgramHasNoDots() throws {
+        #expect(try program("./bin/./todolist", inBundle: true) == .path("\(root.path)/opt/Acme.app/bin/todolist"))
+    }
+
     @Test func programOfABundleIsFound() throws {
         #expect(try program("todolist", inBundle: true) == .path("\(root.path)/opt/Acme.app/todolist"))
     }
@@ -203,7 +207,7 @@ struct LoadingTests {
         var list = manifest("com.acme.app", isFixed: true)
         list["CFBundleExecutable"] = nil
         try root.write(try list.encoded(), to: "user/com.acme.app.plist")
-        let reason = "CFBundleExecutable: is missing; only a fixed handler in a system directory goes without"
+        let reason = "CFBundleExecutable: is missing; name the program here, or write a command as OUCommand"
         #expect(problems() == ["user/com.acme.app.plist: \(reason)"])
 
         try root.write(try list.encoded(), to: "two/com.acme.app.plist")

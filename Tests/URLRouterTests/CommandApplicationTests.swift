@@ -246,7 +246,7 @@ import Testing
         let (bare, _) = try router(environment: environment)
         let none = await failure { () throws(OpenURLError) in try await bare.open("text:x") }
         let reason =
-            "the application needs a terminal, and neither xdg-terminal-exec nor x-terminal-emulator is installed"
+            "text.desktop needs a terminal (Terminal=true), and neither xdg-terminal-exec nor x-terminal-emulator is installed"
         #expect(none == OpenURLError(.launchFailed, reason))
         // The shell plays the terminal and runs the command as a script in its working directory.
         try desktop.addScript(

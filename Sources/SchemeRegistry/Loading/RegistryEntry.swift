@@ -82,7 +82,7 @@ struct RegistryEntry {
         guard handler.program != nil || handler.isFixed else {
             throw invalid(
                 key: "CFBundleExecutable",
-                "is missing; only a fixed handler in a system directory goes without"
+                "is missing; name the program here, or write a command as OUCommand"
             )
         }
         try checkName(of: handler, against: files.services)
@@ -179,7 +179,7 @@ struct RegistryEntry {
                 "is a link that leads out of the handler's directory; give an absolute path"
             )
         }
-        return .path("\(base)/\(relative)")
+        return .path("\(base)/\(names(onPath: relative).filter { $0 != "." }.joined(separator: "/"))")
     }
 
     /// Returns whether a link within a path leads out of a directory.

@@ -1,4 +1,5 @@
 internal import Desktop
+internal import UserFiles
 
 /// The command of a handler without an interface on the bus (`OUCommand`): a program and its arguments, without a shell.
 ///
@@ -12,8 +13,8 @@ public struct HandlerCommand: Sendable, Hashable {
     public enum ParseError: Error, Hashable, CustomStringConvertible {
         /// The list is empty.
         case empty
-        /// The word at the index has a percent sign that begins none of the codes.
-        case unknownCode(Int)
+        /// The word has a percent sign that begins none of the codes.
+        case unknownCode(word: String)
         /// The program has a percent sign.
         case codeInProgram
         /// The word at the index is the text of a program, and the sender of a URL would write a part of the program.
@@ -23,7 +24,9 @@ public struct HandlerCommand: Sendable, Hashable {
         public var description: String {
             switch self {
             case .empty: "is empty"
-            case .unknownCode(let index): "has an unknown code in its word \(index); the codes are %u, %f and %%"
+            case .unknownCode(let word):
+                "has an unknown code in '\(printable(word))'; the codes are %u for the URL and %f for a file, and %% is a "
+                    + "percent sign"
             case .codeInProgram: "has a code in its program"
             case .codeInProgramText(let index):
                 "lets every sender of a URL write a part of the program in its word \(index); "
@@ -36,7 +39,7 @@ public struct HandlerCommand: Sendable, Hashable {
     public init(_ words: [String]) throws(ParseError) {
         guard let program = words.first else { throw .empty }
         guard !program.utf8.contains(UInt8(ascii: "%")) else { throw .codeInProgram }
-        for (index, word) in words.enumerated() where expanded(word, opening: "") == nil { throw .unknownCode(index) }
+        for word in words where expanded(word, opening: "") == nil { throw .unknownCode(word: word) }
         let texts = ProgramText(in: words).indices
         if let index = texts.first(where: { words.indices.contains($0) && hasURL(words[$0]) }) {
             throw .codeInProgramText(index)

@@ -17,7 +17,7 @@ public enum Reach: String, Sendable, Hashable, CaseIterable {
 
         /// The error as text that follows the name of the key.
         public var description: String {
-            "is '\(printable(text))'; it has to be \(Reach.allCases.map(\.rawValue).joined(separator: ", "))"
+            "is '\(printable(text))'; it has to be everyone, local or listed"
         }
     }
 

@@ -123,7 +123,7 @@ extension ApplicationOpener {
                 onExit: onExit
             )
         } catch .noTerminal {
-            throw OpenURLError(.launchFailed, ProgramStart.Failure.noTerminal.description)
+            throw OpenURLError(.launchFailed, "\(request.id) \(ProgramStart.Failure.noTerminal)")
         } catch {
             throw OpenURLError(error.code, "\(request.id) cannot be started: \(arguments[0]): \(error)")
         }

@@ -42,7 +42,7 @@ struct ProgramStart: Sendable {
             switch self {
             case .refused(let error): "\(error)"
             case .noTerminal:
-                "the application needs a terminal, and neither xdg-terminal-exec nor x-terminal-emulator is installed"
+                "needs a terminal (Terminal=true), and neither xdg-terminal-exec nor x-terminal-emulator is installed"
             case .untrusted(let reason): reason
             case .tooSlow(let limit): "the file system did not give the file within \(limit.inWords)"
             case .tooMany(let count): "\(count) of its starts wait for a file system that does not answer"
