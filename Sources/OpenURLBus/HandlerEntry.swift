@@ -4,8 +4,12 @@ public struct HandlerEntry: Sendable, Hashable {
     public var id: String
     /// The name for a person.
     public var name: String
-    /// The path of the bundle, the manifest or the desktop file.
-    public var path: String
+    /// The path of the manifest; nil for an application.
+    public var manifest: String?
+    /// The path of the bundle that has the manifest; nil for a bare manifest and for an application.
+    public var bundle: String?
+    /// The path of the desktop file; nil for a handler.
+    public var desktopEntry: String?
     /// The program, as the manifest names it; empty for an entry that stands for the desktop's default application.
     public var executable: String
     /// The schemes that the handler claims.
@@ -31,7 +35,6 @@ public struct HandlerEntry: Sendable, Hashable {
     public init(
         id: String,
         name: String,
-        path: String,
         executable: String,
         schemes: [String],
         kind: Reported<HandlerKind>,
@@ -41,7 +44,6 @@ public struct HandlerEntry: Sendable, Hashable {
     ) {
         self.id = id
         self.name = name
-        self.path = path
         self.executable = executable
         self.schemes = schemes
         self.kind = kind
@@ -56,7 +58,6 @@ extension HandlerEntry: Record {
         initial: HandlerEntry(
             id: "",
             name: "",
-            path: "",
             executable: "",
             schemes: [],
             kind: .absent,
@@ -79,7 +80,24 @@ extension HandlerEntry: Record {
             orElse: { $0.id },
             "The name for a person; without the key the name is the `id`."
         ),
-        Field("path", { $0.path }, { $0.path = $1 }, "The path of the bundle, the manifest or the desktop file."),
+        Field(
+            "manifest",
+            { $0.manifest },
+            { $0.manifest = $1 },
+            "The path of the manifest; absent for an application."
+        ),
+        Field(
+            "bundle",
+            { $0.bundle },
+            { $0.bundle = $1 },
+            "The path of the bundle that has the manifest; absent for a bare manifest and for an application."
+        ),
+        Field(
+            "desktop-entry",
+            { $0.desktopEntry },
+            { $0.desktopEntry = $1 },
+            "The path of the desktop file; absent for a handler."
+        ),
         Field(
             "executable",
             { $0.executable },

@@ -11,7 +11,7 @@ import Testing
             #expect(run.output == row)
             let json = try await openurl(["list", "--json"], on: router)
             let entry =
-                #"{"id":"com.acme.todolist","name":"To\tdo","path":"/opt/todolist.plist","executable":"todolist","#
+                #"{"id":"com.acme.todolist","name":"To\tdo","manifest":"/opt/todolist.plist","bundle":null,"desktop-entry":null,"executable":"todolist","#
                 + #""schemes":["todolist","todo"],"types":[],"url-names":{},"launch-image":"","kind":"native","#
                 + #""reach":"local","fixed":false,"state":"active","warnings":[]}"#
             #expect(json.lines == [entry])

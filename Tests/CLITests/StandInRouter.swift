@@ -20,7 +20,6 @@ actor StandInRouter {
         var entry = HandlerEntry(
             id: "com.acme.todolist",
             name: "To\tdo",
-            path: "/opt/todolist.plist",
             executable: "todolist",
             schemes: ["todolist", "todo"],
             kind: .known(.native),
@@ -28,6 +27,7 @@ actor StandInRouter {
             state: .known(.active),
             warnings: []
         )
+        entry.manifest = "/opt/todolist.plist"
         entry.reach = .known(.local)
         return entry
     }
@@ -273,7 +273,7 @@ actor StandInRouter {
         guard !path.hasSuffix("missing") else { throw RemoteError(.failed, "there is no \(path)") }
         registered.append(path)
         var entry = Self.entry
-        entry.path = path
+        entry.manifest = path
         entry.warnings = ["todo belongs to com.acme.other"]
         return entry
     }

@@ -35,7 +35,6 @@ import Testing
         var expected = HandlerEntry(
             id: "com.example.late",
             name: "com.example.late",
-            path: path,
             executable: RouterProcess.products.appending(path: "testhandler").path,
             schemes: ["late"],
             kind: .known(.native),
@@ -43,6 +42,7 @@ import Testing
             state: .known(.notRunning),
             warnings: []
         )
+        expected.manifest = path
         expected.reach = .known(.everyone)
         #expect(entry == expected)
         #expect(await changes.next()?.body == ["late"])

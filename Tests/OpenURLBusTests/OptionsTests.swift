@@ -252,7 +252,6 @@ import Testing
         var entry = HandlerEntry(
             id: "com.example.app",
             name: "App",
-            path: "/handlers/app.plist",
             executable: "/bin/app",
             schemes: ["app", "app+x"],
             kind: .known(.native),
@@ -260,13 +259,17 @@ import Testing
             state: .known(.active),
             warnings: ["odd"]
         )
+        entry.manifest = "/handlers/App.app/Info.plist"
+        entry.bundle = "/handlers/App.app"
+        entry.desktopEntry = "/applications/app.desktop"
         entry.urlNames = ["com.example.app": "An app"]
         entry.launchImage = "/handlers/Default.png"
         entry.reach = .known(.listed)
         #expect(try recoded(entry) == entry)
         #expect(
             try recoded(entry, as: [String: Value].self) == [
-                "id": "com.example.app", "name": "App", "path": "/handlers/app.plist", "executable": "/bin/app",
+                "id": "com.example.app", "name": "App", "manifest": "/handlers/App.app/Info.plist",
+                "bundle": "/handlers/App.app", "desktop-entry": "/applications/app.desktop", "executable": "/bin/app",
                 "schemes": .array(["app", "app+x"], of: "s"), "kind": "native", "reach": "listed", "fixed": true,
                 "state": "active",
                 "warnings": .array(["odd"], of: "s"), "launch-image": "/handlers/Default.png",
@@ -279,7 +282,6 @@ import Testing
                 == HandlerEntry(
                     id: "a",
                     name: "a",
-                    path: "",
                     executable: "",
                     schemes: [],
                     kind: .absent,
@@ -306,7 +308,8 @@ import Testing
     @Test func handlerEntryOfAnotherTypeIsAnError() throws {
         #expect(try problem([:], as: HandlerEntry.self) == "a handler without an id")
         for (key, signature) in [
-            ("id", "s"), ("name", "s"), ("path", "s"), ("executable", "s"), ("schemes", "as"), ("kind", "s"),
+            ("id", "s"), ("name", "s"), ("manifest", "s"), ("bundle", "s"), ("desktop-entry", "s"), ("executable", "s"),
+            ("schemes", "as"), ("kind", "s"),
             ("reach", "s"), ("fixed", "b"), ("state", "s"), ("warnings", "as"), ("url-names", "a{ss}"),
             ("launch-image", "s"),
         ] as [(String, Signature)] {

@@ -23,12 +23,18 @@ struct Check: Command {
 
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(for: invocation)
-        let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
+        let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         var status: Int32 = 0
         let failure = batch.perform(handlers, name: \.shown) { (handler) throws(CommandFailure) in
-            // A name without a slash is an identifier, unless there is such a file.
-            let text = handler.isPath || handler.namesFile ? try handler.absolutePath() : handler.shown
-            let findings = try router.call(RegistryInterface.check, text)
+            // A name without a slash is an identifier, unless there is such a file, or unless it is the name of a manifest.
+            let isFile = handler.isPath || handler.namesFile || handler.shown.hasSuffix(".plist")
+            let text = isFile ? try handler.absolutePath() : handler.shown
+            let findings: [ManifestFinding]
+            do throws(CommandFailure) {
+                findings = try router.call(RegistryInterface.check, text)
+            } catch {
+                throw isFile ? error : router.suggestingHandler(for: text, error)
+            }
             if findings.contains(where: { $0.severity != .known(.warning) }) { status = ExitStatus.dataError }
             if outputOptions.json {
                 for finding in findings { invocation.output.print(JSON(finding).text) }

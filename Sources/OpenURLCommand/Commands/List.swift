@@ -33,7 +33,7 @@ struct List: Command {
                 let rows = handlers.map { handler in
                     [
                         handler.id, handler.name, handler.kind.rawValue, handler.schemes.joined(separator: ","),
-                        handler.state.rawValue, handler.path, handler.reach.rawValue,
+                        handler.state.rawValue, handler.place, handler.reach.rawValue,
                         handler.types.isEmpty ? Table.absent : handler.types.joined(separator: ","),
                     ]
                 }
@@ -43,4 +43,9 @@ struct List: Command {
         }
         return 0
     }
+}
+
+extension HandlerEntry {
+    /// The path of the bundle, the manifest or the desktop file, for a column.
+    var place: String { bundle ?? manifest ?? desktopEntry ?? Table.absent }
 }

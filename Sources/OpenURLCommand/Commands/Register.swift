@@ -21,7 +21,7 @@ struct Register: Command {
         let router = RouterClient(for: invocation)
         var table = Table(header: ["ID", "CLAIMS", "PATH"])
         let method = replace ? RegistryInterface.replace : RegistryInterface.register
-        let batch = Batch(key: "path", printsJSON: outputOptions.json, invocation: invocation)
+        let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
             if let host = invocation.host, path.bytes.first != UInt8(ascii: "/") {
                 let reason = "the path of a file on \(host.name) begins with '/'"
@@ -32,7 +32,7 @@ struct Register: Command {
             if outputOptions.json {
                 invocation.output.print(JSON(handler).text)
             } else {
-                table.rows.append([handler.id, (handler.schemes + handler.types).joined(separator: ","), handler.path])
+                table.rows.append([handler.id, (handler.schemes + handler.types).joined(separator: ","), handler.place])
             }
             for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
         }

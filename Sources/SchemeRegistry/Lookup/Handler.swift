@@ -86,6 +86,9 @@ public struct Handler: Sendable, Hashable {
     /// The handler's id, which is also its bus name.
     public var id: BundleIdentifier { declaration.manifest.identifier }
 
+    /// The path of the property list that declares the handler, with all links resolved.
+    public var manifestPath: String { isBundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
+
     /// The path of the property list that declares the handler, as shown in diagnostics.
     var manifestFile: String {
         entry.hasSuffix(HandlerForm.bundleSuffix) ? "\(entry)/\(HandlerForm.bundleManifest)" : entry

@@ -372,10 +372,9 @@ extension URLRouter {
     private func entry(_ application: DesktopEntry) -> HandlerEntry? {
         let schemes = registry.applications.schemes(of: application.id)
         guard !schemes.isEmpty else { return nil }
-        return HandlerEntry(
+        var entry = HandlerEntry(
             id: application.id.rawValue,
             name: application.name,
-            path: application.file,
             executable: application.command?.program ?? "",
             schemes: schemes.map(\.rawValue),
             kind: .known(HandlerKind(Claimant.application(application).kind)),
@@ -383,20 +382,23 @@ extension URLRouter {
             state: .absent,
             warnings: []
         )
+        entry.desktopEntry = application.file
+        return entry
     }
 
     fileprivate func entry(_ handler: Handler) -> HandlerEntry {
         var entry = HandlerEntry(
             id: handler.id.rawValue,
             name: handler.name,
-            path: handler.path,
             executable: handler.program?.description ?? "",
             schemes: handler.schemes.map(\.rawValue),
             kind: .known(HandlerKind(handler.kind)),
             isFixed: handler.isFixed,
-            state: .known(sessions.state(of: handler.id)),
+            state: .known(state(of: handler)),
             warnings: []
         )
+        entry.manifest = handler.manifestPath
+        entry.bundle = handler.isBundle ? handler.path : nil
         entry.reach = Reported(rawValue: handler.manifest.reach.rawValue)
         entry.types = handler.fileClaims.map(\.key.description)
         return entry
