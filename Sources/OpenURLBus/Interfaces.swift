@@ -101,7 +101,9 @@ public enum RegistryInterface {
     /// Registers the bundle or manifest at an absolute path. Returns the entry of the handler.
     ///
     /// An identifier that has another handler already is an error; ``replace`` replaces that handler. A scheme that has a
-    /// handler or an application already stays with it, and ``setDefault`` gives the scheme to the new handler.
+    /// handler or an application already stays with it, and ``setDefault`` gives the scheme to the new handler. A path that leads
+    /// nowhere is the error `org.freedesktop.DBus.Error.FileNotFound`, and a manifest that cannot be used
+    /// `org.freedesktop.DBus.Error.InvalidFileContent`.
     public static let register = Method<String, HandlerEntry>(
         name,
         "Register",
@@ -116,7 +118,8 @@ public enum RegistryInterface {
         outputs: ["handler"]
     )
     /// Returns what ``register`` and a launch would find about a handler: keys that are ignored, values that are invalid, a program
-    /// that is missing. Registers nothing. A handler without an error among its findings can be registered.
+    /// that is missing. Registers nothing. A handler without an error among its findings can be registered. A path that leads nowhere
+    /// is the error `org.freedesktop.DBus.Error.FileNotFound`.
     public static let check = Method<String, [ManifestFinding]>(
         name,
         "Check",

@@ -26,6 +26,15 @@ import Testing
         #expect(run.output.contains("USAGE: openurl [open] [<options>] <url or file> ..."))
     }
 
+    @Test(arguments: ["", "open", "call", "callback", "send", "new", "explain", "log", "monitor", "policy", "publish"])
+    func helpFitsIntoEightyColumns(_ command: String) async throws {
+        let run = try await shell("exec \"$openurl\" \(command) --help")
+        #expect(run.status == 0)
+        for line in run.output.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+        // An option and its value stay in one line.
+        #expect(!run.output.contains("[--\n"), "\(run.output)")
+    }
+
     @Test func completesInAShell() async throws {
         let run = try await openurl("--generate-completion-script", "bash")
         #expect(run.status == 0)

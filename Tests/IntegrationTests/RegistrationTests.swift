@@ -93,25 +93,31 @@ import Testing
                 "CFBundleURLTypes": [["CFBundleURLSchemes": ["fine", "1st"]]], "OULaunchTimeout": "soon",
             ]
         )
-        let message = try await router.refusal { try await router.register(wrong) }
+        let message = try await router.refusal(.invalidFileContent) { try await router.register(wrong) }
         let lines = message.split(separator: "\n").map(String.init)
         #expect(lines.count == 2, "\(message)")
-        #expect(lines.contains { $0.hasPrefix("\(wrong): CFBundleURLTypes[0].CFBundleURLSchemes[1]: ") })
-        #expect(lines.contains { $0.hasPrefix("\(wrong): OULaunchTimeout: ") })
+        // The line is that of the key or of the element.
+        let places = try ["<string>1st</string>", "<key>OULaunchTimeout</key>"].map { text in
+            let file = try String(contentsOfFile: wrong, encoding: .utf8).split(separator: "\n")
+            return "\(wrong):\(try #require(file.firstIndex { $0.contains(text) }) + 1): "
+        }
+        #expect(lines.contains { $0.hasPrefix("\(places[0])CFBundleURLTypes[0].CFBundleURLSchemes[1]: ") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("\(places[1])OULaunchTimeout: ") }, "\(lines)")
 
         let noList = router.bus.directory.appending(path: "text.plist")
         try Data("no property list".utf8).write(to: noList)
-        #expect(try await router.refusal { try await router.register(noList.path) }.hasPrefix("\(noList.path): "))
-        for (path, reason) in [
-            ("relative.plist", "relative.plist is a relative path; give an absolute one"),
+        let none = try await router.refusal(.invalidFileContent) { try await router.register(noList.path) }
+        #expect(none.hasPrefix("\(noList.path): "))
+        for (path, name, reason) in [
+            ("relative.plist", .invalidArguments, "relative.plist is a relative path; give an absolute one"),
             (
-                "/etc/passwd",
+                "/etc/passwd", .invalidFileContent,
                 "/etc/passwd is neither a bundle (Name.app) nor a manifest (Name.plist); register one of these"
             ),
-        ] {
-            #expect(try await router.refusal { try await router.register(path) } == reason)
+        ] as [(String, ErrorName, String)] {
+            #expect(try await router.refusal(name) { try await router.register(path) } == reason)
         }
-        let missing = try await router.refusal { try await router.register("/nonexistent/x.plist") }
+        let missing = try await router.refusal(.fileNotFound) { try await router.register("/nonexistent/x.plist") }
         #expect(missing.contains("/nonexistent/x.plist"))
         #expect(try await router.handlers() == before)
         #expect(try await router.failure("fine:x").code == .noHandler)
@@ -124,9 +130,12 @@ import Testing
         let path = try manifest("com.example.browser", for: router, extra: ["CFBundleURLTypes": types])
         let entry = try await router.register(path)
         #expect(entry.schemes == ["mine"])
+        // The warning names the file that was registered, and not the link to it.
+        let text = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        let line = try #require(text.firstIndex { $0.contains("<string>http</string>") }) + 1
         #expect(
             entry.warnings == [
-                "\(userEntry("com.example.browser", router)): CFBundleURLTypes[0].CFBundleURLSchemes[0]: "
+                "\(path):\(line): CFBundleURLTypes[0].CFBundleURLSchemes[0]: "
                     + "http is a fixed scheme and stays with org.openurl.system.browser"
             ]
         )
@@ -138,10 +147,12 @@ import Testing
         #expect(try await router.open("mine:x").handler == "com.example.browser")
 
         let impostor = try manifest("org.openurl.system.browser", for: router)
+        let refusal = try await router.refusal(.invalidFileContent) { try await router.register(impostor) }
+        let reason = "is org.openurl.system.browser, and org.openurl.* belongs to the system"
         #expect(
-            try await router.refusal { try await router.register(impostor) }
-                == "\(impostor): CFBundleIdentifier: is org.openurl.system.browser, and org.openurl.* belongs to the system; "
-                + "choose a name below a domain of your own"
+            refusal.hasPrefix("\(impostor):")
+                && refusal.hasSuffix(": CFBundleIdentifier: \(reason); choose a name below a domain of your own"),
+            "\(refusal)"
         )
     }
 
@@ -239,13 +250,13 @@ import Testing
         }
         defer { router.stop() }
         let path = try manifest("com.example.known", for: router)
-        let known = try await router.refusal { try await router.register(path) }
+        let known = try await router.refusal(.invalidFileContent) { try await router.register(path) }
         #expect(known.contains("CFBundleIdentifier: is com.example.known, another program's bus name: "), "\(known)")
         #expect(known.contains("/any.service declares it"), "\(known)")
 
         #expect(try await router.connection.requestName("com.example.running") == .owned)
         let running = try manifest("com.example.running", for: router)
-        let message = try await router.refusal { try await router.register(running) }
+        let message = try await router.refusal(.invalidFileContent) { try await router.register(running) }
         #expect(message.hasPrefix("com.example.running is another program's bus name: "), "\(message)")
         #expect(message.contains(" has it, as process \(getpid()); "), "\(message)")
         #expect(try await router.handlers()["com.example.running"] == nil)
@@ -253,7 +264,7 @@ import Testing
         // The program of the manifest runs without being a handler, and the router would be able to end it.
         let pid = try await router.startByHand("com.example.own")
         let own = try manifest("com.example.own", for: router)
-        let refusal = try await router.refusal { try await router.register(own) }
+        let refusal = try await router.refusal(.invalidFileContent) { try await router.register(own) }
         #expect(refusal.contains(" has it, as process \(pid); end that program, or choose another"), "\(refusal)")
     }
 
@@ -269,7 +280,8 @@ import Testing
         #expect(failure.code == .launchFailed)
         let reason = "\(program.path) can be changed by every user; run `chmod o-w \(program.path)`"
         #expect(failure.message == "com.example.open is not started: \(reason)")
-        #expect(try await router.refusal { try await router.register(path) }.hasSuffix(reason))
+        let refusal = try await router.refusal(.invalidFileContent) { try await router.register(path) }
+        #expect(refusal.hasSuffix(reason), "\(refusal)")
         try #require(chmod(program.path, 0o755) == 0)
         #expect(try await router.open("open:x").handler == "com.example.open")
     }
@@ -410,13 +422,13 @@ extension RouterProcess {
     }
 
     /// Returns the text with which the router refuses the arguments.
-    func refusal<T>(_ body: () async throws -> T) async throws -> String {
+    func refusal<T>(_ name: ErrorName = .invalidArguments, _ body: () async throws -> T) async throws -> String {
         do {
             let result = try await body()
             Issue.record("not refused: \(result)")
             return ""
         } catch CallError.remote(let error) {
-            #expect(error.name == .invalidArguments)
+            #expect(error.name == name)
             return error.message
         }
     }

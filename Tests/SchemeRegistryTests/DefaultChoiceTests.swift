@@ -118,8 +118,10 @@ struct DefaultChoiceTests {
         #expect(throws: DefaultError.notPublished(unpublished)) { try set("com.acme.unpublished") }
         // For a scheme of the system the choice names the application behind the handler.
         let fixed = try BundleIdentifier("com.acme.fixed")
-        let system = ChosenKind.scheme(try Scheme("system"))
-        #expect(throws: DefaultError.notClaimed(fixed, system)) { try set("com.acme.fixed", for: "system") }
+        let error = DefaultError.fixed(try Scheme("system"), owner: fixed)
+        for id in ["com.acme.fixed", "com.acme.app"] {
+            #expect(throws: error) { try set(id, for: "system") }
+        }
         #expect(try root.read(file) == nil)
     }
 

@@ -127,6 +127,36 @@ import UserFiles
         #expect(found.map(\.description) == ["m.plist: is neither an XML nor a binary property list"])
     }
 
+    /// The decoder itself names line 1 for each of these.
+    @Test(arguments: [
+        ("<key>a</key>\n<string>x</sting>", 5, "Close tag does not match open tag string"),
+        ("<key>a</key>\n<key>b</key>\n<true/>\n<true/>", 6, "Non key string used as key in dictionary"),
+        ("<key>a</key>\n\n<foo>x</foo>\n", 6, "Encountered unknown tag foo"),
+        ("<key>a</key>\n<string>\n&bogus;</string>", 6, "Encountered unknown ampersand-escape sequence"),
+        ("<key>a</key>\n<true/>\n<!-- a comment\nwithout an end", 6, "Unterminated comment started"),
+        ("<key>a</key>\n<true/>\ntext\n", 6, "Encountered unexpected character t while looking for open tag"),
+        ("<key>a</key>\n", 6, "Value missing for key inside <dict>"),
+        ("<key>a</key>\n<array>\n<true/>\n", 8, "Close tag does not match open tag array"),
+    ])
+    func brokenXMLHasItsLine(body: String, line: Int, reason: String) {
+        let reason = "is not a property list: \(reason)"
+        #expect(findings(body).first?.hasPrefix("E m.plist:\(line): \(reason)") == true, "\(findings(body))")
+        // Lines before the property list and a long list after the fault change nothing else.
+        let text = "\n\n<plist>\n<dict>\n\(body)\n</dict>\n</plist>" + String(repeating: "\n<!-- -->", count: 1000)
+        let moved = ManifestCheck.findings(in: Array(text.utf8), of: "m.plist")
+        // A comment without an end begins a comment that ends later.
+        if !body.contains("without an end") { #expect(moved.first?.line == line + 1, "\(moved)") }
+    }
+
+    @Test func brokenTextHasItsLine() {
+        let found = { (bytes: [UInt8]) in ManifestCheck.findings(in: bytes, of: "m.plist").first?.line }
+        #expect(found(Array("<plist>\n<dict>\n<key>a</key>\n\n".utf8)) == 3)
+        #expect(found(Array("<plist>\n<dict>\n<key>a\0".utf8)) == 3)
+        #expect(found(Array("<plist>\n<dict>".utf8) + [0xFF, 0x0A]) == 2)
+        #expect(found(Array("\n\nhello".utf8)) == nil)
+        #expect(found(Array("bplist00\n\n".utf8)) == nil)
+    }
+
     @Test func binaryManifestHasFindingsWithoutLines() throws {
         var list = manifest("com.example.app")
         list["OUReech"] = "everyone"
@@ -240,6 +270,30 @@ import UserFiles
         #expect(found.count == 1 && found[0].contains("so the file has to be called com.example.app.plist"))
     }
 
+    /// The check says of a fixed scheme what the registration says, and does not advise to choose the handler.
+    @Test func fixedSchemeStaysWithItsOwner() throws {
+        var owner = manifest("com.example.owner", schemes: ["fixed"])
+        owner["OUFixed"] = true
+        try root.write(try owner.encoded(), to: "system/com.example.owner.plist")
+        let claimant = manifest("com.example.app", schemes: ["own", "fixed"], executable: "/bin/sh")
+        try root.write(try claimant.encoded(), to: "app.plist")
+        let directories = RegistryDirectories(user: "\(root.path)/handlers", system: ["\(root.path)/system"])
+        let registry = Registry(loading: directories)
+        let (findings, handler) = try directories.check(
+            "\(root.path)/app.plist",
+            in: registry,
+            services: DBusServiceNames(),
+            searchPath: nil
+        )
+        let key = "CFBundleURLTypes[0].CFBundleURLSchemes[1]"
+        let reason = "fixed is a fixed scheme and stays with com.example.owner"
+        let found = try #require(findings.first)
+        #expect(findings.count == 1 && found.severity == .warning && found.key == key && found.reason == reason)
+        #expect(found.line != nil)
+        #expect(handler?.schemes.map(\.rawValue) == ["own"])
+        #expect(try directories.register("\(root.path)/app.plist", in: registry).warnings.map(\.reason) == [reason])
+    }
+
     @Test func invalidManifestHasItsErrorsOnce() throws {
         var list = manifest("com.example.app", executable: "/bin/sh")
         list["OUAsk"] = "yes"
@@ -255,7 +309,13 @@ import UserFiles
     }
 
     @Test func missingFileAndTextOfAnotherKindAreErrors() throws {
-        #expect(try check("nothing.plist") == (["": "does not exist"].map { "\($0.key): \($0.value)" }, false))
+        for name in ["nothing.plist", "x.txt"] {
+            #expect(throws: RegistrationError.missing("\(root.path)/\(name)")) { try check(name) }
+        }
+        try root.write([], to: "x.txt")
         #expect(throws: RegistrationError.notAHandler("\(root.path)/x.txt")) { try check("x.txt") }
+        // A link without a target is there, and its fault is one of the manifest.
+        try #require(symlink("nothing.plist", "\(root.path)/lost.plist") == 0)
+        #expect(try check("lost.plist") == ([": does not exist"], false))
     }
 }

@@ -236,7 +236,7 @@ struct RegistrationTests {
         try #require(chmod(program, 0o757) == 0)
         let error = #expect(throws: RegistrationError.self) { try register("opt/Todo.app") }
         let reason = "\(program) can be changed by every user; run `chmod o-w \(program)`"
-        #expect(error?.description == "\(root.path)/opt/Todo.app/Info.plist: CFBundleExecutable: \(reason)")
+        #expect(error?.description == "\(root.path)/opt/Todo.app/Info.plist:5: CFBundleExecutable: \(reason)")
         try #require(chmod(program, 0o755) == 0)
         #expect(try register("opt/Todo.app").change == .added)
     }
@@ -367,7 +367,7 @@ struct RegistrationTests {
         #expect(throws: RegistrationError.notAHandler("/bin/sh")) { try directories.register("/bin/sh", in: registry) }
         #expect(throws: RegistrationError.notAHandler("/")) { try directories.register("//", in: registry) }
         #expect(
-            throws: RegistrationError.invalid([Diagnostic(severity: .error, file: "/no.app", reason: "does not exist")])
+            throws: RegistrationError.missing("/no.app")
         ) {
             try directories.register("/no.app", in: registry)
         }
@@ -380,9 +380,17 @@ struct RegistrationTests {
         #expect {
             try register("opt/bad.plist")
         } throws: { error in
-            "\(error)" == "\(root.path)/opt/bad.plist: CFBundleExecutable: is an integer, not a string"
+            "\(error)" == "\(root.path)/opt/bad.plist:5: CFBundleExecutable: is an integer, not a string"
         }
         #expect(throws: FileError(code: ENOENT)) { try status(of: "\(root.path)/home", followingLinks: false) }
+    }
+
+    @Test func brokenPropertyListIsReportedWithItsLine() throws {
+        let text = "<plist>\n<dict>\n<key>a</key>\n<string>b</sting>\n</dict>\n</plist>\n"
+        try root.write(Array(text.utf8), to: "opt/bad.plist")
+        let error = #expect(throws: RegistrationError.self) { try register("opt/bad.plist") }
+        let reason = "is not a property list: Close tag does not match open tag string"
+        #expect(error?.description == "\(root.path)/opt/bad.plist:4: \(reason)")
     }
 
     @Test func failedDirectoryCreationIsReported() throws {

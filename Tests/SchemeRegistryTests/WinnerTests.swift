@@ -342,7 +342,7 @@ struct WinnerTests {
         let own = NoApplication.own(scheme, try desktopFile("own.desktop"))
         #expect(throws: own) { try registry(fixed).application(for: scheme) }
         #expect(own.description.contains("(own.desktop) leads back to openurl"))
-        #expect(NoApplication.none(scheme).description.contains("'openurl default web ID'"))
+        #expect(NoApplication.none(scheme).description.contains("'openurl default web NAME.desktop'"))
     }
 
     @Test func everyRuleHasADescription() {

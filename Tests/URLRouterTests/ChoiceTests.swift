@@ -52,8 +52,8 @@ import Testing
             ("hosts://other/", "no handler claims hosts: for the host 'other'; 'openurl list' shows the handlers"),
             (
                 "web:x",
-                "web: belongs to the system, and the desktop has no application for it; install one, or choose one "
-                    + "with 'openurl default web ID'"
+                "web: belongs to the system, and the desktop has no application for it; install one, or choose an "
+                    + "installed one with 'openurl default web NAME.desktop'"
             ),
         ] {
             let error = await failure { () throws(OpenURLError) in try await router.open(url) }

@@ -127,6 +127,10 @@ public struct ErrorName: ValidatedName {
     public static let disconnected: ErrorName = "org.freedesktop.DBus.Error.Disconnected"
     /// Something failed, and no other name fits.
     public static let failed: ErrorName = "org.freedesktop.DBus.Error.Failed"
+    /// A file has contents that cannot be used.
+    public static let invalidFileContent: ErrorName = "org.freedesktop.DBus.Error.InvalidFileContent"
+    /// There is no such file.
+    public static let fileNotFound: ErrorName = "org.freedesktop.DBus.Error.FileNotFound"
     /// The method does not accept the arguments.
     public static let invalidArguments: ErrorName = "org.freedesktop.DBus.Error.InvalidArgs"
     /// A limit was reached.

@@ -9,7 +9,7 @@ struct Check: Command {
         discussion: """
             Prints everything that 'register' and a launch would find: keys that are misspelt, values of the wrong type, a missing \
             program, and more, with the lines. Registers nothing.
-            The exit status is 0 if the handler can be registered, also with warnings, and 65 if it cannot be.
+            The exit status is 0 if the handler can be registered, also with warnings, 65 if it cannot be, and 66 if there is no such file.
             """
     )
 

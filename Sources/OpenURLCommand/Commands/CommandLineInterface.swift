@@ -58,7 +58,9 @@ struct CommandLineInterface: ParsableCommand {
         if !isRootArgument(first) {
             guard
                 first.utf8.first == UInt8(ascii: "-") || first.utf8.contains(UInt8(ascii: ":"))
-                    || invocation.arguments[0].isPath || invocation.arguments[0].namesFile
+                    // No command has a dot, so the word was meant as the name of a file.
+                    || first.utf8.contains(UInt8(ascii: ".")) || invocation.arguments[0].isPath
+                    || invocation.arguments[0].namesFile
             else {
                 let reason = "'\(first)' is neither a command, nor a URL with a ':', nor a file\(advice(on: first))"
                 return invocation.usageError(reason, "openurl --help")
@@ -83,9 +85,31 @@ struct CommandLineInterface: ParsableCommand {
                 return invocation.usageError(message(for: error), help)
             }
             // The parser reports a request for help, the version or a shell's completions as an error too.
-            invocation.output.print(fullMessage(for: error))
+            invocation.output.print(wrappingUsage(in: fullMessage(for: error)))
             return 0
         }
+    }
+
+    /// Returns a help text whose lines of usage fit into 80 columns, as all other lines do already.
+    private static func wrappingUsage(in text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line -> [Substring] in
+            guard line.hasPrefix("USAGE: "), line.count > 80 else { return [line] }
+            var lines: [Substring] = []
+            var rest = line
+            while rest.count > 80 {
+                // An option and its value stay together: both are in brackets.
+                var depth = 0
+                let spaces = rest.prefix(81).indices.filter { index in
+                    if rest[index] == "[" { depth += 1 } else if rest[index] == "]" { depth -= 1 }
+                    return rest[index] == " " && depth == 0
+                }
+                guard let space = spaces.last, !rest[..<space].allSatisfy({ $0 == " " }) else { break }
+                lines.append(rest[..<space])
+                rest = "         " + rest[space...].dropFirst()
+            }
+            return lines + [rest]
+        }
+        return lines.joined(separator: "\n")
     }
 
     private static func isRootArgument(_ argument: String) -> Bool {

@@ -131,7 +131,7 @@ extension CommandLineArgument {
 extension CommandFailure {
     fileprivate init(unsendable file: String, _ reason: String) {
         self.init(
-            "org.freedesktop.DBus.Error.FileNotFound",
+            .fileNotFound,
             "'\(file)' cannot be sent: \(reason)",
             exitStatus: ExitStatus.noInput
         )

@@ -41,7 +41,7 @@ struct CommandFailure: Error, Hashable {
     init(unusable file: String, _ code: CInt) {
         let reason = String(cString: strerror(code))
         self.init(
-            "org.freedesktop.DBus.Error.FileNotFound",
+            .fileNotFound,
             "'\(file)' is neither a URL with a scheme nor a file: \(reason)",
             exitStatus: ExitStatus.noInput
         )
@@ -91,6 +91,10 @@ struct CommandFailure: Error, Hashable {
         switch error.name {
         case .invalidArguments:
             self.init(error.name, error.message, exitStatus: ExitStatus.usage)
+        case .fileNotFound:
+            self.init(error.name, error.message, exitStatus: ExitStatus.noInput)
+        case .invalidFileContent:
+            self.init(error.name, error.message, exitStatus: ExitStatus.dataError)
         case .limitsExceeded:
             self.init(error.name, error.message, exitStatus: OpenURLError.Code.limitsExceeded.exitStatus)
         case .serviceUnknown, .nameHasNoOwner:

@@ -159,11 +159,11 @@ public enum NoApplication: Error, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .none(let scheme):
-            "\(scheme): belongs to the system, and the desktop has no application for it; install one, or choose one "
-                + "with 'openurl default \(scheme) ID'"
+            "\(scheme): belongs to the system, and the desktop has no application for it; install one, or choose an "
+                + "installed one with 'openurl default \(scheme) NAME.desktop'"
         case .own(let scheme, let id):
             "\(scheme): belongs to the system, and its default application (\(id)) leads back to openurl; choose another "
-                + "one with 'openurl default \(scheme) ID'"
+                + "one with 'openurl default \(scheme) NAME.desktop'"
         }
     }
 }

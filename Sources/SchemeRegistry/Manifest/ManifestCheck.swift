@@ -18,7 +18,7 @@ public enum ManifestCheck {
         do throws(PropertyListError) {
             list = try PropertyListValue(bytes: bytes)
         } catch {
-            return [Diagnostic(severity: .error, file: file, reason: "\(error)")]
+            return [Diagnostic(severity: .error, file: file, line: error.line(in: bytes), reason: "\(error)")]
         }
         let lines = PropertyListLines(bytes)
         let diagnostic = { (severity: Diagnostic.Severity, key: String?, reason: String) in
@@ -38,6 +38,35 @@ public enum ManifestCheck {
             }
         }
         return findings.sorted { ($0.line ?? 0, $0.key ?? "") < ($1.line ?? 0, $1.key ?? "") }.prefix(limit).map(\.self)
+    }
+
+    /// Returns diagnostics about manifests with the lines that the manifests have now. The function reads the manifests, and may
+    /// wait for a file system.
+    ///
+    /// The registry keeps no lines. A diagnostic stays as it is if its manifest cannot be read.
+    public static func locating(_ diagnostics: [Diagnostic]) -> [Diagnostic] {
+        var files: [String: [UInt8]] = [:]
+        return diagnostics.map { diagnostic in
+            let bytes = files[diagnostic.file] ?? bytes(of: diagnostic.file)
+            files[diagnostic.file] = bytes
+            var diagnostic = diagnostic
+            if diagnostic.line != nil || bytes.isEmpty { return diagnostic }
+            if let key = diagnostic.key {
+                diagnostic.line = PropertyListLines(bytes)[key]
+            } else {
+                let findings = findings(in: bytes, of: diagnostic.file)
+                diagnostic.line = findings.first { $0.key == nil && $0.reason == diagnostic.reason }?.line
+            }
+            return diagnostic
+        }
+    }
+
+    private static func bytes(of file: String) -> [UInt8] {
+        do throws(FileError) {
+            return try contents(ofFile: file, limit: ManifestFiles.sizeLimit, followingLinks: true)
+        } catch {
+            return []
+        }
     }
 
     /// Returns warnings about the program of a handler, which a launch would report. The function may wait for a file system.

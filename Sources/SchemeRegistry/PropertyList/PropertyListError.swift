@@ -31,6 +31,42 @@ enum PropertyListError: Error, Hashable, CustomStringConvertible {
         case .malformed(let reason): "is not a property list: \(printable(reason))"
         }
     }
+
+    /// The line of an XML property list on which the reading ended with this error, counted from 1; nil for an error of the list
+    /// as a whole, and for a binary list.
+    ///
+    /// The decoder reads from the front and names no line. The shortest beginning with the same error therefore ends on the line
+    /// of the error. The search decodes the list about 20 times.
+    func line(in bytes: [UInt8]) -> Int? {
+        guard !bytes.starts(with: BinaryPropertyListGuard.magic) else { return nil }
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let index: Int?
+        switch self {
+        case .unknownFormat, .tooManyContainers, .tooLarge, .corrupt: index = nil
+        case .notUTF8: index = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil }
+        case .containsNUL: index = lines.firstIndex { $0.contains(0) }
+        case .malformed(let reason) where reason.contains("unexpected EOF"):
+            index = lines.lastIndex { $0.contains { $0 != UInt8(ascii: " ") } }
+        case .malformed:
+            var (low, high) = (0, lines.count - 1)
+            while low < high {
+                let middle = (low + high) / 2
+                if isError(of: bytes[..<lines[middle].endIndex]) { high = middle } else { low = middle + 1 }
+            }
+            index = low
+        }
+        return index.map { $0 + 1 }
+    }
+
+    private func isError(of beginning: ArraySlice<UInt8>) -> Bool {
+        do throws(PropertyListError) {
+            // The decoder looks ahead for as many bytes as a closing tag has.
+            _ = try PropertyListValue(bytes: beginning + [UInt8](repeating: UInt8(ascii: "\n"), count: 64))
+            return false
+        } catch {
+            return error == self
+        }
+    }
 }
 
 /// The limits on the property lists that reach the decoder.

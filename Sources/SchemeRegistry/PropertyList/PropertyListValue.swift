@@ -88,10 +88,12 @@ private func decoded<Value: Decodable>(_ type: Value.Type, from container: any S
 }
 
 /// Returns the innermost reason of a decoding error; the outer errors say only that decoding failed.
+///
+/// The decoder says "line 1" about every line, so the reason is without it. ``PropertyListError/line(in:)`` finds the line.
 private func reason(of error: any Error) -> String {
     guard case DecodingError.dataCorrupted(let context) = error else { return "\(error)" }
     guard let inner = context.underlyingError as? CocoaError,
         let text = unsafe inner.userInfo["NSDebugDescription"] as? String
     else { return context.debugDescription }
-    return text
+    return text.replacing(/\s(on|at) line [0-9]+/, with: "")
 }

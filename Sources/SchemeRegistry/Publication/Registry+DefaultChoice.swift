@@ -52,6 +52,8 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
     case unknown(String)
     /// The handler does not claim the scheme or the type, or the handler is a system handler without a program.
     case notClaimed(BundleIdentifier, ChosenKind)
+    /// The scheme stays with a handler of the system, whose URLs go to an application.
+    case fixed(Scheme, owner: BundleIdentifier)
     /// The application does not claim the scheme or the type, and no file of the desktop assigns them to the application.
     case notAssigned(DesktopFileID, ChosenKind)
     /// The desktop has no entry that stands for the handler.
@@ -70,6 +72,9 @@ public enum DefaultError: Error, Hashable, CustomStringConvertible {
         case .unknown(let id):
             "nothing is called \(printable(id)); `openurl list` shows handlers and applications"
         case .notClaimed(let id, let kind): "\(id) does not claim \(kind); its manifest has to"
+        case .fixed(let scheme, let owner):
+            "\(scheme): stays with \(owner), which passes the URLs to an application; 'openurl default \(scheme) NAME.desktop' "
+                + "chooses the application"
         case .notAssigned(let id, let kind):
             "\(id) does not claim \(kind); its desktop entry has to, with MimeType=\(kind.mimeType)"
         case .notPublished(let id):
@@ -129,6 +134,11 @@ extension Registry {
 
     private func desktopFile(_ text: String, opening kind: ChosenKind) throws(DefaultError) -> DesktopFileID {
         if let handler = handlers.first(where: { $0.id.rawValue == text }) {
+            if case .scheme(let scheme) = kind, let owner = handlers(claiming: scheme).first(where: \.isFixed),
+                handler.program == nil || !handler.claims(kind)
+            {
+                throw .fixed(scheme, owner: owner.id)
+            }
             guard handler.claims(kind), handler.program != nil else { throw .notClaimed(handler.id, kind) }
             guard let id = handler.desktopFileID, applications.entries.entries[id]?.handler == text else {
                 throw .notPublished(handler.id)

@@ -32,6 +32,8 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
     case relativePath(String)
     /// The path contains a NUL byte.
     case pathHoldsNUL
+    /// There is nothing at the path.
+    case missing(String)
     /// The file name ends neither in `.app` nor in `.plist`.
     case notAHandler(String)
     /// The manifest is invalid.
@@ -56,6 +58,7 @@ public enum RegistrationError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .relativePath(let path): "\(printable(path)) is a relative path; give an absolute one"
         case .pathHoldsNUL: "the path holds a NUL byte"
+        case .missing(let path): "\(printable(path)): does not exist"
         case .notAHandler(let path):
             "\(printable(path)) is neither a bundle (Name.app) nor a manifest (Name.plist); register one of these"
         case .invalid(let diagnostics): diagnostics.map(\.description).joined(separator: "\n")

@@ -22,6 +22,7 @@ extension RegistryDirectories {
         guard isAbsolute(path) else { throw .relativePath(path) }
         guard !path.utf8.contains(0) else { throw .pathHoldsNUL }
         let path = normalizedPath(path)
+        try checkPresence(of: path)
         guard let form = HandlerForm(name: path) else { throw .notAHandler(path) }
         let entry = RegistryEntry(path: path, form: form)
         let contents = findings(inManifestOf: entry)
@@ -40,16 +41,26 @@ extension RegistryDirectories {
         if handler.manifest.isFixed, !handler.isFixed {
             findings.append(RegistryEntry.ignoredFixed(entry.manifestFile))
         }
-        return (findings, handler)
+        // The fixed schemes of other handlers are all that a registration takes away from a manifest.
+        let owners = registry.handlers.filter { $0.isFixed && $0.id != handler.id }
+        let around = Registry(handlers: owners + [handler])
+        findings += around.diagnostics.filter { $0.file == handler.manifestFile }
+        return (ManifestCheck.locating(findings), around[handler.id] ?? handler)
     }
 
     /// Returns the warnings of a registration: the findings about its files, and the warnings that are known already.
     func warnings(about handler: Handler, known: [Diagnostic], searchPath: String?) -> [Diagnostic] {
         guard let form = HandlerForm(name: handler.entry) else { return known }
         // A person knows the file that was registered, and not the link to it.
-        let contents = findings(inManifestOf: RegistryEntry(path: handler.path, form: form))
+        let registered = RegistryEntry(path: handler.path, form: form)
+        let known = known.map { diagnostic in
+            var diagnostic = diagnostic
+            if diagnostic.file == handler.manifestFile { diagnostic.file = registered.manifestFile }
+            return diagnostic
+        }
+        let contents = findings(inManifestOf: registered)
         let findings = contents + ManifestCheck.findings(onProgramOf: handler, searchPath: searchPath)
-        return findings.filter { $0.severity == .warning }.adding(known)
+        return ManifestCheck.locating(findings.filter { $0.severity == .warning }.adding(known))
     }
 
     /// The path of the entry that declares an id, also if it cannot be read; nil if no directory has one.
@@ -97,7 +108,7 @@ extension RegistryDirectories {
             var files = ManifestFiles(services: services)
             return try entry.handler(scope: scope, precedence: 0, named: name, from: &files).handler
         } catch {
-            throw .invalid(error.diagnostics)
+            throw .invalid(ManifestCheck.locating(error.diagnostics))
         }
     }
 }

@@ -84,12 +84,25 @@ extension RegistryDirectories {
         guard !path.utf8.contains(0) else { throw .pathHoldsNUL }
         var path = path
         while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
-        guard let form = HandlerForm(name: path) else { throw .notAHandler(path) }
+        guard let form = HandlerForm(name: path) else {
+            try checkPresence(of: path)
+            throw .notAHandler(path)
+        }
         guard user != nil else { throw .noUserDirectory }
+        try checkPresence(of: path)
         let handler = try read(RegistryEntry(path: path, form: form), services: services).handler
         if let previous = registry[handler.id], previous.isFixed { throw .fixedHandler(handler.id) }
         if case .path(let program)? = handler.program { try checkTrust(ofProgram: program, of: handler) }
         return (path, form, handler)
+    }
+
+    /// Checks that there is a file or a directory at a path. Any other fault of the path is left for its reading.
+    func checkPresence(of path: String) throws(RegistrationError) {
+        do throws(FileError) {
+            _ = try status(of: path, followingLinks: false)
+        } catch {
+            if error.isAbsence { throw .missing(path) }
+        }
     }
 
     private func checkTrust(ofProgram program: String, of handler: Handler) throws(RegistrationError) {
@@ -106,7 +119,7 @@ extension RegistryDirectories {
                 key: handler.manifest.programKey,
                 reason: reason
             )
-            throw .invalid([problem])
+            throw .invalid(ManifestCheck.locating([problem]))
         }
     }
 
@@ -158,7 +171,7 @@ extension RegistryDirectories {
             var files = ManifestFiles(services: services)
             return try entry.handler(scope: .user, precedence: 0, named: name, saying: manifest, from: &files)
         } catch {
-            throw .invalid(error.diagnostics)
+            throw .invalid(ManifestCheck.locating(error.diagnostics))
         }
     }
 

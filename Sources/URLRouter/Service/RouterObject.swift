@@ -196,7 +196,7 @@ public struct RouterObject: Sendable {
         do throws(RegistrationError) {
             (candidate, hasService) = try await store.inspect(path)
         } catch {
-            throw RemoteError(.invalidArguments, error.description)
+            throw RemoteError(error)
         }
         // A handler may register nothing but itself.
         try await router.check(caller, for: candidate.id.rawValue)
@@ -209,7 +209,7 @@ public struct RouterObject: Sendable {
                 isReplacing: isReplacing
             )
         } catch {
-            throw RemoteError(.invalidArguments, error.description)
+            throw RemoteError(error)
         }
         if case .replaced(let other) = registration.change {
             let metadata = ["handler": "\(registration.handler.id)", "path": "\(printable(path))"]
@@ -240,6 +240,8 @@ public struct RouterObject: Sendable {
             let (findings, handler) = try await store.check(path, searchPath: await router.searchPath)
             let rivals = await router.registry.rivals(of: handler)
             return findings.map(ManifestFinding.init) + rivals.map { ManifestFinding(.warning, file: nil, message: $0) }
+        } catch .missing(let path) {
+            throw RemoteError(RegistrationError.missing(path))
         } catch {
             return [ManifestFinding(.error, file: nil, message: error.description)]
         }
@@ -283,6 +285,19 @@ func identifier(_ text: String) throws(RemoteError) -> BundleIdentifier {
         return try BundleIdentifier(text)
     } catch {
         throw RemoteError(.invalidArguments, "the bundle identifier \(error)")
+    }
+}
+
+extension RemoteError {
+    /// The error of a registration, with a name that tells a missing file, a manifest with faults, and anything else.
+    fileprivate init(_ error: RegistrationError) {
+        let name: ErrorName =
+            switch error {
+            case .missing: .fileNotFound
+            case .invalid, .notAHandler, .fixedHandler, .takenName: .invalidFileContent
+            default: .invalidArguments
+            }
+        self.init(name, error.description)
     }
 }
 
