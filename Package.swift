@@ -73,7 +73,7 @@ let package = Package(
         ),
         .target(
             name: "Doctor",
-            dependencies: ["DBus", "Desktop", "OpenURLBus", "Release", "SchemeRegistry", "UserFiles"]
+            dependencies: ["DBus", "Desktop", "OpenURLBus", "Release", "SchemeRegistry", "Spelling", "UserFiles"]
         ),
         .target(name: "OpenURL", dependencies: ["DBus", "Loopback", "OpenURLBus", "Reactor", "RFC1808"]),
         .target(

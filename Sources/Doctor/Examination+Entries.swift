@@ -206,12 +206,14 @@ extension Examination {
     private func checkChoice(_ scheme: Scheme) {
         let chosen = files.associations.defaults(for: scheme.mimeType)
         let claimants = files.registry.claimants(of: scheme)
+        // A handler of the system without a program passes its URLs to the default, and cannot be the default itself.
+        let choices = claimants.filter { files.registry.handler(named: $0)?.program != nil || $0.hasSuffix(".desktop") }
         let file = files.desktop.writtenAssociationFile
         let isMissing = { (id: DesktopFileID) in !self.files.all.contains { $0.location.id == id } }
         if let first = chosen.first, isMissing(first), !isRegistered(first) {
-            let fix = claimants.first.map { "openurl default \(scheme) \(quotedForShell($0))" }
+            let fix = choices.first.map { "openurl default \(scheme) \(quotedForShell($0))" }
             let reason = "is the default in mimeapps.list, and no desktop entry has this name"
-            add(.entries, .warn, "lost-default", "\(scheme): \(first)", reason, file: file, fix: fix)
+            add(.associations, .warn, "lost-default", "\(scheme): \(first)", reason, file: file, fix: fix)
         }
         guard claimants.count > 1 else {
             if topic != nil, let only = claimants.first {
@@ -223,7 +225,7 @@ extension Examination {
             return
         }
         let list = claimants.joined(separator: ", ")
-        if chosen.isEmpty {
+        if chosen.isEmpty, let choice = choices.first {
             add(
                 .entries,
                 .warn,
@@ -231,10 +233,12 @@ extension Examination {
                 "\(scheme):",
                 "is claimed by \(list), and no default is chosen",
                 file: file,
-                fix: "openurl default \(scheme) \(quotedForShell(claimants[0]))"
+                fix: "openurl default \(scheme) \(quotedForShell(choice))"
             )
         } else if topic != nil {
-            add(.entries, .ok, "claimants", "\(scheme):", "is claimed by \(list); the first one is chosen")
+            let isLost = chosen.allSatisfy { isMissing($0) && !isRegistered($0) }
+            let end = isLost ? "the first one gets the URLs" : "the first one is chosen"
+            add(.entries, .ok, "claimants", "\(scheme):", "is claimed by \(list); \(end)")
         }
     }
 

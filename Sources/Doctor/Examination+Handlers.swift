@@ -3,6 +3,7 @@ internal import Desktop
 internal import Glibc
 internal import OpenURLBus
 internal import SchemeRegistry
+internal import Spelling
 internal import UserFiles
 
 /// The manifests, their programs, and the names of running handlers.
@@ -28,7 +29,7 @@ extension Examination {
                     .fail,
                     "handler",
                     identifier,
-                    "is not registered, and no desktop entry has this name",
+                    "is not registered, and no desktop entry has this name\(suggestion(insteadOf: identifier))",
                     fix: "openurl register PATH"
                 )
             }
@@ -36,6 +37,12 @@ extension Examination {
         let count = files.registry.handlers.count { !$0.isFixed }
         let registered = "\(count == 1 ? "1 handler is" : "\(count) handlers are") registered, and can be started"
         addSoundness(of: .handlers, "handlers", "handlers", registered)
+    }
+
+    /// The end of a message about a name that nothing has, with the name that was probably meant.
+    private func suggestion(insteadOf identifier: String) -> String {
+        let names = files.registry.handlers.map(\.id.rawValue) + files.all.map(\.location.id.rawValue)
+        return identifier.nearest(in: names).map { "; is \($0) meant?" } ?? ""
     }
 
     /// Whether the topic concerns a handler.
@@ -70,9 +77,16 @@ extension Examination {
             for finding in findings {
                 known.insert([file, finding.key])
                 let reason = [finding.key, finding.reason].compactMap(\.self).joined(separator: " ")
-                let line = finding.line.map { "+\($0) " } ?? ""
-                let fix = "\"${EDITOR:-vi}\" \(line)\(quotedForShell(file))"
-                add(.handlers, .warn, "manifest-key", handler.id.rawValue, reason, file: file, fix: fix)
+                add(
+                    .handlers,
+                    .warn,
+                    "manifest-key",
+                    handler.id.rawValue,
+                    reason,
+                    file: file,
+                    line: finding.line,
+                    fix: editing(file, finding.line)
+                )
             }
         }
         return known
@@ -84,13 +98,23 @@ extension Examination {
     ///
     /// - Parameter known: the files and keys that are reported already.
     private func checkManifests(_ known: Set<[String?]>) {
-        for diagnostic in files.registry.diagnostics
-        where !isOtherIdentifier(diagnostic.file) && !known.contains([diagnostic.file, diagnostic.key]) {
+        let diagnostics = files.registry.diagnostics.filter {
+            !isOtherIdentifier($0.file) && !known.contains([$0.file, $0.key])
+        }
+        for diagnostic in ManifestCheck.locating(diagnostics) {
             let subject = subject(of: diagnostic.file)
             let reason = [diagnostic.key, diagnostic.reason].compactMap(\.self).joined(separator: " ")
             guard diagnostic.severity == .error else {
-                let fix = "\"${EDITOR:-vi}\" \(quotedForShell(diagnostic.file))"
-                add(.handlers, .warn, "manifest", subject, reason, file: diagnostic.file, fix: fix)
+                add(
+                    .handlers,
+                    .warn,
+                    "manifest",
+                    subject,
+                    reason,
+                    file: diagnostic.file,
+                    line: diagnostic.line,
+                    fix: editing(diagnostic.file, diagnostic.line)
+                )
                 continue
             }
             if isLostLink(diagnostic.file) {
@@ -112,14 +136,15 @@ extension Examination {
                     subject,
                     reason,
                     file: diagnostic.file,
-                    fix: fix(ofManifest: diagnostic.file)
+                    line: diagnostic.line,
+                    fix: fix(ofManifest: diagnostic.file, diagnostic.line)
                 )
             }
         }
     }
 
     /// Returns the command that mends a manifest that cannot be used.
-    private func fix(ofManifest path: String) -> String {
+    private func fix(ofManifest path: String, _ line: Int?) -> String {
         do throws(FileError) {
             var trust = TrustedPaths()
             try trust.check(path)
@@ -128,8 +153,12 @@ extension Examination {
             let parts = error.reason.split(separator: "`", omittingEmptySubsequences: false)
             if parts.count == 3 { return String(parts[1]) }
         }
-        let file = quotedForShell(path)
-        return access(path, R_OK) == 0 ? "\"${EDITOR:-vi}\" \(file)" : "chmod u+r \(file)"
+        return access(path, R_OK) == 0 ? editing(path, line) : "chmod u+r \(quotedForShell(path))"
+    }
+
+    /// The command that shows a line of a file to a person, who mends it.
+    private func editing(_ path: String, _ line: Int?) -> String {
+        "\"${EDITOR:-vi}\" \(line.map { "+\($0) " } ?? "")\(quotedForShell(path))"
     }
 
     /// Whether a path is a link of the user's directory whose target does not exist.

@@ -3,6 +3,7 @@ internal import Desktop
 internal import Glibc
 internal import OpenURLBus
 internal import SchemeRegistry
+internal import Spelling
 internal import UserFiles
 
 /// The programs that open URLs, each with the destination that it chooses.
@@ -63,8 +64,9 @@ extension Examination {
                     )
                 }
                 if let error = explanation.error, explanation.decision != .known(.deny) {
-                    let fix = expected.map { "openurl status \(quotedForShell($0))" } ?? "openurl register PATH"
-                    add(.openers, .fail, "openurl", "openurl", redacted.redacting(error.message), fix: fix)
+                    let fix = expected.map { "openurl status \(quotedForShell($0))" } ?? registering(for: scheme)
+                    let message = redacted.redacting(error.message) + suggestion(insteadOf: scheme)
+                    add(.openers, .fail, "openurl", "openurl", message, fix: fix)
                     return expected
                 }
             } catch {
@@ -73,12 +75,28 @@ extension Examination {
             }
         }
         guard let expected else {
-            let reason = "has no handler for \(scheme):"
-            add(.openers, .fail, "openurl", "openurl", reason, fix: "openurl register PATH")
+            let entry = "; install an application whose desktop entry has MimeType=\(scheme.mimeType)"
+            let reason =
+                "has no handler for \(scheme):" + (isFixed(scheme) ? entry : suggestion(insteadOf: scheme))
+            add(.openers, .fail, "openurl", "openurl", reason, fix: registering(for: scheme))
             return nil
         }
         add(.openers, .ok, "openurl", "openurl", expected)
         return expected
+    }
+
+    /// The command that gives a scheme a handler; nil for a fixed scheme, which no manifest can claim.
+    private func registering(for scheme: Scheme) -> String? { isFixed(scheme) ? nil : "openurl register PATH" }
+
+    /// The end of a message about a scheme that nothing claims, with the scheme that was probably meant.
+    private func suggestion(insteadOf scheme: Scheme) -> String {
+        guard !files.areClaimed(scheme) else { return "" }
+        let near = scheme.rawValue.nearest(in: files.registry.schemes.map(\.rawValue))
+        return near.map { "; is '\($0):' meant?" } ?? ""
+    }
+
+    private func isFixed(_ scheme: Scheme) -> Bool {
+        files.registry.handlers(claiming: scheme).first?.isFixed == true
     }
 
     // MARK: Other openers

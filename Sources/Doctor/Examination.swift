@@ -59,6 +59,7 @@ final class Examination {
         _ subject: String,
         _ message: String,
         file: String? = nil,
+        line: Int? = nil,
         fix: String? = nil,
         mend: Mend? = nil
     ) {
@@ -69,6 +70,7 @@ final class Examination {
             subject: subject,
             message: message,
             file: file,
+            line: line,
             fix: fix,
             mend: mend
         )

@@ -33,13 +33,20 @@ struct Finding: Sendable, Hashable, Encodable {
     let message: String
     /// The path of the file that has to be changed or looked at.
     var file: String?
+    /// The line of the file, counted from 1; nil if the fact is about the whole file.
+    var line: Int?
     /// The command that mends a fault.
     var fix: String?
     /// The mend that `--fix` performs; nil for a fault that the person has to mend.
     var mend: Mend?
 
+    /// The file as compilers write it, `file:line`, so that editors find the place.
+    var place: String? {
+        file.map { file in file + (line.map { ":\($0)" } ?? "") }
+    }
+
     private enum CodingKeys: String, CodingKey {
-        case level, check, subject, message, file, fix
+        case level, check, subject, message, file, line, fix
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -50,6 +57,7 @@ struct Finding: Sendable, Hashable, Encodable {
         try container.encode(message, forKey: .message)
         // A reader finds every key, so an absent value is null.
         try container.encode(file, forKey: .file)
+        try container.encode(line, forKey: .line)
         try container.encode(fix, forKey: .fix)
     }
 }

@@ -22,17 +22,18 @@ struct Report {
                 subject: printableLine(finding.subject),
                 message: printableLine(finding.message),
                 file: finding.file.map(printableLine),
+                line: finding.line,
                 fix: finding.fix.map(printableLine)
             )
         }
         return String(decoding: try encoder.encode(printable), as: UTF8.self) + "\n"
     }
 
-    /// Lines for a program: the level, the check, the subject, the fact, the file and the command, with tabs between them.
+    /// Lines for a program: the level, the check, the subject, the fact, the file with the line, and the command, with tabs between them.
     var lines: String {
         findings.map { finding in
             let cells = [
-                finding.level.rawValue, finding.check, finding.subject, finding.message, finding.file ?? "",
+                finding.level.rawValue, finding.check, finding.subject, finding.message, finding.place ?? "",
                 finding.fix ?? "",
             ]
             return cells.map(printableLine).joined(separator: "\t") + "\n"
@@ -61,7 +62,7 @@ struct Report {
         let mark = isColoured ? "\u{1B}[\(colour(of: finding.level))m\(level)\(Self.undo)" : level
         var text = "  \(mark)  \(subject)\(padding)  \(printableLine(finding.message))\n"
         guard finding.level == .warn || finding.level == .fail else { return text }
-        if let file = finding.file { text += "        file: \(printableLine(file))\n" }
+        if let place = finding.place { text += "        file: \(printableLine(place))\n" }
         if let fix = finding.fix { text += "        run:  \(printableLine(fix))\n" }
         return text
     }

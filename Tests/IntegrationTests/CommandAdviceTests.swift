@@ -19,9 +19,70 @@ import Testing
                     + "is 'com.example.calendar' meant?\n"
             )
         }
+        let id = "; is 'com.example.calendar' meant?\n"
+        for (arguments, advice) in [
+            (["check", "com.example.calender"], id), (["default", "calendar", "com.example.calender"], id),
+            (["explain", "--handler", "com.example.calender", "calendar:x"], id),
+            (["--handler", "com.example.calender", "calendar:x"], id),
+            (["explain", "calender:x"], "; is 'calendar:' meant?\n"),
+            (["default", "calender"], "; is 'calendar:' meant?\n"),
+        ] {
+            let run = try await router.openurl(arguments)
+            #expect(run.status == 3 && run.errors.hasSuffix(advice), "\(arguments): \(run.errors)")
+        }
         // A word that is near to nothing has no advice, and neither has a program's JSON.
         #expect(try await router.openurl("zzzzzz:x").errors.contains("meant?") == false)
         #expect(try await router.openurl("--json", "calender:x").output.contains("meant?") == false)
+    }
+
+    /// The same mistake has the same exit status, whatever the command and the form of the name.
+    @Test func exitStatusTellsTheMistake() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let broken = router.bus.directory.appending(path: "broken.plist").path
+        try Data("<plist>\n<dict>\n</array>\n</plist>\n".utf8).write(to: URL(filePath: broken))
+        for arguments in [["check", broken], ["register", broken]] {
+            let run = try await router.openurl(arguments)
+            #expect(run.status == 65, "\(run)")
+            #expect((run.output + run.errors).contains("\(broken):3: "), "\(run)")
+        }
+        for arguments in [
+            ["nofile.txt"], ["./nofile.txt"], ["open", "nofile.txt"], ["check", "nosuch.plist"],
+            ["check", "./nosuch.plist"],
+            ["register", "nosuch.plist"], ["register", "./nosuch.app"], ["register", "nosuch"],
+        ] {
+            let run = try await router.openurl(arguments)
+            #expect(run.status == 66, "\(arguments): \(run)")
+        }
+        #expect(try await router.openurl("lits").status == 64)
+    }
+
+    /// A command is a handler too, also while no process of it runs.
+    @Test func statusKnowsCommands() async throws {
+        let id = "com.example.command"
+        let router = try await RouterProcess { directory in
+            let pipe = directory.appending(path: "pipe").path
+            guard mkfifo(pipe, 0o600) == 0 else { throw POSIXError(.EIO) }
+            let keys: [String: Any] = [
+                "CFBundleIdentifier": id, "OUCommand": ["timeout", "60", "cat", pipe],
+                "CFBundleURLTypes": [["CFBundleURLSchemes": ["command"]]],
+            ]
+            let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+            try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+            try PropertyListSerialization.data(fromPropertyList: keys, format: .xml, options: 0)
+                .write(to: handlers.appending(path: "\(id).plist"))
+        }
+        defer { router.stop() }
+        #expect(try await router.openurl("status", id).output == "\(id)\tnotRunning\t–\t–\t–\t–\n")
+        #expect(try await router.openurl("command:x").status == 0)
+        let running = try await router.openurl("status", id).output
+        #expect(running.hasPrefix("\(id)\tactive\t"), "\(running)")
+        #expect(try await router.openurl("list").output.contains("\texec\tcommand\tactive\t"))
+        let system = try await router.openurl("status", "org.openurl.system.mail")
+        #expect(system.status == 3 && system.errors.contains("has no process of its own"), "\(system)")
+        // The end of the pipe ends the command.
+        close(open(router.bus.directory.appending(path: "pipe").path, O_WRONLY | O_CLOEXEC))
+        while try await router.openurl("status", id).output.hasPrefix("\(id)\tactive") {}
     }
 
     @Test func parametersAreEscaped() async throws {

@@ -128,7 +128,7 @@ struct Breakage: Sendable, CustomTestStringConvertible {
                 register com.example.note
                 cp "$HOME/manifests/com.example.note.plist" "$HOME/good"
                 echo '<plist><dict><key>CFBundleIdentifier' > "$HOME/manifests/com.example.note.plist"
-                printf '#!/bin/sh\ncat "%s" > "$1"\n' "$HOME/good" > "$HOME/editor"
+                printf '#!/bin/sh\nfor file; do :; done\ncat "%s" > "$file"\n' "$HOME/good" > "$HOME/editor"
                 chmod +x "$HOME/editor"
                 """#,
             topic: "com.example.note",

@@ -13,6 +13,7 @@ final class DoctorSession: Sendable {
         let subject: String
         let message: String
         let file: String?
+        let line: Int?
         let fix: String?
 
         var isFault: Bool { level == "warn" || level == "fail" }

@@ -106,6 +106,51 @@ import Testing
         #expect(!lines.dropFirst().contains { $0.contains("probe") }, "\(run)")
     }
 
+    @Test func lostDefaultIsAFaultOfTheAssociations() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let lose = """
+            register com.example.note && register com.example.other
+            mkdir -p "$XDG_CONFIG_HOME"
+            printf '[Default Applications]\\nx-scheme-handler/note=gone.desktop\\n' > "$mimeapps"
+            """
+        #expect(try await session.shell(lose).status == 0)
+        let findings = try await session.doctor("note")
+        #expect(findings.contains { $0.check == "lost-default" && $0.isFault }, "\(findings)")
+        #expect(!findings.contains { $0.check == "mimeapps" && $0.level == "ok" }, "\(findings)")
+        let claimants = findings.first { $0.check == "claimants" }
+        #expect(claimants?.message.hasSuffix("; the first one gets the URLs") == true, "\(findings)")
+    }
+
+    /// No manifest gets a fixed scheme, so the doctor advises neither to register one nor to choose a handler.
+    @Test func fixedSchemeHasAdviceThatWorks() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let findings = try await session.doctor("mailto")
+        let fault = try #require(findings.first { $0.check == "openurl" && $0.level == "fail" }, "\(findings)")
+        #expect(fault.fix == nil && fault.message.contains("'openurl default mailto NAME.desktop'"), "\(fault)")
+        #expect(!findings.contains { $0.fix?.contains("register") == true }, "\(findings)")
+        let misspelt = try await session.doctor("maito")
+        #expect(misspelt.contains { $0.isFault && $0.message.hasSuffix("; is 'mailto:' meant?") }, "\(misspelt)")
+    }
+
+    @Test func manifestIsNamedWithItsLine() async throws {
+        let session = try await DoctorSession()
+        defer { session.stop() }
+        let damage = """
+            register com.example.note
+            sed -i '2,$d' "$HOME/manifests/com.example.note.plist"
+            printf '\\n<plist>\\n<dict>\\n<key>a</key>\\n<string>x</sting>\\n</dict></plist>\\n' \\
+                > "$HOME/manifests/com.example.note.plist"
+            """
+        #expect(try await session.shell(damage).status == 0)
+        let findings = try await session.doctor("")
+        let fault = try #require(findings.first { $0.check == "manifest" && $0.level == "fail" }, "\(findings)")
+        #expect(fault.line == 5 && fault.fix?.contains(" +5 ") == true, "\(fault)")
+        let text = try await session.shell(#""$BIN/openurl" doctor"#)
+        #expect(text.output.contains("com.example.note.plist:5\t"), "\(text.output)")
+    }
+
     @Test func terminalGetsGroupsAndASummary() async throws {
         let session = try await DoctorSession()
         defer { session.stop() }

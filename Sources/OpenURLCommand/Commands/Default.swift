@@ -42,7 +42,11 @@ struct Default: Command {
         let router = RouterClient(for: invocation)
         if reset || id != nil {
             let input = Arguments(scheme, id ?? "")
-            _ = try router.call(RegistryInterface.setDefault, input, refusal: ExitStatus.failure)
+            do throws(CommandFailure) {
+                _ = try router.call(RegistryInterface.setDefault, input, refusal: ExitStatus.failure)
+            } catch {
+                throw id.map { router.suggestingHandler(for: $0, error) } ?? error
+            }
         }
         var options = OpenOptions()
         if isType { options.contentType = scheme }
@@ -58,7 +62,9 @@ struct Default: Command {
             invocation.output.print(handler.printable)
         }
         guard explanation.handler == nil else { return 0 }
-        if let message = explanation.error?.message { invocation.errors.print(message) }
+        if let error = explanation.error {
+            invocation.errors.print(router.suggestingScheme(for: url, explanation.failure(error)))
+        }
         return reset ? 0 : OpenURLError.Code.noHandler.exitStatus
     }
 }

@@ -51,13 +51,20 @@ struct Explain: Command {
             Table(header: ["", "CANDIDATE", "KIND", "HOST", "REASON"], rows: candidates).print(to: invocation.output)
         }
         guard let error = explanation.error else { return 0 }
-        if !outputOptions.json { invocation.errors.print(error.message) }
-        let code = OpenURLError.Code.allCases.first { $0.errorName.rawValue == error.name }
-        return code?.exitStatus ?? ExitStatus.failure
+        let failure = explanation.failure(error)
+        if !outputOptions.json { invocation.errors.print(router.suggestingName(for: url.shown, handler, failure)) }
+        return failure.exitStatus
     }
 }
 
 extension Explanation {
+    /// The failure of an open of the URL.
+    func failure(_ error: (name: String, message: String)) -> CommandFailure {
+        let code = OpenURLError.Code.allCases.first { $0.errorName.rawValue == error.name }
+        let failure = code.map { CommandFailure(OpenURLError($0, error.message)) }
+        return failure ?? CommandFailure(.failed, error.message, exitStatus: ExitStatus.failure)
+    }
+
     /// The parts and the handler of the URL, as rows of a table.
     var rows: [[String]] {
         var rows = [["url", url]]

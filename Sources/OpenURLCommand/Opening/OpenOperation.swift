@@ -94,7 +94,8 @@ struct OpenOperation {
                         try operation.open(text, method, with: router, interrupt, invocation)
                     }
             } catch {
-                throw isQuiet || report == .json ? error : router.suggestingScheme(for: text, error)
+                throw isQuiet || report == .json
+                    ? error : router.suggestingName(for: text, options.handler, error)
             }
             guard let result = opened else { return }
             if result.isWithApplication { isWithApplication = true }

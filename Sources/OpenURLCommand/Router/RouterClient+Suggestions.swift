@@ -24,6 +24,12 @@ extension RouterClient {
         }
     }
 
+    /// Returns the failure of a request with a URL, with the name that was probably meant: that of the handler if the request is for
+    /// one handler, and otherwise the scheme.
+    func suggestingName(for url: String, _ handler: String?, _ failure: CommandFailure) -> CommandFailure {
+        handler.map { suggestingHandler(for: $0, failure) } ?? suggestingScheme(for: url, failure)
+    }
+
     private func suggesting(
         insteadOf word: String,
         _ suffix: String,
