@@ -33,7 +33,7 @@ import Testing
         var behaviour: [String] {
             switch self {
             case .beforeTheLookUp, .whileThePersonIsAsked, .afterTheAnswer: []
-            case .whileTheProcessStarts, .whileTheNameIsMissing, .inTheRoutersLine: ["startDelay=700"]
+            case .whileTheProcessStarts, .whileTheNameIsMissing, .inTheRoutersLine: ["gate"]
             case .duringTheLaunch: ["slow=didFinishLaunching"]
             case .inTheHandlersLine, .whileTheHandlerWorks, .twice: ["patient=app:first"]
             case .whileTheHandlerAnswers, .byAnotherProgram: ["deaf"]
@@ -178,6 +178,9 @@ import Testing
                 }
             }
         }
+        // The handler takes its name after the cancel, and then gets what was not cancelled.
+        let gate = moment.behaviour.contains("gate") ? router.openGate(of: Self.id) : nil
+        defer { withExtendedLifetime(gate) {} }
         if let second {
             #expect(try await code(second) == moment.cause)
             if moment == .inTheHandlersLine { try await cancel("t1", of: router.connection) }

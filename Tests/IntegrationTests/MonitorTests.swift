@@ -30,12 +30,15 @@ import Testing
         }
 
         /// Returns the next request that ends.
-        func next() async throws -> MonitorEntry {
+        func next() async throws -> MonitorEntry { try await state { $0.microseconds != nil } }
+
+        /// Returns the next state of a request for which a condition holds.
+        func state(where condition: (MonitorEntry) -> Bool) async throws -> MonitorEntry {
             while true {
                 if !waiting.isEmpty {
                     let entry = waiting.removeFirst()
                     states[entry.time, default: []].append(entry)
-                    if entry.microseconds != nil { return entry }
+                    if condition(entry) { return entry }
                     continue
                 }
                 waiting = try #require(await iterator.next()).body
@@ -152,10 +155,14 @@ import Testing
     }
 
     @Test func entryGrowsWithTheStepsOfARequest() async throws {
-        let router = try await RouterProcess([Self.app: ["startDelay=400"]])
+        let router = try await RouterProcess([Self.app: ["gate"]])
         defer { router.stop() }
         let watch = try await Watch(router)
-        _ = try await router.open("app:x")
+        let request = Task { try await router.open("app:x") }
+        _ = try await watch.state { $0.trace.map(\.name) == ["processStarted"] }
+        let gate = router.openGate(of: Self.app)
+        defer { withExtendedLifetime(gate) {} }
+        _ = try await request.value
         let last = try await watch.next()
         let states = try #require(watch.states[last.time])
         #expect(states.count > 1)
