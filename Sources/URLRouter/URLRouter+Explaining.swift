@@ -81,9 +81,9 @@ extension URLRouter {
                 explanation.state = .known(state(of: handler))
                 await sessions[handler.id]?.updateQuarantine()
                 explanation.quarantinedUntil = sessions[handler.id]?.quarantinedUntil
-                explanation.answersCallbacks = handler.manifest.answersCallbacks
-                explanation.reach = Reported(rawValue: handler.manifest.reach.rawValue)
-                explanation.allowedSources = handler.manifest.allowedSources?.map(\.rawValue)
+                explanation.answersCallbacks = handler.answersCallbacks
+                explanation.reach = Reported(rawValue: handler.reach.rawValue)
+                explanation.allowedSources = handler.allowedSources?.map(\.rawValue)
                 try handler.checkAccess(of: caller.handler?.id, caller.callerClass)
             }
             let verdict = permissions.verdict(on: destination, from: caller.source)

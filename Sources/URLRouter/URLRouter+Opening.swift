@@ -33,9 +33,9 @@ extension URLRouter {
         )
         do throws(OpenURLError) {
             let call = RequestCall(
+                options,
                 caller: caller,
                 bytes: bytes ?? url.utf8.count,
-                descriptors: options.annotation?.descriptorCount ?? 0,
                 requestID: requestID,
                 stop: stop,
                 copy: copy,
@@ -43,7 +43,7 @@ extension URLRouter {
                 observed: observed
             )
             waiting?.requestID = call.requestID
-            var result = try await openFirst(url, options, call)
+            var result = try await openFirst(url, call)
             // The number of a queued URL is its name, unless the caller gives one.
             let name = options.requestID == nil ? result.id ?? call.requestID : call.requestID
             result.requestID = result.requestID ?? name
@@ -63,19 +63,15 @@ extension URLRouter {
         }
     }
 
-    private func openFirst(
-        _ url: String,
-        _ options: OpenOptions,
-        _ call: RequestCall
-    ) async throws(OpenURLError) -> OpenResult {
+    private func openFirst(_ url: String, _ call: RequestCall) async throws(OpenURLError) -> OpenResult {
         var noHandler: OpenURLError?
-        for candidate in [url] + options.fallback {
+        for candidate in [url] + call.options.fallback {
             do throws(OpenURLError) {
                 try call.stop?.check()
-                if let result = try await answerCall(candidate, options, call) { return result }
-                if let result = try await answerCallback(candidate, options, call) { return result }
-                if options.isQueued { return try await enqueue(candidate, options, call) }
-                var result = try await openNow(candidate, options, call)
+                if XCallbackURL.isReply(candidate) { return try await answerCall(candidate, call) }
+                if !callbacks.claims.isEmpty, let result = try await answerCallback(candidate, call) { return result }
+                if call.options.isQueued { return try await enqueue(candidate, call) }
+                var result = try await openNow(candidate, call)
                 if noHandler != nil { result.path = .fallback }
                 return result
             } catch {
@@ -86,19 +82,15 @@ extension URLRouter {
         throw noHandler ?? OpenURLError(.noHandler, "there is no URL")
     }
 
-    private func openNow(
-        _ text: String,
-        _ options: OpenOptions,
-        _ call: RequestCall
-    ) async throws(OpenURLError) -> OpenResult {
-        try await permitted(text, options, call) { (found, counted, check) async throws(OpenURLError) in
+    private func openNow(_ text: String, _ call: RequestCall) async throws(OpenURLError) -> OpenResult {
+        try await permitted(text, call) { (found, counted, check) async throws(OpenURLError) in
             var destination = found
             try call.waiting?.take(&destination)
             switch destination.claimant {
             case .handler(let handler) where handler.kind == .native:
-                return try await open(destination, found.url, with: handler, options, call, counted, check)
+                return try await open(destination, found.url, with: handler, call, counted, check)
             case .handler, .application:
-                return try await openApplication(destination, options, call, counted, check)
+                return try await openApplication(destination, call, counted, check)
             }
         }
     }
@@ -112,13 +104,12 @@ extension URLRouter {
         _ destination: Destination,
         _ url: GenericURL,
         with handler: Handler,
-        _ options: OpenOptions,
         _ call: RequestCall,
         _ counted: CountedRequest,
         _ check: Check
     ) async throws(OpenURLError) -> OpenResult {
         let session = sessions.obtain(for: handler)
-        let request = session.makeRequest(.open(destination), options, call, account: counted.account)
+        let request = session.makeRequest(.open(destination), call.options, call, account: counted.account)
         defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
         do throws(OpenURLError) {
             var result = try await call.during({ session.cancel(request) }) { () async throws(OpenURLError) in
@@ -160,11 +151,11 @@ extension URLRouter {
 
     @inline(never) private func openApplication(
         _ destination: Destination,
-        _ options: OpenOptions,
         _ call: RequestCall,
         _ counted: CountedRequest,
         _ check: Check
     ) async throws(OpenURLError) -> OpenResult {
+        let options = call.options
         let sender = try await callers.caller(call.caller, of: counted)
         let context = try callers.context(of: sender, for: destination.claimant)
         try check(sender)
@@ -175,7 +166,7 @@ extension URLRouter {
             hops: context.hops,
             caller: sender.pid,
             account: sender.account,
-            timeout: options.timeout ?? destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
+            timeout: options.timeout ?? destination.claimant.handler?.openTimeout ?? limits.openTimeout
         )
         request.observed = call.observed
         defer { if request.wasHandedOver { call.copy?.isHandedOver = true } }
@@ -193,7 +184,6 @@ extension URLRouter {
     /// - Parameter body: performs the request; calls `check` when the sender is known, and throws what `check` throws.
     private func permitted<Result>(
         _ text: String,
-        _ options: OpenOptions,
         _ call: RequestCall,
         _ body: (
             _ destination: Destination,
@@ -203,7 +193,7 @@ extension URLRouter {
     ) async throws(OpenURLError) -> Result {
         try await callers.counting(call.caller, bytes: call.bytes, descriptors: call.descriptors) {
             counted async throws(OpenURLError) in
-            var destination = try await destination(text, options, call.caller, of: counted, call.copy)
+            var destination = try await destination(text, call.options, call.caller, of: counted, call.copy)
             /// The handler that the person has allowed.
             var allowed = call.copy?.handler
             while true {
@@ -213,8 +203,8 @@ extension URLRouter {
                         if let allowed, allowed == destination.claimant.id {
                             return try permissions.checkAfterQuestion(destination, from: sender.source)
                         }
-                        dialog = try permissions.check(destination, from: sender, options) {
-                            call.observed?.choose(destination, registry, options, from: sender.source, $0)
+                        dialog = try permissions.check(destination, from: sender, call.options) {
+                            call.observed?.choose(destination, snapshot, call.options, from: sender.source, $0)
                         }
                         if let dialog { throw dialog.refusal("a person has to be asked") }
                     }
@@ -223,7 +213,7 @@ extension URLRouter {
                     try await ask(dialog, call)
                     allowed = destination.claimant.id
                     // The registry may have changed meanwhile.
-                    destination = try await self.destination(text, options, call.caller, of: counted, call.copy)
+                    destination = try await self.destination(text, call.options, call.caller, of: counted, call.copy)
                 }
             }
         }
@@ -268,7 +258,6 @@ extension URLRouter {
     /// - Throws: every error that is known before a handler is asked, and `notQueued`.
     private func enqueue(
         _ text: String,
-        _ options: OpenOptions,
         _ call: RequestCall
     ) async throws(OpenURLError) -> OpenResult {
         guard let deliveries else {
@@ -277,9 +266,9 @@ extension URLRouter {
         guard call.descriptors == 0 else {
             throw OpenURLError(.notQueued, "the annotation holds a descriptor, which cannot be stored")
         }
-        return try await permitted(text, options, call) { (destination, counted, check) async throws(OpenURLError) in
+        return try await permitted(text, call) { (destination, counted, check) async throws(OpenURLError) in
             let handler = destination.claimant.id
-            var stored = options
+            var stored = call.options
             stored.handleToken = nil
             let id = try await deliveries.accept { () async throws(OpenURLError) in
                 let sender = try await callers.caller(call.caller, of: counted)
@@ -344,14 +333,14 @@ extension URLRouter {
                 isInInbox: inboxes.holds(url, of: delivery.options.handler)
             )
             try permissions.check(delivery, to: destination) {
-                observed?.choose(destination, registry, delivery.options, from: delivery.context.source, $0)
+                observed?.choose(destination, snapshot, delivery.options, from: delivery.context.source, $0)
             }
         } catch {
             return .failed(error, wasHandedOver: false)
         }
         var options = delivery.options
         // Other deliveries wait behind this one, and their senders did not ask for more patience than usual.
-        let usual = destination.claimant.handler?.manifest.openTimeout ?? limits.openTimeout
+        let usual = destination.claimant.handler?.openTimeout ?? limits.openTimeout
         options.timeout = min(options.timeout ?? usual, usual)
         switch destination.claimant {
         case .handler(let handler) where handler.kind == .native:

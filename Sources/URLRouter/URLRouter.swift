@@ -36,8 +36,7 @@ public actor URLRouter {
     let policyStore: PolicyStore?
     private let person: any PersonAsking
 
-    private(set) var registry: Registry
-    private var registryNumber = 0
+    private(set) var snapshot: RegistrySnapshot
     /// The names for which the bus was asked whether it knows their services.
     var announcedServices: Set<String> = []
 
@@ -130,7 +129,7 @@ public actor URLRouter {
         uniqueName: BusName? = nil,
         log: Logger
     ) {
-        self.registry = registry
+        snapshot = RegistrySnapshot(number: 0, registry: registry)
         self.bus = bus
         self.loop = loop
         self.limits = limits
@@ -200,14 +199,16 @@ public actor URLRouter {
         }
     }
 
+    /// The registry that the router uses now.
+    var registry: Registry { snapshot.registry }
+
     /// Uses another registry from now on; running handlers continue. A stale snapshot is ignored.
     ///
     /// - Returns: the schemes whose URLs go to another handler than before, to be announced. After a stale snapshot they are
     ///   the changes recorded when it was read.
     func use(_ snapshot: RegistrySnapshot) -> [String] {
-        if snapshot.number > registryNumber {
-            registryNumber = snapshot.number
-            registry = snapshot.registry
+        if snapshot.number > self.snapshot.number {
+            self.snapshot = snapshot
             sessions.use(registry)
             endLostCallbacks()
         }

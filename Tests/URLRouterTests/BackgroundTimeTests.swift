@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func newStayHasTheWholeTime() {
-        var process = HandlerProcess()
+        let process = HandlerProcess()
         process.backgroundTime.setRunning(true, at: start)
         process.isExpiring = true
         process.beginStay()

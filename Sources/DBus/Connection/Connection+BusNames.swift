@@ -29,9 +29,10 @@ enum BusDriver {
 
     /// Returns the change of a name's owner that a signal reports; nil for any other signal.
     static func ownerChange(_ signal: OpaquePointer) -> (name: BusName, old: BusName?, new: BusName?)? {
-        guard dbus_message_is_signal(signal, interface.rawValue, nameOwnerChanged.name.rawValue) != 0,
-            dbus_message_has_sender(signal, BusName.bus.rawValue) != 0
-        else { return nil }
+        let isChange = interface.withCString { interface in
+            nameOwnerChanged.name.withCString { dbus_message_is_signal(signal, interface, $0) }
+        }
+        guard isChange != 0, BusName.bus.withCString({ dbus_message_has_sender(signal, $0) }) != 0 else { return nil }
         do throws(MessageDecodingError) {
             let change: Arguments<String, String, String> = try Message.body(signal, limit: 4096)
             return BusName(change.values.0).map { ($0, BusName(change.values.1), BusName(change.values.2)) }

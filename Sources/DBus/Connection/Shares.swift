@@ -3,6 +3,8 @@
 /// An account gets at most half of what is left: its own amount is never more than the room that stays free. One account
 /// therefore cannot use up the resource, and there is room for every further account. dbus-broker divides its limits by
 /// the same rule.
+///
+/// The methods are inlinable, because they run many times for each URL, and code that knows the type of the accounts is much faster.
 public struct Shares<Account: Hashable & Sendable>: Sendable {
     /// The reason for which an account gets no more of a resource.
     public enum Refusal: Sendable, Hashable {
@@ -14,30 +16,30 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
 
     /// The amount that all accounts together may hold.
     public let limit: Int
-    private var all = 0
-    private var accounts: [Account: Int] = [:]
+    @usableFromInline var all = 0
+    @usableFromInline var accounts: [Account: Int] = [:]
 
     /// Creates the shares of a resource that no account holds.
-    public init(limit: Int) {
+    @inlinable public init(limit: Int) {
         self.limit = limit
     }
 
     /// Whether no account holds anything.
-    public var isEmpty: Bool { accounts.isEmpty }
+    @inlinable public var isEmpty: Bool { accounts.isEmpty }
 
     /// The amount that all accounts hold together.
-    public var total: Int { all }
+    @inlinable public var total: Int { all }
 
     /// The amount that an account holds.
-    public subscript(account: Account) -> Int { accounts[account, default: 0] }
+    @inlinable public subscript(account: Account) -> Int { accounts[account, default: 0] }
 
     /// Returns whether an account and its amount satisfy a predicate.
-    public func contains(where predicate: (_ account: Account, _ amount: Int) -> Bool) -> Bool {
+    @inlinable public func contains(where predicate: (_ account: Account, _ amount: Int) -> Bool) -> Bool {
         accounts.contains { predicate($0.key, $0.value) }
     }
 
     /// Returns the reason for which an account cannot have more; nil if it can. Nothing can always be had.
-    public func refusal(of account: Account, _ amount: Int) -> Refusal? {
+    @inlinable public func refusal(of account: Account, _ amount: Int) -> Refusal? {
         guard amount > 0 else { return nil }
         let room = limit - all - amount
         if room < 0 { return .isFull }
@@ -45,14 +47,14 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
     }
 
     /// Counts an amount to an account, also above the limit.
-    public mutating func add(_ amount: Int, to account: Account) {
+    @inlinable public mutating func add(_ amount: Int, to account: Account) {
         guard amount > 0 else { return }
         all += amount
         accounts[account, default: 0] += amount
     }
 
     /// Gives back an amount that was counted to an account, at most the amount that the account holds.
-    public mutating func remove(_ amount: Int, from account: Account) {
+    @inlinable public mutating func remove(_ amount: Int, from account: Account) {
         let held = self[account]
         let amount = min(max(amount, 0), held)
         all -= amount

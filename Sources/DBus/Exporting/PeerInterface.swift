@@ -16,9 +16,12 @@ public enum PeerInterface {
 
         /// Returns nil for a call of another interface.
         init?(_ call: OpaquePointer) {
-            if dbus_message_is_method_call(call, name.rawValue, "Ping") != 0 {
+            // A call may leave out the interface.
+            let isMeant = dbus_message_get_interface(call) == nil
+            guard isMeant || name.withCString({ dbus_message_has_interface(call, $0) }) != 0 else { return nil }
+            if dbus_message_has_member(call, "Ping") != 0 {
                 self = .ping
-            } else if dbus_message_is_method_call(call, name.rawValue, "GetMachineId") != 0 {
+            } else if dbus_message_has_member(call, "GetMachineId") != 0 {
                 self = .getMachineID
             } else {
                 return nil

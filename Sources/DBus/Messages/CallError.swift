@@ -98,7 +98,7 @@ extension Message {
 
     /// Compares a message's signature with the expected one.
     static func check(_ pointer: OpaquePointer, _ expected: Signature) throws(MessageDecodingError) {
-        guard dbus_message_has_signature(pointer, expected.rawValue) != 0 else {
+        guard expected.withCString({ dbus_message_has_signature(pointer, $0) }) != 0 else {
             let found = dbus_message_get_signature(pointer).map { String(cString: $0) } ?? ""
             throw .wrongType(expected: expected, found: found)
         }

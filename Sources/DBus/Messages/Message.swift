@@ -26,12 +26,13 @@ final class Message: @unchecked Sendable {
         limit: Int
     ) throws(MessageEncodingError) -> Message {
         try check(object.path, interface)
-        let pointer = dbus_message_new_method_call(
-            object.destination?.rawValue,
-            object.path.rawValue,
-            interface.rawValue,
-            member.rawValue
-        )
+        let pointer = object.destination.withCString { destination in
+            object.path.withCString { path in
+                interface.withCString { interface in
+                    member.withCString { dbus_message_new_method_call(destination, path, interface, $0) }
+                }
+            }
+        }
         guard let pointer else { throw .outOfMemory }
         let message = Message(owning: pointer)
         if !object.startsService { dbus_message_set_auto_start(pointer, 0) }
@@ -48,11 +49,12 @@ final class Message: @unchecked Sendable {
         limit: Int
     ) throws(MessageEncodingError) -> Message {
         try check(path, interface)
-        guard let pointer = dbus_message_new_signal(path.rawValue, interface.rawValue, member.rawValue) else {
-            throw .outOfMemory
+        let pointer = path.withCString { path in
+            interface.withCString { interface in member.withCString { dbus_message_new_signal(path, interface, $0) } }
         }
+        guard let pointer else { throw .outOfMemory }
         let message = Message(owning: pointer)
-        if let destination, dbus_message_set_destination(pointer, destination.rawValue) == 0 { throw .outOfMemory }
+        if let destination { try message.setDestination(destination) }
         try message.write(body, limit: limit, pathLength: path.rawValue.utf8.count)
         return message
     }
@@ -74,7 +76,7 @@ final class Message: @unchecked Sendable {
         guard let pointer = dbus_message_new(DBUS_MESSAGE_TYPE_ERROR) else { throw .outOfMemory }
         let message = Message(owning: pointer)
         try message.address(to: call)
-        guard dbus_message_set_error_name(pointer, error.name.rawValue) != 0 else { throw .outOfMemory }
+        guard error.name.withCString({ dbus_message_set_error_name(pointer, $0) }) != 0 else { throw .outOfMemory }
         // An error with a changed text still tells the caller more than no answer.
         var text = error.message
         if text.utf8.contains(0) { text = text.split(separator: "\0").joined(separator: " ") }
@@ -106,11 +108,13 @@ final class Message: @unchecked Sendable {
     }
 
     private func address(to call: ReplyAddress) throws(MessageEncodingError) {
-        let isAddressed =
-            dbus_message_set_reply_serial(pointer, call.serial) != 0
-            && (call.sender == nil || dbus_message_set_destination(pointer, call.sender?.rawValue) != 0)
-        guard isAddressed else { throw .outOfMemory }
+        guard dbus_message_set_reply_serial(pointer, call.serial) != 0 else { throw .outOfMemory }
+        if let sender = call.sender { try setDestination(sender) }
         dbus_message_set_no_reply(pointer, 1)
+    }
+
+    private func setDestination(_ name: BusName) throws(MessageEncodingError) {
+        guard name.withCString({ dbus_message_set_destination(pointer, $0) }) != 0 else { throw .outOfMemory }
     }
 
     /// The upper bound of a header's size without its path: at most seven names, each of at most 255 bytes.

@@ -270,7 +270,7 @@ public struct MessageWriter: ~Copyable {
     ) throws(MessageEncodingError) {
         try proceed()
         // A signature that was combined from others may be too long or too deep.
-        guard expected.take(TypeCode.variant), Signature.isValid(content.rawValue.utf8), content.isSingle else {
+        guard expected.take(TypeCode.variant), content.isSingle, Signature.isValid(content.rawValue.utf8) else {
             throw failed(.inconsistentValue)
         }
         try appendContainer(TypeCode.variant, TypeCursor(content), contents: content.rawValue, body)
@@ -285,9 +285,14 @@ public struct MessageWriter: ~Copyable {
         guard depth < Self.maximumDepth else { throw failed(.tooDeep) }
         try spend(8 + (contents?.utf8.count ?? 0))
         var inner = MessageWriter(within: self, expected)
-        guard dbus_message_iter_open_container(&iterator, code, contents, &inner.iterator) != 0 else {
-            throw failed(.outOfMemory)
-        }
+        // A `String` that is passed as a C string directly is copied into an array, for each call.
+        let isOpen =
+            switch contents {
+            case let contents?:
+                contents.withCString { dbus_message_iter_open_container(&iterator, code, $0, &inner.iterator) }
+            case nil: dbus_message_iter_open_container(&iterator, code, nil, &inner.iterator)
+            }
+        guard isOpen != 0 else { throw failed(.outOfMemory) }
         do {
             try body(&inner)
             try inner.finish()

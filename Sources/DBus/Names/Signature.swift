@@ -26,6 +26,8 @@ public struct Signature: ValidatedName {
     /// 32 deep ("Type System", D-Bus specification).
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= maximumLength else { return false }
+        // Most values are of a type that is one byte.
+        if bytes.count == 1, let byte = bytes.first { return Scanner.isComplete(byte) }
         var scanner = Scanner(bytes[...])
         while scanner.hasMore {
             guard scanner.skipCompleteType() else { return false }
@@ -35,6 +37,7 @@ public struct Signature: ValidatedName {
 
     /// Whether the signature describes exactly one value.
     public var isSingle: Bool {
+        if rawValue.utf8.count == 1, let byte = rawValue.utf8.first { return Scanner.isComplete(byte) }
         var scanner = Scanner(rawValue.utf8[...])
         return scanner.skipCompleteType() && !scanner.hasMore
     }
@@ -92,11 +95,13 @@ public struct Signature: ValidatedName {
                     guard skipCompleteType() else { return false }
                 }
                 return next() != nil
-            case UInt8(ascii: "v"): return true
-            case let byte?: return Self.isBasic(byte)
+            case let byte?: return Self.isComplete(byte)
             case nil: return false
             }
         }
+
+        /// Whether a type is this one byte.
+        static func isComplete(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "v") || isBasic(byte) }
 
         private mutating func skipDictionaryEntry() -> Bool {
             structures += 1

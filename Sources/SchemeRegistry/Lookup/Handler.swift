@@ -89,6 +89,25 @@ public struct Handler: Sendable, Hashable {
     /// The path of the property list that declares the handler, with all links resolved.
     public var manifestPath: String { isBundle ? "\(path)/\(HandlerForm.bundleManifest)" : path }
 
+    // The values that each URL needs. Another module that reads ``manifest`` gets a copy of all its values.
+
+    /// The time limit for the answer to one URL; see ``HandlerManifest/openTimeout``.
+    public var openTimeout: Duration? { declaration.manifest.openTimeout }
+    /// The time limit of a launch; see ``HandlerManifest/launchTimeout``.
+    public var launchTimeout: Duration? { declaration.manifest.launchTimeout }
+    /// The time limit of a change of the state; see ``HandlerManifest/transitionTimeout``.
+    public var transitionTimeout: Duration? { declaration.manifest.transitionTimeout }
+    /// Whether the handler ends instead of entering the background.
+    public var exitsOnSuspend: Bool { declaration.manifest.exitsOnSuspend }
+    /// Whether the router opens the callbacks of x-callback-url for the handler.
+    public var answersCallbacks: Bool { declaration.manifest.answersCallbacks }
+    /// Whether the router asks the person before each URL.
+    public var asks: Bool { declaration.manifest.asks }
+    /// The programs that may send URLs to the handler.
+    public var reach: Reach { declaration.manifest.reach }
+    /// The senders that may send URLs to the handler; see ``HandlerManifest/allowedSources``.
+    public var allowedSources: [SourcePattern]? { declaration.manifest.allowedSources }
+
     /// The path of the property list that declares the handler, as shown in diagnostics.
     var manifestFile: String {
         entry.hasSuffix(HandlerForm.bundleSuffix) ? "\(entry)/\(HandlerForm.bundleManifest)" : entry

@@ -308,9 +308,9 @@ public actor RegistryStore {
         // The entry of a handler that was registered a moment ago is read here.
         let before = reload()
         try registry.setDefault(id, for: kind, in: desktop)
-        var snapshot = reload()
-        snapshot.changed = Set(before.changed + snapshot.changed).sorted()
-        return snapshot
+        let after = reload()
+        let changed = Set(before.changed + after.changed).sorted()
+        return RegistrySnapshot(number: after.number, registry: after.registry, changed: changed)
     }
 
     /// Removes a registration, and reads the changes.

@@ -43,7 +43,7 @@ extension ApplicationOpener {
         commandHops.add(process.pid, hops: request.hops)
         log.info("started", metadata: ["application": "\(request.id)", "pid": "\(process.pid)"])
         let phase = request.phase("processStarted")
-        let settleTime = request.claimant.handler?.manifest.openTimeout ?? limits.settleTime
+        let settleTime = request.claimant.handler?.openTimeout ?? limits.settleTime
         let timer = loop.schedule(at: .now + min(settleTime, max(request.left, .zero))) { command.settled() }
         let exit = await withCheckedContinuation { command.wait($0) }
         loop.cancelTimer(timer)

@@ -62,11 +62,10 @@ extension URLRouter {
     /// - Throws: `notAllowed` for a URL that the program does not accept, and every error before a URL is delivered.
     func answerCallback(
         _ text: String,
-        _ options: OpenOptions,
         _ call: RequestCall
     ) async throws(OpenURLError) -> OpenResult? {
-        guard !callbacks.claims.isEmpty, options.handler == nil else { return nil }
-        let url = try GenericURL(ofCaller: text, options)
+        guard !callbacks.claims.isEmpty, call.options.handler == nil else { return nil }
+        let url = try GenericURL(ofCaller: text, call.options)
         guard isAwaited(url) else { return nil }
         return try await callers.counting(call.caller, bytes: call.bytes) { counted async throws(OpenURLError) in
             let sender = try await callers.caller(call.caller, of: counted)
@@ -83,7 +82,7 @@ extension URLRouter {
                 var details = CallbackDetails()
                 details.source = sender.source
                 details.sourceApplication = sender.handler?.id.rawValue
-                details.activationToken = options.activationToken
+                details.activationToken = call.options.activationToken
                 callbacks.deliver(url, details, to: claim)
             } catch {
                 // A confined program does not learn that somebody waits: its URL goes where it would go without the claim.

@@ -43,9 +43,11 @@ final class Callers {
     ///
     /// - Parameter name: the caller's unique name; nil on a connection without a bus.
     func caller(_ name: BusName?) async -> Caller {
-        let known = await identify(name)
-        await waitForRelease()
-        await sessions.host.launcher.children.waitForStart(of: known.process?.pid)
+        // Most callers are known, and need no step that might wait.
+        let known = if let name, let entry = self.known[name] { entry } else { await identify(name) }
+        if held != nil { await waitForRelease() }
+        let children = sessions.host.launcher.children
+        if children.areStarting { await children.waitForStart(of: known.process?.pid) }
         let caller = caller(known, name)
         // From now on, the connection counts the calls to the same account.
         if let name { bus.count(name, to: caller.account) }
@@ -95,7 +97,6 @@ final class Callers {
 
     private func identify(_ name: BusName?) async -> KnownCallers.Entry {
         guard let name else { return KnownCallers.Entry(source: OpenContext.Source(), process: nil) }
-        if let entry = known[name] { return entry }
         let credentials: Credentials?
         do throws(CallError) {
             credentials = try await bus.credentials(of: name)

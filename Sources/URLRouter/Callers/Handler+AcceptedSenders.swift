@@ -12,8 +12,8 @@ extension Handler {
     ///   - callerClass: the kind of program that sends.
     /// - Throws: `notAllowed`; for a sender that must not learn that the handler exists, `noHandler`.
     func checkAccess(of sender: BundleIdentifier?, _ callerClass: CallerClass) throws(OpenURLError) {
-        let isRefusedByReach = manifest.reach == .local && callerClass.isConfined
-        let isAllowed = manifest.allowedSources.map { allowed in
+        let isRefusedByReach = reach == .local && callerClass.isConfined
+        let isAllowed = allowedSources.map { allowed in
             sender.map { sender in allowed.contains { $0.matches(sender) } } ?? false
         }
         guard isRefusedByReach || isAllowed == false else { return }

@@ -8,11 +8,17 @@ internal import OpenURLBus
 struct KnownCallers {
     private static let limit = 1024
 
-    struct Entry {
+    /// The class keeps the many look-ups of a caller from copying the facts about it.
+    final class Entry {
         let source: OpenContext.Source
         /// The process of the connection; nil if the process had gone before it could be asked. The source may be another
         /// process, for which this one passes URLs on.
         let process: ProcessIdentity?
+
+        init(source: OpenContext.Source, process: ProcessIdentity?) {
+            self.source = source
+            self.process = process
+        }
     }
 
     private var entries: [BusName: Entry] = [:]

@@ -65,7 +65,7 @@ extension URLRouter {
     private func isAnswered(_ call: WaitingCall, by result: OpenResult) -> Bool {
         // A program that waited for the URL as its own callback cannot answer.
         !result.reply.isEmpty || result.path == .callback
-            || call.claimant?.handler?.manifest.answersCallbacks == true
+            || call.claimant?.handler?.answersCallbacks == true
     }
 
     /// Waits for the callback of a handler that has the URL.
@@ -81,18 +81,12 @@ extension URLRouter {
         if stop?.isRequested == true { cancel() }
     }
 
-    /// Takes a URL that answers a call.
+    /// Takes a URL that answers a call (``XCallbackURL/isReply(_:)``).
     ///
-    /// - Returns: nil for every other URL, which then takes its usual way.
     /// - Throws: `notAllowed` if no call waits for the answer, or if the answer comes from another program than the handler. The
     ///   call waits on then.
-    func answerCall(
-        _ text: String,
-        _ options: OpenOptions,
-        _ request: RequestCall
-    ) async throws(OpenURLError) -> OpenResult? {
-        guard XCallbackURL.isReply(text) else { return nil }
-        let url = try GenericURL(ofCaller: text, options)
+    func answerCall(_ text: String, _ request: RequestCall) async throws(OpenURLError) -> OpenResult {
+        let url = try GenericURL(ofCaller: text, request.options)
         return try await callers.counting(request.caller, bytes: request.bytes) { counted async throws(OpenURLError) in
             let sender = try await callers.caller(request.caller, of: counted)
             try request.stop?.check()

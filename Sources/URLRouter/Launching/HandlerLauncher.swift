@@ -49,7 +49,7 @@ struct HandlerLauncher: Sendable {
         var environment = CallerDisplay.complete(environment, from: caller)
             .merging(handler.manifest.environment) { $1 }.merging(additional) { $1 }
         environment[HandlerInterface.launchVariable] = router?.rawValue ?? "1"
-        environment[HandlerInterface.reachVariable] = handler.manifest.reach.rawValue
+        environment[HandlerInterface.reachVariable] = handler.reach.rawValue
         do throws(ProgramStart.Failure) {
             let arguments = [program.description] + handler.manifest.arguments
             let process = try await start(id.rawValue, file: id.rawValue, within: limit) { output in

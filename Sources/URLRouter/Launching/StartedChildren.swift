@@ -39,6 +39,9 @@ final class StartedChildren: Sendable {
         state.withLock { _ = $0.watched.remove(pid) }
     }
 
+    /// Whether a process is being started.
+    var areStarting: Bool { state.withLock { $0.starts > 0 } }
+
     /// Returns when the router knows the process that a caller descends from, if the router is starting that process. Other
     /// callers do not wait.
     func waitForStart(of caller: UInt32?) async {
@@ -54,7 +57,7 @@ final class StartedChildren: Sendable {
 
     /// Whether the session of a process was begun by a child of the router that is not watched yet.
     private func isBeingStarted(_ pid: UInt32) -> Bool {
-        guard state.withLock({ $0.starts > 0 }), let pid = pid_t(exactly: pid) else { return false }
+        guard areStarting, let pid = pid_t(exactly: pid) else { return false }
         let leader = getsid(pid)
         guard leader > 0, !state.withLock({ $0.watched.contains(leader) }) else { return false }
         // The call finds a child also after its end, until the router has collected the exit status.

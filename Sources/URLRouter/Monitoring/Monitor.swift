@@ -72,15 +72,15 @@ final class Monitor {
     }
 
     /// Writes a request into the log, soon.
-    func ended(_ request: ObservedRequest) {
+    func ended(_ request: consuming ObservedRequest) {
         guard log != nil else { return }
         let isFull = ends.count >= Self.waitingEnds || endBytes >= Self.waitingBytes
         if isFull, isStoring {
             lost += 1
             return
         }
-        ends.append(request)
         endBytes += request.urlBytes
+        ends.append(request)
         if isFull { return store() }
         if !logTimer.isRunning { logTimer.start(at: .now + Self.logDelay) { self.store() } }
     }

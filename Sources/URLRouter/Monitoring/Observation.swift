@@ -25,7 +25,7 @@ final class Observation {
     /// Notes the handler or application that was chosen, the sender, and the decision of the policy.
     func choose(
         _ destination: Destination,
-        _ registry: Registry,
+        _ snapshot: RegistrySnapshot,
         _ options: OpenOptions,
         from source: OpenContext.Source,
         _ verdict: PolicyVerdict
@@ -36,7 +36,7 @@ final class Observation {
                 file: destination.file,
                 handler: options.handler,
                 desktopEntry: options.desktopEntry,
-                registry: registry
+                snapshot: snapshot
             )
             $0.handler = destination.claimant.id
             $0.source = source

@@ -27,7 +27,7 @@ struct ObservedRequest: Sendable {
         let file: FileKind?
         let handler: String?
         let desktopEntry: String?
-        let registry: Registry
+        let snapshot: RegistrySnapshot
     }
 
     /// The end of a request.
@@ -86,7 +86,8 @@ extension ObservedRequest.Choice {
         options.handler = self.handler
         options.desktopEntry = desktopEntry
         do throws(OpenURLError) {
-            return try registry.candidates(for: url, file, options).first { $0.claimant.id == handler }?.outcome.reason
+            return try snapshot.registry.candidates(for: url, file, options).first { $0.claimant.id == handler }?
+                .outcome.reason
         } catch {
             // A URL without a scheme has no handler.
             return nil

@@ -53,7 +53,7 @@ final class Permissions {
         let callerClass = source.callerClass.known ?? .unknown
         guard let scheme = Scheme(of: destination.url) else { return .allowed }
         let isForeignFile = callerClass.isConfined && scheme.rawValue == "file" && !destination.isInInbox
-        if snapshot.rules.isEmpty, callerClass != .remote, handler?.manifest.asks != true, !isForeignFile {
+        if snapshot.rules.isEmpty, callerClass != .remote, handler?.asks != true, !isForeignFile {
             return .allowed
         }
         let caller = PolicyCaller(source)
@@ -65,7 +65,7 @@ final class Permissions {
             verdict = PolicyVerdict(decision: .deny, reason: .localFile)
         } else if callerClass == .remote {
             verdict = PolicyVerdict(decision: .ask, reason: .remoteCaller)
-        } else if let handler, handler.manifest.asks {
+        } else if let handler, handler.asks {
             verdict = PolicyVerdict(decision: .ask, reason: .manifest(handler))
         } else {
             return .allowed

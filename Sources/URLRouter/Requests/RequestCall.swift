@@ -2,7 +2,11 @@ internal import DBus
 internal import OpenURLBus
 
 /// The call that a request comes from.
-struct RequestCall {
+///
+/// The call is a class, because every stage of the request keeps it. A call belongs to the router's actor.
+final class RequestCall {
+    /// The options of the caller.
+    let options: OpenOptions
     /// The connection that called; nil without a bus.
     let caller: BusName?
     /// The size of the call's arguments, which is counted to the caller's application.
@@ -19,6 +23,27 @@ struct RequestCall {
     let waiting: WaitingCall?
     /// The request as others see it; nil if nobody looks.
     let observed: Observation?
+
+    init(
+        _ options: OpenOptions,
+        caller: BusName?,
+        bytes: Int,
+        requestID: String,
+        stop: Stop?,
+        copy: InboxCopy?,
+        waiting: WaitingCall?,
+        observed: Observation?
+    ) {
+        self.options = options
+        self.caller = caller
+        self.bytes = bytes
+        descriptors = options.annotation?.descriptorCount ?? 0
+        self.requestID = requestID
+        self.stop = stop
+        self.copy = copy
+        self.waiting = waiting
+        self.observed = observed
+    }
 }
 
 extension RequestCall {

@@ -414,7 +414,7 @@ extension URLRouter {
         )
         entry.manifest = handler.manifestPath
         entry.bundle = handler.isBundle ? handler.path : nil
-        entry.reach = Reported(rawValue: handler.manifest.reach.rawValue)
+        entry.reach = Reported(rawValue: handler.reach.rawValue)
         entry.types = handler.fileClaims.map(\.key.description)
         return entry
     }

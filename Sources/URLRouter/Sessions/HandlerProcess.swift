@@ -1,10 +1,10 @@
 internal import DBus
 internal import Reactor
 
-/// The router's knowledge of one process of a handler. A new process gets a new value, so nothing outlives its process.
+/// The router's knowledge of one process of a handler. A new process gets a new object, so nothing outlives its process.
 ///
-/// The value is there before the process is known: the owner of a name tells its process only when the bus is asked.
-struct HandlerProcess {
+/// The object is there before the process is known: the owner of a name tells its process only when the bus is asked.
+final class HandlerProcess {
     /// The process; nil until it is known, and after the router has let go of a process that it did not start.
     var handle: ProcessHandle?
     /// The process among all processes since the start of the system; nil if it had ended before the router looked.
@@ -65,8 +65,24 @@ struct HandlerProcess {
     /// The bytes of the notifications that are kept, by their kinds.
     var notificationSizes: [String: Int] = [:]
 
+    init(
+        handle: ProcessHandle? = nil,
+        identity: ProcessIdentity? = nil,
+        newestEarlierConnection: ConnectionNumber? = nil,
+        output: ProcessOutput = .nowhere,
+        since: UInt64? = nil,
+        claim: OwnerClaim? = nil
+    ) {
+        self.handle = handle
+        self.identity = identity
+        self.newestEarlierConnection = newestEarlierConnection
+        self.output = output
+        self.since = since
+        self.claim = claim
+    }
+
     /// Begins a new stay in the background, or ends the last one.
-    mutating func beginStay() {
+    func beginStay() {
         backgroundTime = BackgroundTime()
         isExpiring = false
         suspensionTime = nil
@@ -98,16 +114,17 @@ struct HandlerProcess {
 
     /// The same process behind another connection: only the facts about the process itself stay.
     var withNewConnection: HandlerProcess {
-        HandlerProcess(
+        let process = HandlerProcess(
             handle: handle,
             identity: identity,
             newestEarlierConnection: newestEarlierConnection,
             output: output,
             since: since,
-            isEnded: isEnded,
-            claim: claim,
-            launchDeadline: launchDeadline,
-            returnPaths: returnPaths
+            claim: claim
         )
+        process.isEnded = isEnded
+        process.launchDeadline = launchDeadline
+        process.returnPaths = returnPaths
+        return process
     }
 }

@@ -55,7 +55,7 @@ extension HandlerSession {
         request.addRouterPhase("routed")
         while true {
             if case .waiting = request.turn { handle(.requested) }
-            let owner = try await turn(of: request)
+            let owner = if case .granted(let owner) = request.turn { owner } else { try await turn(of: request) }
             requests.take(inHand: request)
             startWatchdog()
             let hadAnswered = process.hasAnswered
@@ -134,7 +134,7 @@ extension HandlerSession {
 
     private func attempt(_ request: OpenRequest, _ owner: BusName) async -> Result<OpenAnswer, CallError> {
         guard var context = request.context else { return .failure(.cancelled) }
-        await waitForState()
+        if stateWaiters != nil { await waitForState() }
         guard !request.isCancelled else { return .failure(.cancelled) }
         // The handler may have released its name since the request was granted. It then relies on getting nothing more.
         guard self.owner == owner else {

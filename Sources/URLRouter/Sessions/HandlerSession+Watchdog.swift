@@ -20,7 +20,7 @@ extension HandlerSession {
     private var hasURLs: Bool { !requests.inHand.isEmpty || process.isBusy }
 
     /// The time limit for the answer to one URL, if the sender sets none.
-    var openTimeout: Duration { handler.manifest.openTimeout ?? host.limits.openTimeout }
+    var openTimeout: Duration { handler.openTimeout ?? host.limits.openTimeout }
 
     /// The time that `open` may take now. A sender may give the handler more time than usual; the senders behind it may not.
     private var openLimit: Duration {

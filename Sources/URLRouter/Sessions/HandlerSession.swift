@@ -84,8 +84,8 @@ final class HandlerSession {
             forgetCrashes()
         }
         self.handler = handler
-        machine.launchTimeout = handler.manifest.launchTimeout ?? host.limits.launchTimeout
-        machine.transitionTimeout = handler.manifest.transitionTimeout ?? host.limits.transitionTimeout
+        machine.launchTimeout = handler.launchTimeout ?? host.limits.launchTimeout
+        machine.transitionTimeout = handler.transitionTimeout ?? host.limits.transitionTimeout
     }
 
     /// The connection that gets the handler's URLs now.
@@ -118,7 +118,7 @@ final class HandlerSession {
         account: String = ""
     ) -> OpenRequest {
         lastNumber += 1
-        let timeout = options.timeout ?? handler.manifest.openTimeout ?? host.limits.openTimeout
+        let timeout = options.timeout ?? handler.openTimeout ?? host.limits.openTimeout
         let request = OpenRequest(number: lastNumber, purpose, timeout: timeout, options: options, account: account)
         request.id = call?.requestID
         request.stop = call?.stop
@@ -146,7 +146,7 @@ final class HandlerSession {
         while startWaiters == nil, let event = events.popFirst() {
             let before = machine.state
             // A stranger that has the name is not the router's to end.
-            machine.exitsOnSuspend = handler.manifest.exitsOnSuspend && process.isRoutersToEnd
+            machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
             let effects = machine.on(event, hasProcess: process.running != nil)
             // The timer was for the state that is over.
             if machine.state != before { stateTimer.cancel() }

@@ -103,15 +103,18 @@ final class HandlerSessions {
     /// The session of the handler that a process is, or descends from, while the handler's process runs. Only a process that a
     /// router has started for the handler is the handler. A descendant counts as long as it stays in the process session.
     func session(ofProcess process: ProcessIdentity, _ connection: BusName) -> HandlerSession? {
-        let leader = pid_t(exactly: process.pid).map(getsid) ?? -1
+        // The answer of the kernel, once it is needed.
+        var leader: pid_t?
         let session = sessions.values.first { session in
             // A child of the router is the handler before the bus says whether it owns the name: it may send at once.
             guard let running = session.process.running, session.process.claim?.isStrong == true,
                 session.process.canHave(connection)
             else { return false }
             if UInt32(exactly: running.pid) == process.pid { return session.process.identity == process }
+            let found = leader ?? pid_t(exactly: process.pid).map(getsid) ?? -1
+            leader = found
             // The router starts each process in a session of its own, so no handler is in the router's.
-            return leader > 0 && leader == getsid(running.pid) && leader != getsid(0)
+            return found > 0 && found == getsid(running.pid) && found != getsid(0)
         }
         // The number may belong to another process by now.
         guard let session, ProcessIdentity(pid: process.pid) == process else { return nil }

@@ -90,8 +90,7 @@ final class OpenRequest {
     }
 
     /// Completes the context with the sender's options, so that the request may be delivered.
-    func complete(_ context: OpenContext) {
-        var context = context
+    func complete(_ context: consuming OpenContext) {
         context.annotation = options.annotation
         context.activationToken = options.activationToken
         context.desktopStartupID = options.desktopStartupID
