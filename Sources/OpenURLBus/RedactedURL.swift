@@ -7,21 +7,20 @@ internal import RFC1808
 package struct RedactedURL: Sendable, Hashable {
     /// The URL. A long one is cut.
     package let text: String
-    /// The texts that are left out, in the form of ``PlainText``; nil if there are too many to look for.
-    private let secrets: [[UInt8]]?
-    /// Every run of ``PlainText/runBytes`` in the parts that are left out.
-    private let runs: Set<UInt64>
+    /// The parts that are left out.
+    private let hidden: [HiddenPart]
 
     /// The mark in place of a text that is left out.
     package static let mark = "…"
     /// The largest size of a URL, in bytes.
     private static let textBytes = 2048
-    /// The largest number of texts to look for in a message.
-    private static let secretCount = 64
-    /// The number of levels of URLs within URLs whose values are looked for.
-    private static let nestedLevels = 4
-    /// The size of a text that is too short to be left out within a longer word.
-    private static let shortWord = 4
+
+    /// A part that is left out.
+    fileprivate struct HiddenPart: Sendable, Hashable {
+        let text: Substring
+        /// The characters between the parameters of the part.
+        let separators: String
+    }
 
     /// Reads a text, which need not be a URL.
     ///
@@ -36,45 +35,23 @@ package struct RedactedURL: Sendable, Hashable {
             parts.text = Self.mark
         }
         text = parts.text.cut(toBytes: Self.textBytes)
-        secrets = parts.secrets.count > Self.secretCount ? nil : Array(parts.secrets)
-        runs = secrets == nil ? [] : parts.runs
+        hidden = parts.hidden
     }
+
+    /// The texts to look for in messages. To find them takes much longer than to leave them out of the URL.
+    package var secrets: URLSecrets { URLSecrets(hidden) }
 
     /// Returns a message without the texts that are left out of the URL.
     ///
     /// The message may write a text with other escapes than the URL, in another case, or in part: no 8 bytes in a row of the parts
     /// that are left out stay, and no beginning of a secret in front of an ellipsis.
-    package func redacting(_ message: String) -> String { [self].redacting(message) }
+    package func redacting(_ message: String) -> String { hidden.isEmpty ? message : [secrets].redacting(message) }
 
-    /// Marks the bytes of a message that are left out.
-    fileprivate func hide(in plain: PlainText, _ hidden: inout [Bool]) {
-        guard let secrets else {
-            // Nothing of the message is known to be no secret.
-            for position in hidden.indices { hidden[position] = true }
-            return
-        }
-        for secret in secrets { plain.find(secret, isWord: secret.count < Self.shortWord, in: &hidden) }
-        plain.forEachRun { (start, run) in
-            guard runs.contains(run) else { return }
-            for position in start..<start + PlainText.runBytes { hidden[position] = true }
-        }
-        for cut in plain.ellipses {
-            for secret in secrets {
-                plain.findBeginning(of: secret, before: cut.lowerBound, in: &hidden)
-                plain.findEnd(of: secret, after: cut.upperBound, in: &hidden)
-            }
-        }
-    }
-
-    /// Whether nothing is left out of the URL.
-    fileprivate var isPlain: Bool { secrets?.isEmpty == true }
-
-    /// The texts, as they are collected.
+    /// The URL, as its parts are collected.
     private struct Parts {
         let showsQueries: Bool
         var text = ""
-        var secrets: Set<[UInt8]> = []
-        var runs: Set<UInt64> = []
+        var hidden: [HiddenPart] = []
 
         init(showsQueries: Bool) { self.showsQueries = showsQueries }
 
@@ -148,55 +125,102 @@ package struct RedactedURL: Sendable, Hashable {
             text += RedactedURL.mark
         }
 
-        /// Adds a part of a URL, its parameters and their values.
+        /// Notes a part of a URL that is left out, with its parameters and their values.
         mutating func hide(_ part: Substring, _ separators: String = "&;?#,") {
-            PlainText(part).forEachRun { _, run in runs.insert(run) }
-            add(part)
-            for pair in part.split(whereSeparator: { separators.contains($0) }) {
-                add(pair)
-                if let equals = pair.firstIndex(of: "=") { addValue(pair[equals...].dropFirst()) }
-                // More are not looked for.
-                if secrets.count > RedactedURL.secretCount { return }
-            }
-        }
-
-        /// Adds the value of a parameter, and the values in a URL that it may be.
-        private mutating func addValue(_ value: Substring) {
-            var values = [value]
-            for _ in 0..<RedactedURL.nestedLevels {
-                var inner: [Substring] = []
-                for value in values {
-                    add(value)
-                    let text = String(decoding: PlainText(value).bytes, as: UTF8.self)
-                    if let sign = text.lastIndex(of: "@"), let slash = text[..<sign].lastIndex(of: "/") {
-                        let user = text[slash..<sign].dropFirst()
-                        if user.contains(":") { inner += user.split(separator: ":", maxSplits: 1) + [user] }
-                    }
-                    let pairs = text.split { "&;?#".contains($0) }
-                    inner += pairs.compactMap { pair in
-                        pair.firstIndex(of: "=").map { pair[$0...].dropFirst() }
-                    }
-                    if secrets.count + inner.count > RedactedURL.secretCount { break }
-                }
-                if inner.isEmpty { return }
-                values = inner
-            }
-        }
-
-        private mutating func add(_ text: Substring) {
-            let bytes = PlainText(text).bytes
-            if !bytes.isEmpty { secrets.insert(bytes) }
+            hidden.append(HiddenPart(text: part, separators: separators))
         }
     }
 }
 
-extension [RedactedURL] {
+/// The texts that are left out of a URL, to be left out of messages, too.
+package struct URLSecrets: Sendable {
+    /// The texts, in the form of ``PlainText``.
+    private var texts: Set<[UInt8]> = []
+    /// Every run of ``PlainText/runBytes`` in the parts that are left out.
+    private var runs: Set<UInt64> = []
+
+    /// The largest number of texts to look for in a message.
+    private static let count = 64
+    /// The number of levels of URLs within URLs whose values are looked for.
+    private static let nestedLevels = 4
+    /// The size of a text that is too short to be left out within a longer word.
+    private static let shortWord = 4
+
+    fileprivate init(_ hidden: [RedactedURL.HiddenPart]) {
+        for part in hidden { add(part.text, part.separators) }
+    }
+
+    /// Adds a part of a URL, its parameters and their values.
+    private mutating func add(_ part: Substring, _ separators: String) {
+        PlainText(part).forEachRun { _, run in runs.insert(run) }
+        add(part)
+        for pair in part.split(whereSeparator: { separators.contains($0) }) {
+            // More are not looked for.
+            if texts.count > Self.count { return }
+            add(pair)
+            if let equals = pair.firstIndex(of: "=") { addValue(pair[equals...].dropFirst()) }
+        }
+    }
+
+    /// Adds the value of a parameter, and the values in a URL that it may be.
+    private mutating func addValue(_ value: Substring) {
+        var values = [value]
+        for _ in 0..<Self.nestedLevels {
+            var inner: [Substring] = []
+            for value in values {
+                add(value)
+                let text = String(decoding: PlainText(value).bytes, as: UTF8.self)
+                if let sign = text.lastIndex(of: "@"), let slash = text[..<sign].lastIndex(of: "/") {
+                    let user = text[slash..<sign].dropFirst()
+                    if user.contains(":") { inner += user.split(separator: ":", maxSplits: 1) + [user] }
+                }
+                let pairs = text.split { "&;?#".contains($0) }
+                inner += pairs.compactMap { pair in
+                    pair.firstIndex(of: "=").map { pair[$0...].dropFirst() }
+                }
+                if texts.count + inner.count > Self.count { break }
+            }
+            if inner.isEmpty { return }
+            values = inner
+        }
+    }
+
+    private mutating func add(_ text: Substring) {
+        let bytes = PlainText(text).bytes
+        if !bytes.isEmpty { texts.insert(bytes) }
+    }
+
+    /// Whether nothing is left out.
+    fileprivate var isEmpty: Bool { texts.isEmpty }
+
+    /// Marks the bytes of a message that are left out.
+    fileprivate func hide(in plain: PlainText, _ hidden: inout [Bool]) {
+        guard texts.count <= Self.count else {
+            // Nothing of the message is known to be no secret.
+            for position in hidden.indices { hidden[position] = true }
+            return
+        }
+        for text in texts { plain.find(text, isWord: text.count < Self.shortWord, in: &hidden) }
+        plain.forEachRun { (start, run) in
+            guard runs.contains(run) else { return }
+            for position in start..<start + PlainText.runBytes { hidden[position] = true }
+        }
+        for cut in plain.ellipses {
+            for text in texts {
+                plain.findBeginning(of: text, before: cut.lowerBound, in: &hidden)
+                plain.findEnd(of: text, after: cut.upperBound, in: &hidden)
+            }
+        }
+    }
+}
+
+extension [URLSecrets] {
     /// Returns a message without the texts that are left out of the URLs, as ``RedactedURL/redacting(_:)`` does.
     package func redacting(_ message: String) -> String {
-        guard !allSatisfy(\.isPlain) else { return message }
+        guard !allSatisfy(\.isEmpty) else { return message }
         let plain = PlainText(message)
         var hidden = [Bool](repeating: false, count: plain.bytes.count)
-        for url in self { url.hide(in: plain, &hidden) }
+        for secrets in self { secrets.hide(in: plain, &hidden) }
         return hidden.contains(true) ? plain.text(without: hidden, mark: RedactedURL.mark) : message
     }
 }

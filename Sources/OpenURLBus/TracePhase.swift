@@ -33,6 +33,14 @@ public struct TracePhase: DBusType, Hashable {
         return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
     }
 
+    /// The names of the router's steps, and of the steps of a handler with the Swift library.
+    package static let knownNames: Set<String> = [
+        "processStarted", "processResumed", "ready", "willFinishLaunching", "shouldRestoreApplicationState",
+        "didDecodeRestorableState", "didFinishLaunching", "didBecomeActive", "willResignActive", "didEnterBackground",
+        "shouldSaveApplicationState", "willEncodeRestorableState", "willEnterForeground", "willTerminate",
+        "didReceiveMemoryWarning", "didReceiveNotification", "open",
+    ]
+
     private static let structure: Signature = "(stb)"
 
     /// `(stb)`

@@ -53,6 +53,13 @@ struct LifecycleTests {
         .suspended: background,
     ]
 
+    /// The logs show known names without a search for secrets in them.
+    @Test func namesOfTheMethodsAreKnownInTraces() {
+        let changes: Set<LifecycleStep> = [.becomeNotRunning, .becomeInactive, .becomeActive, .becomeBackground]
+        let names = Set(LifecycleStep.allCases).subtracting(changes).map(\.rawValue)
+        #expect(TracePhase.knownNames.isSuperset(of: names))
+    }
+
     @Test(arguments: table.keys) func eachEventHasItsSequence(state: HandlerState) throws {
         let row = try #require(Self.table[state])
         for event in LifecycleEvent.allCases {

@@ -39,13 +39,13 @@ final class OpenTrace {
         outcome: String
     ) {
         let total = max(end, start) - start
-        let urls = ([url] + fallback).map { RedactedURL($0) }
-        let redacted = urls[0].text
+        let redacted = RedactedURL(url).text
+        let secrets = ([url] + fallback).map { RedactedURL($0).secrets }
         lanes += 1
         let lane = lanes
         add(metadata: "thread_name", redacted, lane: lane)
         let facts: [(String, JSON)] = [
-            ("handler", handler.map { .string($0) } ?? .null), ("outcome", .string(urls.redacting(outcome))),
+            ("handler", handler.map { .string($0) } ?? .null), ("outcome", .string(secrets.redacting(outcome))),
         ]
         add("open \(redacted)", at: start, total, lane: lane, facts)
         var before: UInt64 = 0
@@ -53,7 +53,7 @@ final class OpenTrace {
             // A step ends when it is told. The handler's clock is the router's.
             let begin = min(before, step.microseconds)
             add(
-                urls.redacting(step.name),
+                secrets.redacting(step.name),
                 at: start + begin,
                 step.microseconds - begin,
                 lane: lane,

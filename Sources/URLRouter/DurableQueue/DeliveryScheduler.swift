@@ -295,7 +295,7 @@ final class DeliveryScheduler {
         let isLate = error.code == .timedOut && wasHandedOver
         let delay = quarantine ?? (isLate ? nil : RetryDelay.after(attempt, error.code))
         let next = delay.map { "in \($0.inWords)" } ?? "never"
-        let urls = ([delivery.url] + delivery.options.fallback).map { RedactedURL($0) }
+        let urls = ([delivery.url] + delivery.options.fallback).map { RedactedURL($0).secrets }
         log.warning(
             "a queued URL was not delivered: \(urls.redacting(error.message))",
             metadata: [

@@ -22,7 +22,7 @@ actor RecentURLs {
     fileprivate struct Entry {
         let url: String
         /// Nil until a text is searched.
-        var redacted: RedactedURL?
+        var secrets: URLSecrets?
     }
 
     init(on loop: EventLoop) { self.loop = loop }
@@ -37,13 +37,13 @@ actor RecentURLs {
 
     func redacting(_ text: String, of name: String) -> String {
         guard !text.isEmpty, var entries = urls[name] else { return text }
-        if entries.contains(where: { $0.redacted == nil }) {
+        if entries.contains(where: { $0.secrets == nil }) {
             for index in entries.indices {
-                entries[index].redacted = entries[index].redacted ?? RedactedURL(entries[index].url)
+                entries[index].secrets = entries[index].secrets ?? RedactedURL(entries[index].url).secrets
             }
             urls[name] = entries
         }
-        return entries.compactMap(\.redacted).redacting(text)
+        return entries.compactMap(\.secrets).redacting(text)
     }
 }
 

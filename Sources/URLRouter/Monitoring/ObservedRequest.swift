@@ -54,6 +54,7 @@ struct ObservedRequest: Sendable {
         // The choice has the URL with the escapes that a desktop has removed.
         let urls = [choice?.url.description, url].compactMap(\.self) + fallback
         let redacted = urls.map { RedactedURL($0, showsQueries: showsQueries) }
+        lazy var secrets = redacted.map(\.secrets)
         entry.url = url == nil ? nil : redacted.first?.text
         entry.requestID = requestID?.prefix(bytes: Self.textBytes)
         entry.attempt = attempt
@@ -67,13 +68,15 @@ struct ObservedRequest: Sendable {
         entry.decision = verdict.map { .known($0.decision) }
         entry.decisionReason = verdict?.description.prefix(bytes: Self.textBytes)
         entry.trace = trace.map { phase in
-            let name = redacted.redacting(phase.name).prefix(bytes: Self.nameBytes)
+            // A handler in another language may write anything into the names of its steps.
+            if TracePhase.knownNames.contains(phase.name) { return phase }
+            let name = secrets.redacting(phase.name).prefix(bytes: Self.nameBytes)
             return TracePhase(name, microseconds: phase.microseconds, answer: phase.answer)
         }
         entry.microseconds = outcome?.microseconds
         entry.path = outcome?.path.map { .known($0) }
         entry.error = outcome?.error.map {
-            OpenURLError($0.code, redacted.redacting($0.message).prefix(bytes: Self.messageBytes)).dbusError
+            OpenURLError($0.code, secrets.redacting($0.message).prefix(bytes: Self.messageBytes)).dbusError
         }
         return entry
     }
