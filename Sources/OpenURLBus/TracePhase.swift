@@ -35,7 +35,8 @@ public struct TracePhase: DBusType, Hashable {
 
     /// The names of the router's steps, and of the steps of a handler with the Swift library.
     package static let knownNames: Set<String> = [
-        "processStarted", "processResumed", "ready", "willFinishLaunching", "shouldRestoreApplicationState",
+        "routed", "processStarted", "processResumed", "ready", "delivered", "answered", "willFinishLaunching",
+        "shouldRestoreApplicationState",
         "didDecodeRestorableState", "didFinishLaunching", "didBecomeActive", "willResignActive", "didEnterBackground",
         "shouldSaveApplicationState", "willEncodeRestorableState", "willEnterForeground", "willTerminate",
         "didReceiveMemoryWarning", "didReceiveNotification", "open",
