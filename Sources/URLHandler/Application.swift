@@ -227,15 +227,17 @@ public final class Application {
         _ arrived: ArrivedURL?,
         _ body: @escaping @MainActor () async throws -> OpenResponse
     ) async throws -> OpenResponse {
+        guard let arrived else { return try await ArrivedURL.$current.withValue(nil) { try await body() } }
         // The task begins at once. A method that does not wait needs no change of tasks.
         let task = ArrivedURL.$current.withValue(arrived) { Task.immediate { @MainActor in try await body() } }
-        arrived?.begin(task)
+        arrived.begin(task)
         let result = await withTaskCancellationHandler {
-            await task.result
+            // `Task.result` leaves the main actor, for the thread pool of the Swift runtime unless there is another executor.
+            await withTaskExecutorPreference(arrived.loop) { await task.result }
         } onCancel: {
             task.cancel()
         }
-        await arrived?.end()
+        await arrived.end()
         return try result.get()
     }
 

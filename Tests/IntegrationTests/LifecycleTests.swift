@@ -36,6 +36,22 @@ import Testing
 
     private func steps(_ result: OpenResult) -> [String] { result.trace.map(\.name) }
 
+    // MARK: Threads
+
+    /// The first thread of the pool starts others, for which libdispatch writes a message to the journal.
+    @Test func libraryStartsNoThreadOfThePool() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        _ = try await router.open("first:x")
+        let started = try #require(router.log(of: Self.first).first)
+        let tasks = URL(filePath: "/proc/\(started.filter(\.isNumber))/task")
+        let threads = try FileManager.default.contentsOfDirectory(atPath: tasks.path).map {
+            try String(contentsOf: tasks.appending(path: "\($0)/comm"), encoding: .utf8)
+        }
+        #expect(threads.contains("event loop\n"))
+        #expect(!threads.contains { $0.contains("default-qos") }, "\(threads)")
+    }
+
     // MARK: Sequences
 
     @Test func sequencesFollowTheGuide() async throws {

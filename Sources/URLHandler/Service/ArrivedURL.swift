@@ -1,4 +1,5 @@
 package import OpenURLBus
+package import Reactor
 internal import Synchronization
 
 /// A URL that the handler has and that the router may cancel.
@@ -13,11 +14,14 @@ package final class ArrivedURL: Sendable {
 
     /// The name of the request.
     let name: String
+    /// The event loop of the connection; nil without a connection.
+    let loop: EventLoop?
     private let reports: any ProgressSink
     private let state = Mutex(State())
 
-    package init(_ name: String, reports: any ProgressSink) {
+    package init(_ name: String, on loop: EventLoop? = nil, reports: any ProgressSink) {
         self.name = name
+        self.loop = loop
         self.reports = reports
     }
 

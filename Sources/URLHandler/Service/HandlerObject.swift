@@ -126,7 +126,8 @@ struct HandlerObject: Sendable {
     /// A URL that the router may cancel; nil for a URL of another program.
     private func arrived(_ context: OpenContext, _ call: IncomingCall) -> ArrivedURL? {
         guard let request = context.requestID, let router = call.sender, routers.contains(router) else { return nil }
-        return ArrivedURL(request, reports: RouterReports(call.connection, router: router, request: request))
+        let reports = RouterReports(call.connection, router: router, request: request)
+        return ArrivedURL(request, on: loop, reports: reports)
     }
 
     private func handle(
