@@ -1,5 +1,6 @@
 import DBus
 import Foundation
+import Glibc
 import OpenURL
 import OpenURLBus
 import PrivateBus
@@ -115,17 +116,128 @@ import Testing
         #expect(noRouter.status == 69 && noRouter.errors.contains("the router is not running"), "\(noRouter)")
     }
 
-    @Test func cutConnectionIsAnUnknownOutcome() async throws {
+    /// The exit status and the message of a connection that was cut while an outcome was missing.
+    private func expectUnknownOutcome(_ run: CommandRun) {
+        let reason = "the connection to the session bus ended before the router answered"
+        let expected = "openurl: \(reason); whether the request arrived is unknown\n"
+        // The words of ssh come first, if ssh has any.
+        #expect(run.status == 69 && run.output == "" && run.errors.hasSuffix(expected), "\(run)")
+    }
+
+    @Test func connectionCutBeforeTheCallOpensNothing() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let server = try server(router)
+        try server.closeGate()
+        async let run = openurl(router, server, "--host", "box", "app:x")
+        while try server.session() == nil { await Task.yield() }
+        try server.cut()
+        let cut = try await run
+        #expect(cut.status == 69 && cut.output == "", "\(cut)")
+        #expect(
+            cut.errors.hasSuffix(
+                "openurl: the session bus of box cannot be reached: ssh ended with status 255\n"
+            ),
+            "\(cut)"
+        )
+        let session = try server.session()
+        kill(try #require(session), SIGKILL)
+        #expect(try router.log(of: Self.app).isEmpty)
+    }
+
+    @Test func connectionCutWhileTheHandlerStarts() async throws {
+        let router = try await RouterProcess([Self.app: ["startDelay=2000"]])
+        defer { router.stop() }
+        let server = try server(router)
+        async let run = openurl(router, server, "--host", "box", "app:x")
+        try await router.wait(for: Self.app) { !$0.isEmpty }
+        try server.cut()
+        expectUnknownOutcome(try await run)
+        // The URL goes on without its sender.
+        try await router.wait(for: Self.app) { $0.contains("open app:x") }
+    }
+
+    @Test func connectionCutWhileTheHandlerHasTheURL() async throws {
         let router = try await RouterProcess([Self.app: ["stall=open"]])
         defer { router.stop() }
         let server = try server(router)
         async let run = openurl(router, server, "--host", "box", "app:x")
-        while try !router.log(of: Self.app).contains("open app:x") {
-            _ = try await router.connection.owner(of: RouterService.name)
-        }
+        try await router.wait(for: Self.app) { $0.contains("open app:x") }
         try server.cut()
+        expectUnknownOutcome(try await run)
+    }
+
+    @Test func connectionCutWhileTheAnswerIsOnItsWay() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let server = try server(router)
+        let watched = try await router.connection.signals(
+            MonitorInterface.entries,
+            matching: MatchRule(sender: RouterService.name)
+        )
+        try await router.connection.call(MonitorInterface.subscribe, on: RouterService.object, MonitorOptions())
+        var entries = watched.makeAsyncIterator()
+        /// Returns when the router has told a state of a request.
+        func wait(for url: String, _ isExpected: (MonitorEntry) -> Bool) async throws {
+            while true {
+                let told = try #require(await entries.next()).body
+                if told.contains(where: { $0.url == url && isExpected($0) }) { return }
+            }
+        }
+        _ = try await router.open("app:before")
+        let started = try #require(router.log(of: Self.app).first)
+        let handler = try #require(Int32(started.filter(\.isNumber)))
+        kill(handler, SIGSTOP)
+        async let run = openurl(router, server, "--host", "box", "app:x")
+        try await wait(for: "app:x") { $0.microseconds == nil }
+        // The answer gets as far as the server's end of the connection.
+        let session = try server.session()
+        let bridge = try #require(session)
+        kill(bridge, SIGSTOP)
+        kill(handler, SIGCONT)
+        try await wait(for: "app:x") { $0.microseconds != nil && $0.error == nil }
+        try server.cut()
+        expectUnknownOutcome(try await run)
+        kill(bridge, SIGKILL)
+        #expect(try router.log(of: Self.app).contains("open app:x"))
+    }
+
+    @Test func connectionCutWhileTheMonitorWatches() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let server = try server(router)
+        let seen = router.bus.directory.appending(path: "seen")
+        async let run = CommandRun(
+            URL(filePath: "/usr/bin/env"),
+            [
+                "timeout", "120", "sh", "-c", "exec \"$0\" --host box monitor >\"$1\"", RouterProcess.command.path,
+                seen.path,
+            ],
+            server.client(router.bus.environment),
+            in: router.bus.directory
+        )
+        // The monitor shows the requests that come after its subscription.
+        while try !FileManager.default.fileExists(atPath: seen.path) || Data(contentsOf: seen).isEmpty {
+            _ = try await router.open("app:x?secret")
+        }
+        #expect(try String(contentsOf: seen, encoding: .utf8).contains("app:x?…"))
+        try server.cut()
+        let reason = "the connection to the session bus of box has ended"
+        let expected = "openurl: \(reason); run the command again to see the requests that follow\n"
         let cut = try await run
-        #expect(cut.status == 69 && cut.errors.contains("whether the request arrived is unknown"), "\(cut)")
+        #expect(cut.status == 69 && cut.errors.hasSuffix(expected), "\(cut)")
+    }
+
+    @Test func monitorOfTheHostEndsAfterItsCount() async throws {
+        let router = try await RouterProcess([Self.app: []])
+        defer { router.stop() }
+        let server = try server(router)
+        async let counting = openurl(router, server, "--host", "box", "monitor", "--count", "1")
+        let opening = Task { while !Task.isCancelled { _ = try await router.open("app:x") } }
+        let counted = try await counting
+        opening.cancel()
+        _ = await opening.result
+        #expect(counted.status == 0 && counted.output.contains("app:x") && counted.errors == "", "\(counted)")
     }
 
     @Test func argumentsOfThisMachineAreRefused() async throws {
@@ -160,5 +272,13 @@ import Testing
             await #expect(throws: OpenURLClientError.self) { _ = try await OpenURLClient(host: "") }
         }
         #expect(try router.log(of: Self.app).contains("open app:x"))
+    }
+}
+
+extension RouterProcess {
+    /// Waits until the events of a handler fulfil a condition.
+    fileprivate func wait(for id: String, _ isFulfilled: ([String]) -> Bool) async throws {
+        // Each question lets the router work.
+        while try !isFulfilled(log(of: id)) { _ = try await connection.owner(of: RouterService.name) }
     }
 }

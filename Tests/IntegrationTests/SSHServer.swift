@@ -30,8 +30,19 @@ struct SSHServer {
             "serve",
             "#!/bin/sh\necho $$ >\(file("pid").path)\nexec /usr/sbin/sshd -i -f \(file("server").path)\n"
         )
+        // The gate is a FIFO, at which a session waits before it does anything.
+        try write(
+            "session",
+            """
+            #!/bin/sh
+            echo $$ >\(file("session.pid").path)
+            [ ! -p \(file("gate").path) ] || read -r _ <\(file("gate").path)
+            eval "exec $SSH_ORIGINAL_COMMAND"
+
+            """
+        )
         try write("bin/ssh", "#!/bin/sh\nexec /usr/bin/ssh -F \(file("client").path) \"$@\"\n")
-        for name in ["serve", "bin/ssh"] {
+        for name in ["serve", "session", "bin/ssh"] {
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file(name).path)
         }
         try write(
@@ -67,6 +78,7 @@ struct SSHServer {
             PermitRootLogin yes
             PasswordAuthentication no
             KbdInteractiveAuthentication no
+            ForceCommand \(file("session").path)
             SetEnv \(variables.map { "\($0.key)=\"\($0.value)\"" }.sorted().joined(separator: " "))
 
             """
@@ -81,7 +93,22 @@ struct SSHServer {
 
     /// Ends the connection that was made last.
     func cut() throws {
-        let text = try String(contentsOf: file("pid"), encoding: .utf8)
-        kill(try #require(Int32(text.filter(\.isNumber))), SIGKILL)
+        let server = try pid("pid")
+        kill(try #require(server), SIGKILL)
+    }
+
+    /// The process on the server's side of the connection that was made last; nil before there is one.
+    ///
+    /// The process is `systemd-stdio-bridge` as soon as the session has passed the gate.
+    func session() throws -> Int32? { try pid("session.pid") }
+
+    /// Keeps the sessions that follow from doing anything.
+    func closeGate() throws {
+        try #require(mkfifo(file("gate").path, 0o600) == 0)
+    }
+
+    private func pid(_ name: String) throws -> Int32? {
+        guard FileManager.default.fileExists(atPath: file(name).path) else { return nil }
+        return Int32(try String(contentsOf: file(name), encoding: .utf8).filter(\.isNumber))
     }
 }

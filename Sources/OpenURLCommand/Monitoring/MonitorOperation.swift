@@ -47,10 +47,25 @@ final class MonitorOperation {
             )
         } catch {
             view.end()
-            throw CommandFailure(error, refusal: ExitStatus.unavailable)
+            throw failure(error)
         }
         view.end()
         return 0
+    }
+
+    /// Returns the failure of a watch that has ended too early. The monitor waits for no answer then, so no outcome is in doubt.
+    private func failure(_ error: CallError) -> CommandFailure {
+        let reason =
+            switch error {
+            case .disconnected:
+                "the connection to the session bus\(invocation.host.map { " of \($0.name)" } ?? "") has ended"
+            case .remote(let error) where error.name == .noReply: "the router has ended"
+            default: nil as String?
+            }
+        let failure = CommandFailure(error, refusal: ExitStatus.unavailable)
+        guard let reason else { return failure }
+        let message = "\(reason); run the command again to see the requests that follow"
+        return CommandFailure(failure.name, message, exitStatus: ExitStatus.unavailable)
     }
 
     /// About thirty years.
