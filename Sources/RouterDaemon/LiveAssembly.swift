@@ -119,5 +119,8 @@ struct LiveRouter: AssembledRouter {
         await router.storeLog()
     }
 
-    func close() async { await connection.close() }
+    func close() async {
+        await store.withdrawWithoutCommand()
+        await connection.close()
+    }
 }

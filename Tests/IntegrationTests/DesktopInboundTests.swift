@@ -40,6 +40,24 @@ import Testing
         #expect(try router.log(of: id).filter { $0.hasPrefix("open ") } == ["open \(url)-1", "open \(url)-2"])
     }
 
+    @Test(arguments: [false, true]) func routerThatOutlivesItsCommandWithdrawsItsHandlers(_ isRemoved: Bool)
+        async throws
+    {
+        let script = #"mkdir "$HOME/bin" && cp "$0" "${0%d}" "$HOME/bin" && exec "$HOME/bin/openurld""#
+        let router = try await RouterProcess([id: []], wrapper: ["/bin/sh", "-c", script])
+        defer { router.stop() }
+        try await router.waitUntilPublished(id)
+        let home = URL(filePath: try #require(router.bus.environment["HOME"]))
+        if isRemoved { try FileManager.default.removeItem(at: home.appending(path: "bin/openurl")) }
+        #expect(await router.terminate() == 0)
+        #expect(FileManager.default.fileExists(atPath: router.desktopEntry(id).path) != isRemoved)
+        let services = router.bus.directory.appending(path: "XDG_DATA_HOME/dbus-1/services")
+        let names = try FileManager.default.contentsOfDirectory(atPath: services.path)
+        #expect(names.contains { $0.hasPrefix(id) } != isRemoved, "\(names)")
+        let known = try await router.tool("gio", "mime", "x-scheme-handler/todo").output
+        #expect(known.contains("\(id).desktop") != isRemoved, "\(known)")
+    }
+
     @Test func gioOpensURLsCold() async throws {
         let router = try await routerWithHandler()
         defer { router.stop() }

@@ -1,4 +1,5 @@
 public import Desktop
+internal import Glibc
 public import Logging
 public import Reactor
 internal import SystemPackage
@@ -91,6 +92,17 @@ public actor RegistryStore {
         let snapshot = reload(publishing: false) { Self.updateAll(&$0) }
         publication?.publish(registry)
         return snapshot
+    }
+
+    /// Withdraws what the desktop and the bus know of the handlers if the command is gone, because openurl was removed.
+    ///
+    /// `xdg-open` stops at an entry whose program is gone, and does not look for the next application. A later router publishes
+    /// the handlers again.
+    public func withdrawWithoutCommand() {
+        guard let command = publication?.command, unsafe access(command, F_OK) != 0 else { return }
+        _ = reload(publishing: false) { Self.updateAll(&$0) }
+        publication?.publish(callbacks: [])
+        publication?.publish(Registry(handlers: [], applications: applications.applications))
     }
 
     /// Writes the entry through which the desktop passes on callbacks, or removes it if there are no schemes. An earlier call that
