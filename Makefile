@@ -212,8 +212,9 @@ chaos: build
 	@Packaging/require $(TEST_PACKAGES)
 	Benchmarks/chaos.py $(BUILT) $(CHAOS_SECONDS)
 
-# Checks openurl in real login sessions of an emulated machine, whose disk is made once, as root, in .build/vm.
-vmtest: build
+# Checks openurl and its package in real login sessions of a small machine, whose disk is made once, as root, in .build/vm.
+# `make vmtest VM_PARTS=package` checks the package alone, and `VM_PARTS=sessions` the rest.
+vmtest: deb
 	@Packaging/require debootstrap e2fsprogs qemu-system-x86
 	Tests/VirtualMachine/run .build/vm
 

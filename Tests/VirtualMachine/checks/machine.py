@@ -50,8 +50,8 @@ def expect(condition, seen):
         raise Failed(seen)
 
 
-def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=80, **options)
+def run(*command, timeout=80, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
 
 
 def wait_for(condition, what, seconds=30):
