@@ -1,5 +1,6 @@
 internal import Desktop
 internal import Glibc
+internal import OpenURLBus
 internal import SchemeRegistry
 internal import UserFiles
 
@@ -218,6 +219,8 @@ extension Examination {
         guard claimants.count > 1 else {
             if topic != nil, let only = claimants.first {
                 add(.entries, .ok, "claimants", "\(scheme):", "only \(only) claims it")
+            } else if topic != nil, let only = temporary.first(where: { $0.schemes.contains(scheme.rawValue) })?.id {
+                add(.entries, .ok, "claimants", "\(scheme):", "only \(only) claims it; the desktop does not know it")
             } else if topic != nil {
                 let fix = "openurl register PATH"
                 add(.entries, .fail, "claimants", "\(scheme):", "no handler and no application claims it", fix: fix)

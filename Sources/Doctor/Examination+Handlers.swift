@@ -52,6 +52,21 @@ extension Examination {
         return handler.schemes.contains { topic.schemes.contains($0) }
     }
 
+    private func isConcerned(_ handler: HandlerEntry) -> Bool {
+        guard let topic else { return true }
+        if let identifier = topic.identifier { return handler.id == identifier }
+        return topic.schemes.contains { handler.schemes.contains($0.rawValue) }
+    }
+
+    private func reportTemporary(_ handler: HandlerEntry) {
+        let schemes = handler.schemes.map { "\($0):" }.joined(separator: ", ")
+        let fact =
+            handler.temporary == .known(.claim)
+            ? "gets \(schemes) while its program runs, which 'openurl run' has started"
+            : "is registered until the router ends"
+        add(.handlers, .ok, "temporary", handler.id, "\(fact); the desktop does not know it")
+    }
+
     private func isReported(_ identifier: String) -> Bool {
         findings.contains { $0.part == .handlers && $0.subject == identifier }
     }
@@ -280,7 +295,16 @@ extension Examination {
                     mend: .quarantine(id: state.id)
                 )
             }
-            if let pid = state.pid, !state.isVerified {
+            if let pid = state.pid, !state.isRegistered {
+                add(
+                    .handlers,
+                    .warn,
+                    "unregistered",
+                    state.id,
+                    "is registered no more, and its process \(pid) still runs",
+                    fix: "openurl terminate \(state.id)"
+                )
+            } else if let pid = state.pid, !state.isVerified, state.temporary != .known(.claim) {
                 add(
                     .handlers,
                     .warn,
@@ -328,9 +352,12 @@ extension Examination {
     private func checkRouterRegistry(_ bus: SessionBus) {
         do throws(CallError) {
             let listed = try bus.call(RegistryInterface.listHandlers, on: RouterService.object, Empty())
-            let theirs = Set(listed.map(\.id).filter { !$0.hasSuffix(".desktop") })
+            temporary = listed.filter { $0.temporary != .absent }
+            for handler in temporary where isConcerned(handler) { reportTemporary(handler) }
+            let lasting = listed.filter { $0.temporary == .absent }
+            let theirs = Set(lasting.map(\.id).filter { !$0.hasSuffix(".desktop") })
             let mine = Set(files.registry.handlers.map(\.id.rawValue))
-            let missing = mine.subtracting(theirs).sorted()
+            let missing = mine.subtracting(theirs).subtracting(temporary.map(\.id)).sorted()
             let more = theirs.subtracting(mine).sorted()
             guard !missing.isEmpty || !more.isEmpty else { return }
             let facts = [

@@ -12,6 +12,8 @@ final class Examination {
     /// The process of the router; nil if no router runs.
     var router: ProcessFacts?
     private(set) var findings: [Finding] = []
+    /// The handlers that the router has in memory only, once the router has listed them.
+    var temporary: [HandlerEntry] = []
 
     init(
         _ files: ExaminedFiles,

@@ -26,6 +26,8 @@ public struct HandlerEntry: Sendable, Hashable {
     public var reach: Reported<HandlerReach> = .absent
     /// Whether no other handler can take the schemes over.
     public var isFixed: Bool
+    /// The reason for which the handler is there for a while only; ``Reported/absent`` for any other handler.
+    public var temporary: Reported<TemporaryRegistration> = .absent
     /// The state of the handler; ``Reported/absent`` for an application.
     public var state: Reported<HandlerState>
     /// The notes for a person: claims that another handler wins, manifest keys that were ignored.
@@ -132,6 +134,13 @@ extension HandlerEntry: Record {
             "The programs that may send URLs to the handler; an empty text for an application."
         ),
         Field("fixed", { $0.isFixed }, { $0.isFixed = $1 }, "Whether no other handler can take the schemes over."),
+        Field(
+            "temporary",
+            { $0.temporary },
+            { $0.temporary = $1 },
+            omitting: .absent,
+            "The reason for which the handler is there for a while only."
+        ),
         Field("state", { $0.state }, { $0.state = $1 }, "The state of the handler; an empty text for an application."),
         Field(
             "warnings",

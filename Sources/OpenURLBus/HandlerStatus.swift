@@ -19,6 +19,11 @@ public struct HandlerStatus: Sendable, Hashable {
     /// handler may be started.
     public var quarantinedUntil: UInt64?
 
+    /// The reason for which the handler is there for a while only; ``Reported/absent`` for any other handler.
+    public var temporary: Reported<TemporaryRegistration> = .absent
+    /// Whether the handler is registered. If not, its process still runs, and ends as any other does.
+    public var isRegistered = true
+
     /// Creates a status.
     public init(
         id: String,
@@ -73,6 +78,20 @@ extension HandlerStatus: Record {
             { $0.quarantinedUntil },
             { $0.quarantinedUntil = $1 },
             "The time before which the handler is not started, because it crashed too often, in seconds since 1970."
+        ),
+        Field(
+            "temporary",
+            { $0.temporary },
+            { $0.temporary = $1 },
+            omitting: .absent,
+            "The reason for which the handler is there for a while only."
+        ),
+        Field(
+            "registered",
+            { $0.isRegistered },
+            { $0.isRegistered = $1 },
+            omitting: true,
+            "False if the handler is registered no more, and its process still runs."
         )
     )
 }

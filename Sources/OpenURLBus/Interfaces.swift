@@ -117,6 +117,35 @@ public enum RegistryInterface {
         inputs: ["path"],
         outputs: ["handler"]
     )
+    /// Registers the bundle or manifest at an absolute path until the router ends, or until ``unregister``. Writes no file.
+    ///
+    /// The handler gets the URLs that nothing else claims, and those of callers that ask for it. The handler opens no files, is not
+    /// published to the desktop, and cannot be the user's default. The router does not notice changes of the manifest.
+    public static let registerTemporarily = Method<String, HandlerEntry>(
+        name,
+        "RegisterTemporarily",
+        inputs: ["path"],
+        outputs: ["handler"]
+    )
+    /// Claims schemes for a program that the caller runs. All URLs of the schemes go to the program, before the user's default, until
+    /// the caller's connection ends. Writes no file.
+    ///
+    /// The second argument is the bundle identifier of the program, or the absolute path of the bundle or manifest that says it; the
+    /// third is the program itself. The program takes the identifier as its name on the bus, and descends from the caller's process.
+    /// A URL waits for the name for the time limit of a launch. The router ends a program that outlives the claim.
+    ///
+    /// The claim ends with the router as well: a caller that sees a new owner of the router's name claims the schemes again. The error
+    /// is ``OpenURLError/Code/alreadyClaimed`` if another program has claimed a scheme, or has the name; and
+    /// ``OpenURLError/Code/notAllowed`` for a fixed scheme, a scheme of browsers, and a scheme that the user's policy denies or asks
+    /// about.
+    public static let claim = Method<Arguments<[String], String, String>, HandlerEntry>(
+        name,
+        "Claim",
+        inputs: ["schemes", "handler", "program"],
+        outputs: ["handler"]
+    )
+    /// The largest number of schemes in one ``claim``.
+    public static let schemesPerClaim = 64
     /// Returns what ``register`` and a launch would find about a handler: keys that are ignored, values that are invalid, a program
     /// that is missing. Registers nothing. A handler without an error among its findings can be registered. A path that leads nowhere
     /// is the error `org.freedesktop.DBus.Error.FileNotFound`.
@@ -163,7 +192,7 @@ public enum LifecycleInterface {
     /// The interface's name.
     public static let name: InterfaceName = "org.openurl.Lifecycle1"
 
-    /// Returns each registered handler that has a program, with its state.
+    /// Returns each registered handler that has a program, with its state, and each handler that is registered no more and still runs.
     ///
     /// A command (`OUCommand`) is active while its program runs for a URL; the process is the one that has started last.
     ///
@@ -181,7 +210,8 @@ public enum LifecycleInterface {
     public static let background = Method<String, Empty>(name, "Background", inputs: ["id"])
     /// Takes a handler to the background and suspends the handler at once. Returns when the process is stopped.
     public static let suspend = Method<String, Empty>(name, "Suspend", inputs: ["id"])
-    /// Ends a handler and removes its saved state. Returns when the process has ended. If the handler was in the foreground, the
+    /// Ends a handler and removes its saved state. A handler that is registered no more and still runs ends too. Returns when the
+    /// process has ended. If the handler was in the foreground, the
     /// handler that sent its latest URL then comes to the foreground again.
     public static let terminate = Method<String, Empty>(name, "Terminate", inputs: ["id"])
     /// Forgets the crashes of a handler. A handler that crashes too often is not started for a while

@@ -43,6 +43,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var callbacksPerAccount = 16
     /// The number of calls that wait for the answers of their handlers. One application gets at most half of what is left.
     public var calls = 1024
+    /// The number of handlers that the router has in memory only. One application gets at most half of what is left.
+    public var temporaryHandlers = 64
     /// The number of handlers and commands that may open each other in a row.
     public var hops: UInt32 = 8
     /// The time in which the openings of a command follow from its own URL.

@@ -71,7 +71,13 @@ extension URLRouter {
             explanation.contentType = file?.type.rawValue
             let candidates = try registry.candidates(for: url, file, options)
                 .filter { $0.claimant.isShown(to: caller) }
-            explanation.candidates = candidates.map(Explanation.Candidate.init)
+            explanation.candidates = candidates.map { candidate in
+                var explained = Explanation.Candidate(candidate)
+                if let handler = candidate.claimant.handler, temporary.reason(for: handler.id) == .registration {
+                    explained.reason += "; it is registered until the router ends"
+                }
+                return explained
+            }
             let destination = try Destination(url, in: registry, for: options, file: file)
             let claimant = destination.claimant
             guard claimant.isShown(to: caller) else { throw OpenURLError.noReachableHandler }

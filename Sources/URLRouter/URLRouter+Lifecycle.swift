@@ -29,7 +29,7 @@ extension URLRouter {
 
     /// Ends a handler, and removes its saved state; returns when its process is gone.
     func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
-        if let session = try await sessions.find(handler(id)) {
+        if let session = try await endableSession(id) {
             let source = session.isInForeground ? session.process.returnPaths.take("") : nil
             try await session.terminate()
             // Another handler may have come to the foreground meanwhile.
@@ -84,8 +84,20 @@ extension URLRouter {
         try await runningSession(id).notify(kind, value)
     }
 
+    /// The session of a handler that may run, also if the handler is registered no more.
+    private func endableSession(_ id: BundleIdentifier) async throws(OpenURLError) -> HandlerSession? {
+        if registry[id] == nil, let session = sessions[id], session.isRunning { return session }
+        return try await sessions.find(handler(id))
+    }
+
     private func handler(_ id: BundleIdentifier) throws(OpenURLError) -> Handler {
         guard let handler = registry[id], handler.program != nil else {
+            if let session = sessions[id], session.isRunning {
+                throw OpenURLError(
+                    .noHandler,
+                    "\(id) is registered no more, and its process still runs; 'openurl terminate \(id)' ends it"
+                )
+            }
             throw OpenURLError(unknownHandler: id.rawValue)
         }
         guard handler.kind == .native else {
@@ -147,13 +159,22 @@ extension URLRouter {
                 continue
             }
             guard let session = sessions[handler.id] else {
-                statuses.append(HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning)))
+                var status = HandlerStatus(id: handler.id.rawValue, state: .known(.notRunning))
+                status.temporary = temporary.reason(for: handler.id).map(Reported.known) ?? .absent
+                statuses.append(status)
                 continue
             }
             await session.updateQuarantine()
-            statuses.append(session.status)
+            var status = session.status
+            status.temporary = temporary.reason(for: handler.id).map(Reported.known) ?? .absent
+            statuses.append(status)
         }
-        return statuses
+        let unregistered = sessions.running(besides: registry).map { session in
+            var status = session.status
+            status.isRegistered = false
+            return status
+        }
+        return statuses + unregistered
     }
 
     /// The state of a handler: `active` for a command that runs.

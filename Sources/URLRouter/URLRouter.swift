@@ -36,7 +36,12 @@ public actor URLRouter {
     let policyStore: PolicyStore?
     private let person: any PersonAsking
 
+    /// The handlers of the files, and those that the router has in memory.
     private(set) var snapshot: RegistrySnapshot
+    /// The handlers of the files alone.
+    private var declared: RegistrySnapshot
+    /// The handlers that the router has in memory.
+    let temporary: TemporaryHandlers
     /// The names for which the bus was asked whether it knows their services.
     var announcedServices: Set<String> = []
 
@@ -129,7 +134,9 @@ public actor URLRouter {
         uniqueName: BusName? = nil,
         log: Logger
     ) {
-        snapshot = RegistrySnapshot(number: 0, registry: registry)
+        declared = RegistrySnapshot(number: 0, registry: registry)
+        snapshot = declared
+        temporary = TemporaryHandlers(limit: limits.temporaryHandlers)
         self.bus = bus
         self.loop = loop
         self.limits = limits
@@ -207,12 +214,33 @@ public actor URLRouter {
     /// - Returns: the schemes whose URLs go to another handler than before, to be announced. After a stale snapshot they are
     ///   the changes recorded when it was read.
     func use(_ snapshot: RegistrySnapshot) -> [String] {
-        if snapshot.number > self.snapshot.number {
-            self.snapshot = snapshot
-            sessions.use(registry)
-            endLostCallbacks()
+        if snapshot.number > declared.number {
+            declared = snapshot
+            temporary.forgetRegistrations(of: snapshot.registry.handlers)
+            combineHandlers()
         }
         return snapshot.changed
+    }
+
+    /// Uses the handlers of the files and those in memory from now on.
+    private func combineHandlers() {
+        let combined = declared.registry.adding(temporary.handlers(besides: declared.registry))
+        snapshot = RegistrySnapshot(number: declared.number, registry: combined)
+        sessions.use(registry)
+        endLostCallbacks()
+    }
+
+    /// Changes the handlers that the router has in memory.
+    ///
+    /// - Returns: the schemes whose URLs go to another handler than before, to be announced.
+    func changeTemporary<Failure>(
+        _ body: (TemporaryHandlers) throws(Failure) -> Void
+    ) throws(Failure) -> [String] {
+        let before = registry
+        try body(temporary)
+        combineHandlers()
+        let schemes = Set(before.temporarySchemes + registry.temporarySchemes)
+        return registry.schemes(schemes, withWinnersOtherThanIn: before).map(\.rawValue)
     }
 
     /// Makes requests wait until ``adoptRunning()`` is done, because their sender may be a handler that runs already. Call it

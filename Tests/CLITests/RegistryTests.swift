@@ -13,7 +13,7 @@ import Testing
             let entry =
                 #"{"id":"com.acme.todolist","name":"To\tdo","manifest":"/opt/todolist.plist","bundle":null,"desktop-entry":null,"executable":"todolist","#
                 + #""schemes":["todolist","todo"],"types":[],"url-names":{},"launch-image":"","kind":"native","#
-                + #""reach":"local","fixed":false,"state":"active","warnings":[]}"#
+                + #""reach":"local","fixed":false,"temporary":"","state":"active","warnings":[]}"#
             #expect(json.lines == [entry])
             let terminal = try await onTerminal("list", environment: router.environment)
             #expect(
@@ -125,8 +125,8 @@ import Testing
             let json = try await openurl(["status", "--json"], on: router)
             #expect(
                 json.lines == [
-                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"verified":true,"background-tasks":[],"quarantined-until":null}"#,
-                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"background-tasks":[],"quarantined-until":86400}"#,
+                    #"{"id":"com.acme.todolist","state":"active","pid":42,"since":86400,"memory":12897485,"verified":true,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#,
+                    #"{"id":"com.acme.idle","state":"notRunning","pid":null,"since":null,"memory":null,"verified":true,"background-tasks":[],"quarantined-until":86400,"temporary":"","registered":true}"#,
                 ]
             )
             #expect(try await openurl(["status", "com.acme.idle"], on: router).lines.count == 3)

@@ -101,7 +101,7 @@ import Testing
         #expect(status.row == ["a", "active", "1", "–", text, "–"])
         #expect(
             JSON(status).text
-                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"background-tasks":[],"quarantined-until":null}"#
+                == #"{"id":"a","state":"active","pid":1,"since":null,"memory":\#(bytes),"verified":true,"background-tasks":[],"quarantined-until":null,"temporary":"","registered":true}"#
         )
     }
 

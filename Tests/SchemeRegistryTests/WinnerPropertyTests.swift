@@ -105,6 +105,7 @@ struct WinnerPropertyTests {
             let (first, second) = (winner.claimant, loser.claimant)
             switch rule {
             case .fixedScheme: #expect(first.isFixed && !second.isFixed)
+            case .claim: #expect(registry.runningClaimant(of: scheme)?.id.rawValue == first.id)
             case .userDefault:
                 #expect(places.contains { $0.claimant == first && $0.reason == .default })
             case .host: #expect(winner.host != nil && winner.host != loser.host)

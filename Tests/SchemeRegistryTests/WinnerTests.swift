@@ -66,6 +66,7 @@ struct WinnerTests {
     private func name(_ rule: WinningRule) -> String {
         switch rule {
         case .fixedScheme: "fixedScheme"
+        case .claim: "claim"
         case .userDefault: "userDefault"
         case .host: "host"
         case .directory: "directory"

@@ -240,6 +240,9 @@ public final class BlockingConnection {
         return true
     }
 
+    /// Whether a name that this connection has called has an owner, as far as the messages say that have been handled.
+    public func hasOwner(_ name: BusName) -> Bool { calledNames.owner(of: name) != nil }
+
     /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.
     private func follow(_ name: BusName) throws(CallError) {
         guard isOnBus, name.changesOwner, calledNames.beginCall(of: name) else { return }

@@ -22,7 +22,7 @@ struct CommandLineInterface: ParsableCommand {
               3  nothing handles the scheme      9  handlers open each other in a circle
               4  the handler cannot be started  10  the URL cannot be stored (--queue)
               5  the handler crashed            11  the request was cancelled
-                                                12  another program waits for the same callback
+                                                12  another program has the claim already
                                                 13  the handler's answer has the wrong type
                                                 64  the command line is wrong
                                                 65  the URL or the manifest is malformed
@@ -32,7 +32,7 @@ struct CommandLineInterface: ParsableCommand {
         version: ShowVersion.text,
         subcommands: [
             Open.self, Call.self, Callback.self, Send.self, CanOpen.self, Explain.self, Parse.self, List.self,
-            New.self, Check.self, Register.self, Unregister.self, Default.self,
+            New.self, Check.self, Run.self, Register.self, Unregister.self, Default.self,
             Status.self, Activate.self, Background.self, Suspend.self, Terminate.self, Queue.self, Policy.self,
             Monitor.self, Log.self, Permissions.self, Doctor.self, Publish.self, ShowVersion.self,
         ]

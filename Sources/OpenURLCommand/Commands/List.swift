@@ -39,6 +39,9 @@ struct List: Command {
                 }
                 Table(header: ["ID", "NAME", "KIND", "SCHEMES", "STATE", "PATH", "REACH", "TYPES"], rows: rows)
                     .print(to: invocation.output)
+                let notes = handlers.compactMap { $0.temporary.sentence(about: $0.id) }
+                if !notes.isEmpty { invocation.output.print("") }
+                Table(rows: notes.map { [$0] }).print(to: invocation.output)
             }
         }
         return 0

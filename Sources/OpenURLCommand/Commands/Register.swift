@@ -12,15 +12,29 @@ struct Register: Command {
     @Flag(help: "Replace a handler that has the same bundle identifier.")
     var replace = false
 
+    @Flag(
+        help: """
+            Register until the router ends, and write no file. The handler gets the URLs that nothing else claims, and those of \
+            --handler.
+            """
+    )
+    var ephemeral = false
+
     @OptionGroup var outputOptions: OutputOptions
 
     @Argument(help: .init("The path of a bundle or a manifest.", valueName: "path"), completion: .manifests)
     var paths: [CommandLineArgument]
 
+    func validate() throws {
+        if ephemeral, replace { throw ValidationError("--replace and --ephemeral cannot be used together") }
+    }
+
     func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(for: invocation)
         var table = Table(header: ["ID", "CLAIMS", "PATH"])
-        let method = replace ? RegistryInterface.replace : RegistryInterface.register
+        let method =
+            ephemeral
+            ? RegistryInterface.registerTemporarily : replace ? RegistryInterface.replace : RegistryInterface.register
         let batch = Batch(key: "file", printsJSON: outputOptions.json, invocation: invocation)
         let status = batch.perform(paths, name: \.shown) { (path) throws(CommandFailure) in
             if let host = invocation.host, path.bytes.first != UInt8(ascii: "/") {
@@ -33,6 +47,9 @@ struct Register: Command {
                 invocation.output.print(JSON(handler).text)
             } else {
                 table.rows.append([handler.id, (handler.schemes + handler.types).joined(separator: ","), handler.place])
+            }
+            if let sentence = handler.temporary.sentence(about: handler.id), !outputOptions.json {
+                invocation.errors.print(sentence)
             }
             for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
         }

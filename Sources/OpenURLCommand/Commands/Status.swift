@@ -36,11 +36,24 @@ struct Status: Command {
         } else {
             Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
                 .print(to: invocation.output)
-            let notes = handlers.flatMap { [$0.startedByHand, $0.quarantine].compactMap { $0 } }
+            let notes = handlers.flatMap { handler in
+                [handler.unregistered, handler.lifetime, handler.startedByHand, handler.quarantine].compactMap(\.self)
+            }
             if !notes.isEmpty { invocation.output.print("") }
             Table(rows: notes.map { [$0] }).print(to: invocation.output)
         }
         return 0
+    }
+}
+
+extension Reported<TemporaryRegistration> {
+    /// The sentence about a handler that is there for a while; nil for any other.
+    func sentence(about id: String) -> String? {
+        switch self {
+        case .known(.registration): "\(id) is registered until the router ends"
+        case .known(.claim): "\(id) has claimed its schemes while its program runs"
+        case .unknown(let word): word.isEmpty ? nil : "\(id) is there for a while only (\(word))"
+        }
     }
 }
 
@@ -54,9 +67,18 @@ extension HandlerStatus {
         ]
     }
 
+    /// The sentence about a process whose handler is registered no more; nil for any other.
+    var unregistered: String? {
+        isRegistered
+            ? nil : "\(id) is registered no more, and its process still runs; 'openurl terminate \(id)' ends it"
+    }
+
+    /// The sentence about a handler that is there for a while; nil for any other.
+    var lifetime: String? { temporary.sentence(about: id) }
+
     /// The sentence about a process that no router has started; nil for any other.
     var startedByHand: String? {
-        isVerified
+        isVerified || temporary == .known(.claim)
             ? nil : "\(id) was started by hand; it gets URLs, and the URLs that it opens do not carry its identifier"
     }
 

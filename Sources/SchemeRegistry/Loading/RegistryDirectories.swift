@@ -8,6 +8,8 @@ public struct RegistryDirectories: Sendable, Hashable {
         case user
         /// A directory that the system provides.
         case system
+        /// No directory: a router has the handler in memory.
+        case memory
     }
 
     /// The user's directory; `nil` if neither `XDG_DATA_HOME` nor `HOME` gives one.

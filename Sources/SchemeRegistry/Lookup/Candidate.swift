@@ -2,6 +2,8 @@
 public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     /// The handler of a fixed scheme wins.
     case fixedScheme
+    /// A program that runs now, and has claimed the scheme for that time, wins.
+    case claim
     /// The user's default for the scheme wins (`mimeapps.list`, `[Default Applications]`).
     case userDefault
     /// The longest matching host wins. A host comes before a pattern, and a pattern comes before a claim on any host.
@@ -26,6 +28,7 @@ public enum WinningRule: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .fixedScheme: "a fixed scheme's handler comes first"
+        case .claim: "the program that 'openurl run' started comes first while it runs"
         case .userDefault: "the user's default comes first"
         case .host: "the longest matching host comes first"
         case .fileScheme: "a claim on the scheme file: comes before claims on types of files"

@@ -9,6 +9,8 @@ struct Claim {
     /// URL.
     var property = -1
     var isUserDefault = false
+    /// Whether the claimant runs now, and has claimed the scheme for that time.
+    var isWhileRunning = false
     /// The place that the user or the system gave to a handler; the largest number for a handler that only claims the
     /// scheme, and `nil` for a handler without a place in the desktop's order.
     var position: Int?
@@ -16,6 +18,7 @@ struct Claim {
     /// Returns the rule that put the first claim before the second.
     static func decidingRule(_ first: Claim, _ second: Claim) -> WinningRule {
         if first.claimant.isFixed != second.claimant.isFixed { return .fixedScheme }
+        if first.isWhileRunning != second.isWhileRunning { return .claim }
         if first.property != second.property { return first.property < 0 ? .fileScheme : .fileType }
         if first.isUserDefault != second.isUserDefault { return .userDefault }
         guard case .handler(let left) = first.claimant, case .handler(let right) = second.claimant,

@@ -83,6 +83,28 @@ public struct Handler: Sendable, Hashable {
         )
     }
 
+    /// Creates the handler that a router has in memory, from one that a file declares or that a caller describes.
+    ///
+    /// Such a handler comes after all others, is not published to the desktop, and opens no files.
+    init(temporary handler: Handler, claiming claims: [URLType], program: Program?) {
+        var manifest = handler.manifest
+        manifest.documentTypes = []
+        manifest.fileClaims = []
+        declaration = Declaration(
+            manifest: manifest,
+            path: handler.path,
+            entry: handler.entry,
+            program: program,
+            scope: .memory,
+            precedence: .max,
+            registrationDate: handler.registrationDate,
+            claims: claims
+        )
+    }
+
+    /// Whether no directory declares the handler: a router has the handler in memory for a while.
+    public var isTemporary: Bool { scope == .memory }
+
     /// The handler's id, which is also its bus name.
     public var id: BundleIdentifier { declaration.manifest.identifier }
 
@@ -206,7 +228,7 @@ extension Handler {
         case .registrationDate: left.registrationDate < right.registrationDate
         case .identifier: left.id < right.id
         // Two entries of one directory can have the same id and the same date.
-        case .userDefault, .host, .association, .fileScheme, .fileType, .rank, nil: left.entry < right.entry
+        case .claim, .userDefault, .host, .association, .fileScheme, .fileType, .rank, nil: left.entry < right.entry
         }
     }
 }

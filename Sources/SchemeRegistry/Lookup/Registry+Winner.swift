@@ -6,13 +6,15 @@ extension Registry {
     /// The rules apply in this order:
     ///
     /// 1. the handler of a fixed scheme;
-    /// 2. the first default of the desktop that claims the URL;
-    /// 3. the desktop's own order, in which the published entry of each handler has a place.
+    /// 2. the program that has claimed the scheme while it runs;
+    /// 3. the first default of the desktop that claims the URL;
+    /// 4. the desktop's own order, in which the published entry of each handler has a place.
     ///
     /// The desktop does not know the hosts of handlers. The handlers among themselves therefore take their places by the
     /// longest matching host, then by the associations that a file adds, the precedence of their directories, the date of
     /// their registration, and their ids. A handler without an entry of its own comes last.
     public func winner(for scheme: Scheme, host: String?) -> Claimant? {
+        if let handler = runningClaimant(of: scheme) { return .handler(handler) }
         guard applications.concern(scheme) else { return handler(for: scheme, host: host).map(Claimant.handler) }
         return claims(for: scheme, host: host).first?.claimant
     }
@@ -104,6 +106,12 @@ extension Registry {
         while let handler = handlers.first, handler.claimant.isFixed {
             claims.append(handler)
             handlers.removeFirst()
+        }
+        if let running = runningClaimant(of: scheme) {
+            handlers.removeAll { $0.claimant.id == running.id.rawValue }
+            var claim = Claim(claimant: .handler(running), host: nil)
+            claim.isWhileRunning = true
+            claims.append(claim)
         }
         guard applications.concern(scheme) else { return claims + handlers }
         return claims + inOrder(handlers, for: scheme.mimeType)

@@ -8,12 +8,16 @@ public import UserFiles
 public struct Registry: Sendable {
     /// The problems of the files in the order of loading, followed by the problems between handlers.
     public private(set) var diagnostics: [Diagnostic] = []
+    /// The files of manifests with errors, by the schemes that they claim, or have claimed before they had errors.
+    public internal(set) var brokenManifests: [Scheme: String] = [:]
     /// The desktop's applications.
     public var applications: DesktopApplications
 
     private var index = HandlerIndex()
     /// The schemes that belong to one handler for all hosts.
     private var fixed: [Scheme: BundleIdentifier] = [:]
+    /// The handlers that run now, and have claimed schemes for that time.
+    private var claimed: [Scheme: BundleIdentifier] = [:]
 
     /// The handlers: those of fixed schemes first, then by directory, date of registration and id.
     public var handlers: [Handler] { index.handlers }
@@ -71,6 +75,30 @@ public struct Registry: Sendable {
             handlers.append(handler)
         }
         return index.update(handlers)
+    }
+
+    /// Returns this registry with the handlers that a router has in memory.
+    ///
+    /// A handler takes the place of the one with the same id that a file declares. A scheme that belongs to a fixed handler stays
+    /// with it.
+    public func adding(_ temporary: [TemporaryHandler]) -> Registry {
+        guard !temporary.isEmpty else { return self }
+        var registry = self
+        let ids = Set(temporary.map(\.handler.id))
+        let others = handlers.filter { !ids.contains($0.id) }
+        _ = registry.update(handlers: others + temporary.map(\.handler), diagnostics: diagnostics)
+        for handler in temporary {
+            for scheme in handler.claimed where !registry.handlers(claiming: scheme).contains(where: \.isFixed) {
+                registry.claimed[scheme] = handler.handler.id
+            }
+        }
+        return registry
+    }
+
+    /// Returns the handler that runs now, and has claimed a scheme for that time.
+    public func runningClaimant(of scheme: Scheme) -> Handler? {
+        // Nearly always there is none.
+        claimed.isEmpty ? nil : claimed[scheme].flatMap { index[$0] }
     }
 
     /// Returns the handler with the given id; `nil` if the text is not an id.
@@ -138,7 +166,7 @@ public struct Registry: Sendable {
     /// Returns warnings about the hosts whose URLs a handler has taken away from other claimants since an earlier registry.
     ///
     /// A claim on certain hosts comes before a claim on all hosts, as the rules say, unless the user has chosen a default.
-    func hosts(takenBy handler: Handler, from earlier: Registry) -> [Diagnostic] {
+    package func hosts(takenBy handler: Handler, from earlier: Registry) -> [Diagnostic] {
         var warnings: [Diagnostic] = []
         for (type, claim) in handler.claims.enumerated() {
             for scheme in claim.schemes {

@@ -360,7 +360,7 @@ extension Registry {
 
 extension Handler {
     /// Whether the handler is published to the desktop. A system handler uses the desktop's own applications already.
-    var isPublished: Bool { program != nil && !isFixed }
+    var isPublished: Bool { program != nil && !isFixed && !isTemporary }
 
     /// The MIME types of the handler's schemes and files.
     fileprivate var mimeTypes: [String] { schemes.map(\.mimeType) + fileTypes.map(\.rawValue) }

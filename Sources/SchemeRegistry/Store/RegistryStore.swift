@@ -227,6 +227,25 @@ public actor RegistryStore {
         return (handler, hasService)
     }
 
+    /// Describes the handler whose process runs now and has an identifier: as the files declare it, or by its program alone.
+    ///
+    /// - Throws: ``RegistrationError`` if the identifier is a fixed handler's, or the bus name of another program.
+    package func describe(
+        _ id: BundleIdentifier,
+        running program: Handler.Program
+    ) throws(RegistrationError) -> Handler {
+        if let handler = registry[id] {
+            if handler.isFixed { throw .fixedHandler(id) }
+            return handler
+        }
+        if let prefix = BundleIdentifier.systemPrefixes.first(where: { id.rawValue.hasPrefix($0) }) {
+            throw .takenName(id, by: "\(prefix)* belongs to the system")
+        }
+        loader.readServices(isQuick: true)
+        if let service = loader.services[id.rawValue] { throw .takenName(id, by: service.file) }
+        return Handler(id, running: program)
+    }
+
     /// Returns what a registration of a path, or of the entry that declares an id, and a launch of the handler would find.
     ///
     /// - Parameter searchPath: the value of `PATH` for a launch.

@@ -69,6 +69,8 @@ package struct Rights: Sendable, Hashable {
         RegistryInterface.name: [
             RegistryInterface.register.name: changing,
             RegistryInterface.replace.name: changing,
+            RegistryInterface.registerTemporarily.name: changing,
+            RegistryInterface.claim.name: governing,
             RegistryInterface.check.name: governing,
             RegistryInterface.unregister.name: changing,
             RegistryInterface.setDefault.name: governing,

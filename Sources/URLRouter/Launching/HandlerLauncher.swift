@@ -243,10 +243,18 @@ struct HandlerLauncher: Sendable {
 
     /// The reason for which a process that owns a handler's name counts as the handler; nil for a stranger.
     ///
-    /// - Parameter child: the process that this router has started for the handler, while it runs.
-    func claim(of pid: UInt32?, _ handler: Handler, child: pid_t?) async -> OwnerClaim? {
+    /// - Parameters:
+    ///   - child: the process that this router has started for the handler, while it runs.
+    ///   - runner: the process that has started the handler's program, and has claimed schemes for it.
+    func claim(
+        of pid: UInt32?,
+        _ handler: Handler,
+        child: pid_t?,
+        runner: ProcessIdentity? = nil
+    ) async -> OwnerClaim? {
         if let examine { return await examine(self, pid, handler) }
         guard let pid else { return nil }
+        if runner?.isAncestor(of: pid) == true { return .runsProgram }
         if records?.contain(pid, of: handler.id) == true { return .wasStarted }
         let session = pid_t(exactly: pid).map(getsid) ?? -1
         if session > 0, session == child || records?.contain(UInt32(session), of: handler.id) == true {

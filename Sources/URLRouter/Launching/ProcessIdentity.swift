@@ -25,6 +25,22 @@ struct ProcessIdentity: Hashable, Sendable {
         fields(pid: pid).flatMap { UInt32(String(decoding: $0[1], as: UTF8.self)) }
     }
 
+    /// Whether a process descends from this one, which still runs.
+    func isAncestor(of pid: UInt32) -> Bool {
+        guard ProcessIdentity(pid: self.pid) == self else { return false }
+        var next = pid
+        // A process whose parent has ended is a child of the first process, or of the session's manager.
+        for _ in 0..<Self.generations {
+            guard let parent = Self.parent(of: next), parent > 1 else { return false }
+            if parent == self.pid { return true }
+            next = parent
+        }
+        return false
+    }
+
+    /// The number of generations that are looked at.
+    private static let generations = 64
+
     /// The fields of a running process's `stat` from the third on.
     private static func fields(pid: UInt32) -> [ArraySlice<UInt8>]? {
         guard let bytes = ProcessFiles.bytes("stat", pid: pid) else { return nil }

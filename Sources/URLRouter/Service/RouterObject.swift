@@ -149,6 +149,13 @@ public struct RouterObject: Sendable {
                 .method(RegistryInterface.replace) { call, path in
                     try await register(path, isReplacing: true, call.sender)
                 },
+                .method(RegistryInterface.registerTemporarily) { call, path in
+                    try await registerTemporarily(path, call.sender)
+                },
+                .method(RegistryInterface.claim) { call, input in
+                    let (schemes, handler, program) = input.values
+                    return try await claim(schemes, handler, program, call.sender)
+                },
                 .method(RegistryInterface.check) { _, text in try await check(text) },
                 .method(RegistryInterface.unregister) { call, id in
                     try await unregister(id, call.sender)
@@ -192,17 +199,9 @@ public struct RouterObject: Sendable {
     }
 
     private func register(_ path: String, isReplacing: Bool, _ caller: BusName?) async throws -> HandlerEntry {
-        let (candidate, hasService): (Handler, Bool)
-        do throws(RegistrationError) {
-            (candidate, hasService) = try await store.inspect(path)
-        } catch {
-            throw RemoteError(error)
-        }
-        // A handler may register nothing but itself.
-        try await router.check(caller, for: candidate.id.rawValue)
+        let candidate = try await inspect(path, caller)
         let (registration, snapshot): (Registration, RegistrySnapshot)
         do throws(RegistrationError) {
-            try await router.checkName(of: candidate, hasService: hasService)
             (registration, snapshot) = try await store.register(
                 path,
                 expecting: candidate,
@@ -228,6 +227,87 @@ public struct RouterObject: Sendable {
         return entry
     }
 
+    private func registerTemporarily(_ path: String, _ caller: BusName?) async throws -> HandlerEntry {
+        let handler = try await inspect(path, caller)
+        let before = await router.registry
+        let changed = try await router.registerTemporarily(handler, caller: caller)
+        await router.announceChanges(of: changed)
+        await router.forgetCrashes(of: handler)
+        let registry = await router.registry
+        // The fixed schemes are gone from the claims of the registered handler.
+        let registered = registry[handler.id] ?? handler
+        var entry = await router.entry(registered)
+        entry.warnings =
+            registry.diagnostics.filter { $0.file.hasPrefix(handler.entry) }.map(\.description)
+            + registry.hosts(takenBy: registered, from: before).map(\.description)
+            + registry.temporaryRivalries(of: registered)
+        return entry
+    }
+
+    /// Reads a handler that is about to be registered, and checks that the caller may register it.
+    private func inspect(_ path: String, _ caller: BusName?) async throws -> Handler {
+        let (handler, hasService): (Handler, Bool)
+        do throws(RegistrationError) {
+            (handler, hasService) = try await store.inspect(path)
+        } catch {
+            throw RemoteError(error)
+        }
+        // A handler may register nothing but itself.
+        try await router.check(caller, for: handler.id.rawValue)
+        do throws(RegistrationError) {
+            try await router.checkName(of: handler, hasService: hasService)
+        } catch {
+            throw RemoteError(error)
+        }
+        return handler
+    }
+
+    private func claim(
+        _ texts: [String],
+        _ text: String,
+        _ program: String,
+        _ caller: BusName?
+    ) async throws -> HandlerEntry {
+        guard let caller else { throw OpenURLError(.notAllowed, "a claim belongs to a connection on a bus") }
+        guard (1...RegistryInterface.schemesPerClaim).contains(texts.count) else {
+            throw RemoteError(
+                .invalidArguments,
+                "a claim has 1 to \(RegistryInterface.schemesPerClaim) schemes, and not \(texts.count)"
+            )
+        }
+        var schemes: [Scheme] = []
+        for text in texts {
+            let scheme = try scheme(text)
+            if !schemes.contains(scheme) { schemes.append(scheme) }
+        }
+        guard !program.isEmpty, program.utf8.count <= Self.programBytes, !program.utf8.contains(0) else {
+            let reason = "the program has no name, or one of more than \(Self.programBytes) bytes"
+            throw RemoteError(.invalidArguments, reason)
+        }
+        let running = Handler.Program(named: program)
+        let handler = try await describe(text, running)
+        let changed = try await router.claim(schemes, for: handler, running, caller: caller)
+        await router.announceChanges(of: changed)
+        return await router.entry(await router.registry[handler.id] ?? handler)
+    }
+
+    /// The number of bytes in the path of a program (`PATH_MAX`).
+    private static let programBytes = 4096
+
+    /// Describes the handler whose program runs now.
+    ///
+    /// - Parameter text: the identifier, or the absolute path of a bundle or manifest.
+    private func describe(_ text: String, _ program: Handler.Program) async throws -> Handler {
+        let id = isAbsolute(text) ? nil : try identifier(text)
+        if let id, let handler = await router.temporary(id) { return handler }
+        do throws(RegistrationError) {
+            guard let id else { return try await store.inspect(text).handler }
+            return try await store.describe(id, running: program)
+        } catch {
+            throw RemoteError(.invalidArguments, error.description)
+        }
+    }
+
     private func check(_ text: String) async throws -> [ManifestFinding] {
         var path = text
         if !isAbsolute(text) {
@@ -250,6 +330,7 @@ public struct RouterObject: Sendable {
     private func unregister(_ text: String, _ caller: BusName?) async throws {
         let id = try identifier(text)
         try await router.check(caller, for: id.rawValue)
+        if let changed = try await router.unregisterTemporary(id) { return await router.announceChanges(of: changed) }
         let snapshot: RegistrySnapshot
         do throws(UnregistrationError) {
             snapshot = try await store.unregister(id)
@@ -266,7 +347,11 @@ public struct RouterObject: Sendable {
         do throws(DefaultError) {
             snapshot = try await store.setDefault(id, for: scheme)
         } catch .unknown {
-            throw OpenURLError(unknownHandler: id)
+            guard await router.registry.handler(named: id) != nil else { throw OpenURLError(unknownHandler: id) }
+            throw RemoteError(
+                .invalidArguments,
+                "\(id) is there for a while only; 'openurl register PATH' keeps it, and then it can be the default"
+            )
         } catch {
             throw RemoteError(.invalidArguments, error.description)
         }
@@ -298,6 +383,14 @@ extension RemoteError {
             default: .invalidArguments
             }
         self.init(name, error.description)
+    }
+}
+
+private func scheme(_ text: String) throws(RemoteError) -> Scheme {
+    do throws(Scheme.ParseError) {
+        return try Scheme(text)
+    } catch {
+        throw RemoteError(.invalidArguments, "the scheme '\(printable(text))' \(error)")
     }
 }
 
@@ -334,8 +427,18 @@ extension Registry {
             let others = "\(claimants.dropFirst().joined(separator: ", ")) \(claimants.count > 2 ? "claim" : "claims")"
             let sentence = "\(scheme): goes to \(claimants[0]); \(others) it too"
             guard claimants[0] != handler.id.rawValue else { return sentence }
+            if runningClaimant(of: scheme) != nil { return "\(sentence); the claim ends with its program" }
+            if handler.isTemporary { return sentence }
             return "\(sentence); 'openurl default \(scheme) \(handler.id)' chooses this handler"
         } + fileRivalries(of: handler)
+    }
+
+    /// A sentence for each scheme of a handler that is registered for a while and that others claim too.
+    fileprivate func temporaryRivalries(of handler: Handler) -> [String] {
+        handler.schemes.compactMap { scheme in
+            guard let winner = claimants(of: scheme).first, winner != handler.id.rawValue else { return nil }
+            return "\(scheme): goes to \(winner); 'openurl --handler \(handler.id) URL' opens a URL with this handler"
+        }
     }
 
     /// A sentence for each claimant that gets files of a handler's types instead of the handler.
@@ -356,6 +459,9 @@ extension Registry {
 }
 
 extension URLRouter {
+    /// The description of a handler that is registered for a while.
+    fileprivate func temporary(_ id: BundleIdentifier) -> Handler? { temporary.registration(of: id) }
+
     /// The value of `PATH` for a launch.
     fileprivate var searchPath: String? { launcher.environment["PATH"] }
 
@@ -416,6 +522,7 @@ extension URLRouter {
         entry.bundle = handler.isBundle ? handler.path : nil
         entry.reach = Reported(rawValue: handler.reach.rawValue)
         entry.types = handler.fileClaims.map(\.key.description)
+        entry.temporary = temporary.reason(for: handler.id).map(Reported.known) ?? .absent
         return entry
     }
 }

@@ -79,7 +79,12 @@ extension HandlerSession {
             if let running = process.running, running.isChild, UInt32(exactly: running.pid) == pid {
                 return OwnerCandidate(owner: owner, pid: pid, claim: process.canHave(owner) ? .wasStarted : nil)
             }
-            let claim = await host.launcher.claim(of: pid, handler, child: process.running?.pid)
+            let claim = await host.launcher.claim(
+                of: pid,
+                handler,
+                child: process.running?.pid,
+                runner: host.runners[id]
+            )
             return OwnerCandidate(owner: owner, pid: pid, claim: process.canHave(owner) ? claim : nil)
         } catch {
             host.log.debug("the bus does not tell the process of \(id): \(error)")
@@ -175,6 +180,7 @@ extension HandlerSession {
     /// Starts the process. The session takes no event into account until the process is there, or until its start has failed:
     /// the process itself may cause the next event.
     func launch() {
+        guard host.runners[id] == nil else { return waitForRunProgram() }
         startWaiters = []
         host.tasks.start {
             let newest = self.host.bus.newestConnection
@@ -193,6 +199,24 @@ extension HandlerSession {
             for continuation in waiting { continuation.resume() }
             self.handleEvents()
         }
+    }
+
+    /// Waits until the program that `openurl run` has started takes the handler's name.
+    private func waitForRunProgram() {
+        launchTimer.start(in: machine.launchTimeout) {
+            let error = OpenURLError(
+                .launchFailed,
+                "the program that 'openurl run' started has not taken the name \(self.id) on the bus within "
+                    + "\(self.machine.launchTimeout.inWords); it has to take the name that --handler or its manifest says"
+            )
+            self.handle(.launchFailed(error))
+        }
+    }
+
+    /// Ends the program whose claim has ended, and everything that waits for it.
+    func claimEnded() {
+        process.isUnwanted = true
+        handle(.terminated)
     }
 
     /// Waits until the process is there, if it is being started.

@@ -91,6 +91,9 @@ final class HandlerSession {
     /// The connection that gets the handler's URLs now.
     var owner: BusName? { machine.owner }
 
+    /// Whether the handler has a process.
+    var isRunning: Bool { process.running != nil || machine.connection != nil }
+
     /// Whether the handler is in the foreground.
     var isInForeground: Bool { host.foreground.contains(id) }
 

@@ -59,6 +59,12 @@ final class HandlerSessions {
         }
     }
 
+    /// The sessions of the handlers that run and are registered no more, by their identifiers.
+    func running(besides registry: Registry) -> [HandlerSession] {
+        sessions.values.filter { registry[$0.handler.id] == nil && $0.isRunning }
+            .sorted { $0.id.rawValue < $1.id.rawValue }
+    }
+
     /// The session of a handler that may run: the existing one, or a new one for a process that another program started.
     ///
     /// - Returns: nil if the handler has no session and its name has no owner.

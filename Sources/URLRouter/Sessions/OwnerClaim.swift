@@ -7,7 +7,7 @@ enum OwnerClaim: Hashable, Sendable {
     /// The process descends from the one that a router has started, and has stayed in its process session: a script starts the
     /// program, or a proxy stands between a sandbox and the bus.
     case descends
-    /// Somebody has started the manifest's program by hand, under a debugger for example.
+    /// The manifest's program was started by hand, under a debugger for example, or by `openurl run`.
     case runsProgram
     /// The process is in the sandbox of the application whose identifier is the handler's.
     case isInSandbox

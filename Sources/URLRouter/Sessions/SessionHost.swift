@@ -16,6 +16,8 @@ final class SessionHost {
     let ownerChanged: @Sendable (_ id: BusName, _ owner: BusName?) -> Void
     /// The handlers in the foreground: at most one, unless the user started others by hand.
     var foreground: Set<BusName> = []
+    /// The processes that have started programs of handlers and have claimed schemes for them, by handler.
+    var runners: [BusName: ProcessIdentity] = [:]
     /// The sessions of all handlers. The table holds the host, so a strong reference would be a cycle.
     weak var sessions: HandlerSessions?
 

@@ -1,0 +1,63 @@
+internal import Glibc
+internal import OpenURLBus
+internal import Synchronization
+
+/// The signals of a process that waits for a program: the end of the program, and the requests to end.
+///
+/// The signal handler writes into a pipe. The terminal sends Ctrl-C to the program as well, so this process only survives it.
+final class ProgramSignals {
+    /// Readable after a signal.
+    let descriptor: CInt
+
+    /// The signals that the program gets from this process alone.
+    static let passedOn: Set<CInt> = [SIGTERM, SIGHUP]
+
+    /// Takes the signals over until the process ends. A signal that is ignored stays ignored.
+    init() throws(CommandFailure) {
+        var ends: [CInt] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            let reason = String(cString: strerror(errno))
+            throw CommandFailure(OpenURLError(.launchFailed, "there is no pipe for signals: \(reason)"))
+        }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        // A signal handler must not wait for room.
+        _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+        descriptor = ends[0]
+        signalPipe.store(ends[1], ordering: .relaxed)
+        var taken = sigset_t()
+        sigemptyset(&taken)
+        for signal in [SIGCHLD, SIGINT, SIGQUIT] + Self.passedOn {
+            var action = sigaction()
+            sigaction(signal, nil, &action)
+            let isIgnored = unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == Self.ignored
+            guard signal == SIGCHLD || !isIgnored else { continue }
+            action = sigaction()
+            action.__sigaction_handler.sa_handler = noteSignal
+            sigaction(signal, &action, nil)
+            sigaddset(&taken, signal)
+        }
+        // A program that starts this one in a thread of a library passes on the mask of the thread, which often blocks all signals.
+        sigprocmask(SIG_UNBLOCK, &taken, nil)
+    }
+
+    /// The value of `SIG_IGN`.
+    private static let ignored = 1
+
+    /// Waits for a signal, and returns it.
+    func take() -> CInt {
+        var byte: UInt8 = 0
+        while read(descriptor, &byte, 1) != 1 {}
+        return CInt(byte)
+    }
+}
+
+/// The end of the pipe into which the signal handler writes.
+private let signalPipe = Atomic<CInt>(-1)
+
+private let noteSignal: @convention(c) (CInt) -> Void = { signal in
+    // The interrupted code may be about to read the `errno` of its own call.
+    let interrupted = errno
+    var byte = UInt8(truncatingIfNeeded: signal)
+    _ = write(signalPipe.load(ordering: .relaxed), &byte, 1)
+    errno = interrupted
+}

@@ -1,0 +1,55 @@
+internal import UserFiles
+
+/// A handler that a router has in memory for a while, and that no file of the registry declares.
+public struct TemporaryHandler: Sendable, Hashable {
+    /// The handler. It comes after all others where it has not ``claimed`` a scheme, is not published to the desktop, and opens no
+    /// files.
+    public let handler: Handler
+    /// The schemes whose URLs all go to the handler, because it runs now; empty for a handler that is only registered for a while.
+    public let claimed: Set<Scheme>
+
+    /// Creates a handler that is registered for a while.
+    public init(registering handler: Handler) {
+        self.handler = Handler(temporary: handler, claiming: handler.claims, program: handler.program)
+        claimed = []
+    }
+
+    /// Creates a handler whose process runs now.
+    ///
+    /// - Parameters:
+    ///   - handler: the description of the handler.
+    ///   - program: the program that runs.
+    ///   - claimed: the schemes that the handler claims while it runs, never empty.
+    ///   - other: the handler with the same id without the claim; nil if there is none. The process gets the URLs of this handler
+    ///     too, because it has the name.
+    public init(
+        running handler: Handler,
+        _ program: Handler.Program,
+        claiming claimed: [Scheme],
+        besides other: Handler?
+    ) {
+        let claims = (other?.claims ?? []) + [URLType(schemes: claimed)]
+        self.handler = Handler(temporary: handler, claiming: claims, program: program)
+        self.claimed = Set(claimed)
+    }
+}
+
+extension Handler.Program {
+    /// Creates the program that a caller names: an absolute path, or a name that was found on the caller's `PATH`.
+    public init(named text: String) { self = isAbsolute(text) ? .path(text) : .nameOnPath(text) }
+}
+
+extension Handler {
+    /// Creates a handler that is known by its id and its program alone.
+    public init(_ id: BundleIdentifier, running program: Program) {
+        self.init(
+            manifest: HandlerManifest(identifier: id, executable: nil),
+            path: program.description,
+            entry: program.description,
+            program: program,
+            scope: .memory,
+            precedence: .max,
+            registrationDate: RegistrationDate(nanoseconds: .max)
+        )
+    }
+}
