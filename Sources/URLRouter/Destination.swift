@@ -165,6 +165,14 @@ extension OpenURLError {
             )
             return
         }
+        if let file = registry.brokenManifests[scheme] {
+            self.init(
+                .noHandler,
+                "no handler claims the scheme \(scheme):; \(printable(file)) claims it and has errors, which "
+                    + "'openurl check \(quotedForShell(file))' shows"
+            )
+            return
+        }
         self.init(
             .noHandler,
             "no handler claims the scheme \(scheme):; register one with 'openurl register PATH'"

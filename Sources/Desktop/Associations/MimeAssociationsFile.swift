@@ -51,6 +51,22 @@ public struct MimeAssociationsFile: Sendable, Hashable {
         try replaceFile(path, with: editor.bytes, followingLinks: true)
     }
 
+    /// Takes an application out of the user's defaults and added associations for types, and changes nothing else.
+    ///
+    /// - Returns: whether the file named the application.
+    public func remove(_ id: DesktopFileID, for mimeTypes: [String]) throws(FileWriteError) -> Bool {
+        guard let bytes = try contents(ofChangedFile: path, limit: MimeAssociations.limit) else { return false }
+        var editor = KeyFileEditor(bytes)
+        for type in mimeTypes.map(asciiLowercased) {
+            for group in [AssociationLists.defaultGroup, AssociationLists.addedGroup] {
+                try remove([id.rawValue], from: group, of: type, &editor)
+            }
+        }
+        guard editor.bytes != bytes else { return false }
+        try replaceFile(path, with: editor.bytes, followingLinks: true)
+        return true
+    }
+
     /// Removes applications from one of a type's lists, and removes the list if no applications are left.
     private func remove(
         _ ids: [String],

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import DBus
 internal import OpenURLBus
 
 struct Unregister: Command {
@@ -25,7 +26,16 @@ struct Unregister: Command {
             } catch {
                 throw router.suggestingHandler(for: id, error)
             }
-            if outputOptions.json { invocation.output.print(JSON.object([("id", .string(id))]).text) }
+            let running = try router.call(LifecycleInterface.list, Empty()).first { $0.id == id && !$0.isRegistered }
+            if outputOptions.json {
+                let pid = running?.pid.map { [("pid", JSON.number($0))] } ?? []
+                invocation.output.print(JSON.object([("id", .string(id))] + pid).text)
+            } else if let running {
+                let process = running.pid.map { "its process \($0)" } ?? "its process"
+                invocation.errors.print(
+                    "\(id) is registered no more, and \(process) still runs; 'openurl terminate \(id)' ends it"
+                )
+            }
         }
     }
 }

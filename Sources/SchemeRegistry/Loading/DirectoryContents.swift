@@ -16,6 +16,8 @@ struct DirectoryContents: Sendable, Hashable {
         var diagnostics: [Diagnostic] = []
         /// The path of the property list, if the property list is not the entry itself.
         var dependency: String?
+        /// The schemes that the manifest claims, or has claimed before it had errors; empty for a handler.
+        var brokenClaims: [Scheme] = []
         /// The version of the manifest file, if the handler depends on nothing but this file.
         var ownFile: FileVersion?
     }
@@ -28,6 +30,15 @@ struct DirectoryContents: Sendable, Hashable {
 
     /// The problems of the directory and its entries.
     var diagnostics: [Diagnostic] { problems + entries.flatMap(\.diagnostics) }
+
+    /// The manifests with errors, by the schemes that they claim, or have claimed before they had errors.
+    var brokenManifests: [Scheme: String] {
+        var manifests: [Scheme: String] = [:]
+        for entry in entries {
+            for scheme in entry.brokenClaims { manifests[scheme] = entry.diagnostics.first?.file }
+        }
+        return manifests
+    }
 
     /// The files outside the directory that the contents depend on.
     var dependencies: [String] { entries.compactMap(\.dependency) }
@@ -178,6 +189,8 @@ struct DirectoryContents: Sendable, Hashable {
             }
         } catch {
             entry.diagnostics = error.diagnostics
+            entry.brokenClaims = before?.handler?.schemes ?? before?.brokenClaims ?? []
+            if entry.brokenClaims.isEmpty { entry.brokenClaims = HandlerManifest.claims(inFile: file.manifestFile) }
         }
         return entry
     }

@@ -144,6 +144,7 @@ public struct RegistryLoader: Sendable {
         guard handlers != loaded.handlers || diagnostics != loaded.diagnostics else { return false }
         loaded = (handlers, diagnostics)
         changedHandlers = registry.update(handlers: handlers, diagnostics: diagnostics)
+        registry.brokenManifests = found.reversed().reduce(into: [:]) { $0.merge($1.brokenManifests) { $1 } }
         return true
     }
 }

@@ -82,6 +82,20 @@ extension HandlerManifest {
     }
 }
 
+extension HandlerManifest {
+    /// Returns the schemes that a manifest names which has errors; none if the file is not a property list.
+    static func claims(inFile path: String) -> [Scheme] {
+        do {
+            let bytes = try contents(ofFile: path, limit: ManifestFiles.sizeLimit, followingLinks: true)
+            guard case .dictionary(let keys) = try PropertyListValue(bytes: bytes) else { return [] }
+            return ManifestReader(keys).dictionaries("CFBundleURLTypes", URLType.decode).flatMap(\.schemes)
+        } catch {
+            // The diagnostics of the file say so.
+            return []
+        }
+    }
+}
+
 extension URLType {
     fileprivate static func decode(_ reader: ManifestReader) -> URLType {
         let name = reader.optional("CFBundleURLName") { try $0.string() }

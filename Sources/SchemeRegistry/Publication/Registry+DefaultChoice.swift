@@ -132,6 +132,20 @@ extension Registry {
         }
     }
 
+    /// Takes a handler that is registered no more out of the user's choices, unless another program's entry has its name.
+    ///
+    /// - Returns: whether the user's file has changed.
+    func forgetDefaults(of handler: Handler, in directories: DesktopDirectories) throws(DefaultError) -> Bool {
+        guard let id = handler.desktopFileID, applications.entries.entries[id].map({ $0.handler != nil }) != false,
+            let file = MimeAssociationsFile(in: directories)
+        else { return false }
+        do throws(FileWriteError) {
+            return try file.remove(id, for: (handler.schemes.map(\.mimeType) + handler.fileTypes.map(\.rawValue)))
+        } catch {
+            throw .file(error)
+        }
+    }
+
     private func desktopFile(_ text: String, opening kind: ChosenKind) throws(DefaultError) -> DesktopFileID {
         if let handler = handlers.first(where: { $0.id.rawValue == text }) {
             if case .scheme(let scheme) = kind, let owner = handlers(claiming: scheme).first(where: \.isFixed),

@@ -344,10 +344,26 @@ public actor RegistryStore {
         return RegistrySnapshot(number: after.number, registry: after.registry, changed: changed)
     }
 
-    /// Removes a registration, and reads the changes.
+    /// Removes a registration and the user's choices of the handler, and reads the changes.
     package func unregister(_ id: BundleIdentifier) throws(UnregistrationError) -> RegistrySnapshot {
-        try directories.unregister(id, from: registry)
-        return reload(looking: .atNone) { $0.update(unregistrationOf: id) }
+        // The entry of a handler that was registered a moment ago is read here.
+        let earlier = reload().changed
+        let before = registry
+        try directories.unregister(id, from: before)
+        var snapshot = reload(looking: .atNone) { $0.update(unregistrationOf: id) }
+        snapshot.changed = Set(earlier + snapshot.changed).sorted()
+        // A handler of a system directory may be in force again, with the same entry.
+        guard let handler = before[id], registry[id] == nil else { return snapshot }
+        do throws(DefaultError) {
+            guard try before.forgetDefaults(of: handler, in: desktop) else { return snapshot }
+            let changed = Set(snapshot.changed)
+            snapshot = reload()
+            snapshot.changed = changed.union(snapshot.changed).sorted()
+        } catch {
+            let metadata = ["handler": "\(id)"].mapValues { "\($0)" as Logger.MetadataValue }
+            log.warning("the choices of a handler that is registered no more stay: \(error)", metadata: metadata)
+        }
+        return snapshot
     }
 
     /// Reads the localised names and the launch images of the handlers that are bundles.
