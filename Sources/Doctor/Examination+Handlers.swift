@@ -204,6 +204,14 @@ extension Examination {
         switch handler.program {
         case nil: return
         case .path(let text): path = text
+        case .desktopEntry(let entry):
+            if files.registry.applications[entry]?.isDBusActivatable != true {
+                let fact = "the desktop has no such entry with DBusActivatable=true"
+                let reason = "names \(entry) as OUDesktopEntry, and \(fact)"
+                let fix = "\"${EDITOR:-vi}\" \(quotedForShell(handler.path))"
+                add(.handlers, .fail, "program", id, reason, file: handler.path, fix: fix)
+            }
+            return
         case .nameOnPath(let name):
             let searchPath = handler.manifest.environment["PATH"]
             let session = searchPath ?? router?.environment["PATH"] ?? environment["PATH"]

@@ -101,7 +101,8 @@ extension URLRouter {
             throw OpenURLError(unknownHandler: id.rawValue)
         }
         guard handler.kind == .native else {
-            throw OpenURLError(.notAllowed, "\(id) is a command, which runs only for a URL")
+            let kind = handler.desktopEntry.map { "stands for \($0)" } ?? "is a command"
+            throw OpenURLError(.notAllowed, "\(id) \(kind), which runs only for a URL")
         }
         return handler
     }

@@ -1,4 +1,5 @@
 internal import DBus
+internal import Desktop
 internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
@@ -162,6 +163,7 @@ extension URLRouter {
         let request = ApplicationRequest(
             destination.delivered,
             destination.claimant,
+            registry.application(of: destination.claimant),
             options,
             hops: context.hops,
             caller: sender.pid,
@@ -174,7 +176,7 @@ extension URLRouter {
             try await applications.open(request)
         }
         // The application's window is in front now. A command may have none.
-        if !options.inBackground, destination.claimant.handler == nil { sessions.host.clearForeground() }
+        if !options.inBackground, request.application != nil { sessions.host.clearForeground() }
         return result
     }
 
@@ -370,6 +372,7 @@ extension URLRouter {
             let request = ApplicationRequest(
                 destination.url,
                 destination.claimant,
+                registry.application(of: destination.claimant),
                 options,
                 hops: hops,
                 account: delivery.caller,
@@ -447,5 +450,15 @@ extension URLRouter {
         if caller.callerClass == .user { return nil }
         // Sandboxes without an identifier share an account and cannot be told apart, so none of them owns a URL.
         return caller.source.application == nil ? "" : caller.account
+    }
+}
+
+extension Registry {
+    /// The desktop entry of the application that gets the URLs of a claimant; nil for a handler with a program of its own.
+    fileprivate func application(of claimant: Claimant) -> DesktopEntry? {
+        switch claimant {
+        case .application(let entry): entry
+        case .handler(let handler): handler.desktopEntry.flatMap { applications[$0] }
+        }
     }
 }

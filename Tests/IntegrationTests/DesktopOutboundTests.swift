@@ -88,6 +88,76 @@ import Testing
         #expect(try router.log(of: "org.example.Gapp") == ["gapp:1", "gapp:2"])
     }
 
+    /// Writes a manifest that names the desktop entry of an application.
+    private func manifest(_ id: String, for entry: String, in directory: URL, _ extra: [String: Any] = [:]) throws {
+        let scheme = id.split(separator: ".").last.map(String.init) ?? id
+        var manifest: [String: Any] = [
+            "CFBundleIdentifier": id, "OUDesktopEntry": entry,
+            "CFBundleURLTypes": [["CFBundleURLSchemes": [scheme]]],
+        ]
+        manifest.merge(extra) { $1 }
+        let handlers = directory.appending(path: "XDG_DATA_HOME/openurl/handlers")
+        try FileManager.default.createDirectory(at: handlers, withIntermediateDirectories: true)
+        try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
+            .write(to: handlers.appending(path: "\(id).plist"))
+    }
+
+    @Test func manifestHandsURLsToAGLibApplication() async throws {
+        let router = try await RouterProcess(["com.example.native": []]) { directory in
+            try glibApplication("org.example.Gapp", flags: "HANDLES_OPEN", in: directory)
+            let hosts: [String: Any] = [
+                "CFBundleURLTypes": [["CFBundleURLSchemes": ["notes"], "OUHosts": ["here"]]], "OUReach": "listed",
+                "OUAllowedSources": ["com.example.*"],
+            ]
+            try manifest("com.example.wrapped", for: "org.example.Gapp.desktop", in: directory)
+            try manifest("com.example.notes", for: "org.example.Gapp.desktop", in: directory, hosts)
+        }
+        defer { router.stop() }
+        _ = try await router.open("native:1")
+        let cold = try await router.open("wrapped:1")
+        #expect(cold.handler == "com.example.wrapped" && cold.path == .launched && cold.reply.isEmpty)
+        var options = OpenOptions()
+        options.activationToken = "token"
+        #expect(try await router.open("wrapped:2", options).path == .active)
+        #expect(try router.log(of: "org.example.Gapp") == ["wrapped:1", "wrapped:2 activation-token=token"])
+        // An application comes to the foreground.
+        while try await router.status(of: "com.example.native").state == .known(.active) {}
+        // The manifest says which URLs, and whose.
+        #expect(try await router.failure("notes://here/").code == .notAllowed)
+        #expect(try await router.failure("notes://there/").code == .noHandler)
+        // The desktop knows the handler as any other.
+        let entry = try #require(try await router.handlers()["com.example.wrapped"])
+        #expect(entry.kind == .known(.freedesktop) && entry.executable == "org.example.Gapp.desktop")
+        try await router.waitUntilPublished("com.example.wrapped")
+        #expect(try await router.openurl("activate", "com.example.wrapped").errors.contains("runs only for a URL"))
+        options.isQueued = true
+        let queued = try await router.open("wrapped:3", options)
+        #expect(queued.path == .queued)
+        #expect(try await router.openurl("queue", "wait", try #require(queued.id)).status == 0)
+        #expect(try router.log(of: "org.example.Gapp").last?.hasPrefix("wrapped:3") == true)
+    }
+
+    @Test func entryThatTheBusCannotStartIsNamed() async throws {
+        let router = try await RouterProcess { directory in
+            try script("viewer", "exit 0", in: directory)
+            try manifest("com.example.none", for: "org.example.None.desktop", in: directory)
+            try manifest("com.example.command", for: "viewer.desktop", in: directory)
+        }
+        defer { router.stop() }
+        let none = try await router.failure("none:1")
+        #expect(none.code == .launchFailed && none.message.contains("which is not an application of this desktop"))
+        let command = try await router.failure("command:1")
+        #expect(command.code == .launchFailed && command.message.contains("has no DBusActivatable=true"))
+        let doctor = try await router.openurl("doctor", "com.example.none").output
+        #expect(doctor.contains("names org.example.None.desktop as OUDesktopEntry"), "\(doctor)")
+        for (key, value) in [("CFBundleExecutable", "true" as Any), ("OUCommand", ["true"])] {
+            let directory = router.bus.directory.appending(path: key)
+            try manifest("com.example.both", for: "viewer.desktop", in: directory, [key: value])
+            let file = directory.appending(path: "XDG_DATA_HOME/openurl/handlers/com.example.both.plist").path
+            #expect(try await router.openurl("check", file).output.contains("stands in the place of \(key)"))
+        }
+    }
+
     @Test func openedApplicationTakesTheForeground() async throws {
         let router = try await RouterProcess(["com.example.native": []]) { directory in
             try script("viewer", "exit 0", in: directory)

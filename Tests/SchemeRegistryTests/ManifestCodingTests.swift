@@ -1,4 +1,5 @@
 import ByteCoding
+import Desktop
 import Testing
 import UserFiles
 
@@ -84,6 +85,7 @@ struct SeededGenerator: RandomNumberGenerator {
         manifest.reach = Reach.allCases.randomElement(using: &self) ?? .everyone
         manifest.asks = Bool.random(using: &self)
         manifest.answersCallbacks = Bool.random(using: &self)
+        if Bool.random(using: &self) { manifest.desktopEntry = DesktopFileID(rawValue: "org.example.App.desktop") }
         manifest.isFixed = Bool.random(using: &self)
         return manifest
     }

@@ -81,6 +81,58 @@ struct WinnerTests {
 
     // MARK: Rules
 
+    @Test func claimOfARunningProgramComesFirst() throws {
+        try writeEntry("a")
+        try choose("a.desktop;")
+        let plain = registry(try handler("com.x.host", hosts: ["x.com"]), try handler("com.x.other"))
+        let build = TemporaryHandler(
+            running: try handler("com.x.build", hosts: ["y.com"]),
+            .path("/x"),
+            claiming: [scheme],
+            besides: plain[try BundleIdentifier("com.x.host")]
+        )
+        let claimed = plain.adding([build])
+        #expect(order(claimed, host: "x.com").first == "com.x.build+claim")
+        #expect(order(claimed).first == "com.x.build+claim")
+        #expect(order(claimed).dropFirst().allSatisfy { $0.hasSuffix("-claim") })
+        // A program with the identifier of a handler takes its place, and keeps its other claims.
+        let same = TemporaryHandler(
+            running: try handler("com.x.host"),
+            .path("/x"),
+            claiming: [try Scheme("free")],
+            besides: plain[try BundleIdentifier("com.x.host")]
+        )
+        let replaced = plain.adding([same])
+        #expect(replaced.handlers.map(\.id.rawValue) == ["com.x.other", "com.x.host"])
+        #expect(replaced.winner(for: try Scheme("free"), host: nil)?.id == "com.x.host")
+        #expect(replaced.claimants(of: scheme).contains("com.x.host"))
+        #expect(replaced.publishedHandlers.map(\.id.rawValue) == ["com.x.other"])
+        #expect(order(plain.adding([])) == order(plain))
+    }
+
+    @Test func fixedSchemeIsNotClaimed() throws {
+        let fixed = registry(try handler("org.x.fixed", program: nil, isFixed: true, precedence: 1))
+        let build = TemporaryHandler(
+            running: try handler("com.x.build"),
+            .path("/x"),
+            claiming: [scheme],
+            besides: nil
+        )
+        let registry = fixed.adding([build])
+        #expect(registry.runningClaimant(of: scheme) == nil)
+        #expect(order(registry) == ["org.x.fixed="])
+    }
+
+    @Test func handlerForAWhileComesLast() throws {
+        let handlers = registry(try handler("com.x.a", precedence: 3, date: 9))
+        let temporary = TemporaryHandler(registering: try handler("com.w.a"))
+        #expect(order(handlers.adding([temporary])) == ["com.x.a+directory", "com.w.a-directory"])
+        try writeEntry("z")
+        let order = order(registry().adding([temporary]))
+        #expect(order == ["z+association", "com.w.a-association"])
+        #expect(temporary.handler.isTemporary && temporary.claimed.isEmpty && temporary.handler.fileClaims.isEmpty)
+    }
+
     @Test func unclaimedSchemeHasNoWinner() throws {
         #expect(order(registry()) == [])
         try writeEntry("a")

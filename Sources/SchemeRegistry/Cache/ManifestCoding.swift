@@ -1,4 +1,5 @@
 internal import ByteCoding
+internal import Desktop
 
 /// A manifest as bytes: all keys in a fixed order.
 ///
@@ -39,6 +40,7 @@ extension HandlerManifest {
         writer.write(executable) { $0.write($1.description) }
         writer.write(arguments) { $0.write($1) }
         writer.write(command) { $0.write($1.words) { $0.write($1) } }
+        writer.write(desktopEntry) { $0.write($1.rawValue) }
         for text in [name, displayName, version, iconFile] { writer.write(text) { $0.write($1) } }
         writer.write(urlTypes) { $1.write(to: &$0) }
         writer.write(documentTypes) { $1.write(to: &$0) }
@@ -76,6 +78,10 @@ extension HandlerManifest {
         arguments = try reader.list(string)
         command = try reader.optional { reader throws(ByteReader.Mismatch) in
             try checked(try reader.list(string), HandlerCommand.init)
+        }
+        desktopEntry = try reader.optional { reader throws(ByteReader.Mismatch) in
+            guard let id = DesktopFileID(rawValue: try reader.string()) else { throw ByteReader.Mismatch() }
+            return id
         }
         name = try reader.optional(string)
         displayName = try reader.optional(string)

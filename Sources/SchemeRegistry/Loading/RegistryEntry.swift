@@ -165,6 +165,7 @@ struct RegistryEntry {
 
     /// Returns the program's path, without checking that the file exists.
     private func program(of manifest: HandlerManifest, resolved: String) throws(InvalidEntry) -> Handler.Program? {
+        if let entry = manifest.desktopEntry { return .desktopEntry(entry) }
         let relative: String
         switch (manifest.executable, form) {
         case (nil, _): return nil

@@ -18,11 +18,14 @@ public struct Handler: Sendable, Hashable {
         case path(String)
         /// The name of a program that is looked up on `PATH` at launch.
         case nameOnPath(String)
+        /// An application of the desktop, which the bus starts.
+        case desktopEntry(DesktopFileID)
 
         /// The path or the name.
         public var description: String {
             switch self {
             case .path(let text), .nameOnPath(let text): text
+            case .desktopEntry(let id): id.rawValue
             }
         }
     }
@@ -159,7 +162,14 @@ public struct Handler: Sendable, Hashable {
     public var isFixed: Bool { manifest.isFixed && scope == .system }
 
     /// The way in which the handler receives its URLs.
-    public var kind: Kind { program == nil ? .freedesktop : manifest.command == nil ? .native : .exec }
+    public var kind: Kind {
+        program == nil || desktopEntry != nil ? .freedesktop : manifest.command == nil ? .native : .exec
+    }
+
+    /// The desktop entry of the application that gets the handler's URLs over the bus; `nil` for any other handler.
+    public var desktopEntry: DesktopFileID? {
+        if case .desktopEntry(let id)? = program { id } else { nil }
+    }
 }
 
 /// The contents of a handler, behind one reference.

@@ -23,6 +23,12 @@ extension HandlerManifest {
             command == nil
             ? reader.optional("CFBundleExecutable") { try Executable($0.string()) }
             : reader.optional("OUCommand") { try Executable($0.strings().first ?? "") }
+        let desktopEntry = reader.optional("OUDesktopEntry") { value in
+            for key in ["CFBundleExecutable", "OUCommand"] where keys[key] != nil {
+                throw WrongValue(description: "stands in the place of \(key)")
+            }
+            return try value.desktopEntry()
+        }
         let arguments = reader.list("OUArguments") { try $0.string(allowing: .anything) }
         let name = reader.optional("CFBundleName") { try $0.string() }
         let displayName = reader.optional("CFBundleDisplayName") { try $0.string() }
@@ -54,6 +60,7 @@ extension HandlerManifest {
         var manifest = HandlerManifest(identifier: identifier, executable: executable)
         manifest.arguments = arguments ?? []
         manifest.command = command
+        manifest.desktopEntry = desktopEntry
         manifest.name = name
         manifest.displayName = displayName
         manifest.version = version
@@ -146,6 +153,18 @@ extension TypeDeclaration {
 }
 
 extension PropertyListValue {
+    /// Returns the value as the name of a desktop entry.
+    fileprivate func desktopEntry() throws -> DesktopFileID {
+        let text = try string()
+        guard let id = DesktopFileID(rawValue: text) else {
+            let example = "org.example.App.desktop"
+            throw WrongValue(
+                description: "is '\(printable(text))', which is not the name of a desktop entry such as \(example)"
+            )
+        }
+        return id
+    }
+
     /// Returns the value as a MIME type.
     fileprivate func mimeType() throws -> MimeType {
         let text = try string()

@@ -1,3 +1,5 @@
+public import Desktop
+
 /// A handler's own description: the typed and validated keys of its information property list.
 ///
 /// The keys are the ones of app bundles (Information Property List Key Reference). The keys with the prefix `OU` exist
@@ -5,13 +7,15 @@
 public struct HandlerManifest: Sendable, Hashable {
     /// `CFBundleIdentifier`: the handler's id and bus name.
     public var identifier: BundleIdentifier
-    /// `CFBundleExecutable`: the program. The value is `nil` only for a fixed system handler, whose URLs go to the
-    /// desktop's default application.
+    /// `CFBundleExecutable`: the program. The value is `nil` for a handler with a ``desktopEntry``, and for a fixed system handler,
+    /// whose URLs go to the desktop's default application.
     public var executable: Executable?
     /// `OUArguments`: the arguments after the program's name, passed unchanged.
     public var arguments: [String] = []
     /// `OUCommand`: the command that opens a URL; `nil` for a handler on the bus. The command's program is ``executable``.
     public var command: HandlerCommand?
+    /// `OUDesktopEntry`: the desktop entry of the application that gets the URLs over the bus; `nil` for a handler with a program.
+    public var desktopEntry: DesktopFileID?
     /// `CFBundleName`: the short name.
     public var name: String?
     /// `CFBundleDisplayName`: the name for display.

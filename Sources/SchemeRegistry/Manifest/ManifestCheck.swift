@@ -84,6 +84,8 @@ public enum ManifestCheck {
         let path: String
         switch program {
         case .path(let text): path = text
+        // The desktop's entries are not read here.
+        case .desktopEntry: return nil
         case .nameOnPath(let name):
             guard let found = programPath(named: name, in: searchPath) else {
                 return "is \(printable(name)), and no directory of PATH has an executable file of this name; "
@@ -150,7 +152,9 @@ public enum ManifestCheck {
 
 extension HandlerManifest {
     /// The key that names the program.
-    var programKey: String { command == nil ? "CFBundleExecutable" : "OUCommand" }
+    var programKey: String {
+        command != nil ? "OUCommand" : desktopEntry != nil ? "OUDesktopEntry" : "CFBundleExecutable"
+    }
 
     /// The reason for a warning about a type identifier that leads to no file.
     static func reason(ofUnknown type: TypeIdentifier) -> String {

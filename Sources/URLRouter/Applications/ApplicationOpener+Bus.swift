@@ -13,7 +13,7 @@ extension ApplicationOpener {
         guard let name = application.busName.flatMap(BusName.init(rawValue:)) else {
             throw OpenURLError(
                 .launchFailed,
-                "\(request.id) has DBusActivatable=true, and its name is not a bus name; rename \(application.file)"
+                "\(request.applicationID) has DBusActivatable=true, and its name is not a bus name; rename \(application.file)"
             )
         }
         var trace: [TracePhase] = []
@@ -60,7 +60,7 @@ extension ApplicationOpener {
             case .remote(let error) where error.name == .serviceUnknown:
                 throw OpenURLError(
                     .launchFailed,
-                    "\(request.id) has DBusActivatable=true, and no D-Bus service file is called \(name)"
+                    "\(request.applicationID) has DBusActivatable=true, and no D-Bus service file is called \(name)"
                 )
             default:
                 throw OpenURLError(.launchFailed, "\(request.id) cannot be started: \(error)")
@@ -106,7 +106,7 @@ extension ApplicationOpener {
         case .remote(let error) where error.isFromMissingMethod:
             return OpenURLError(
                 .launchFailed,
-                "\(id) has DBusActivatable=true, and lacks \(FreedesktopApplication.name).Open"
+                "\(request.applicationID) has DBusActivatable=true, and lacks \(FreedesktopApplication.name).Open"
             )
         case .remote(let error) where error.isFromBus:
             return OpenURLError(

@@ -42,9 +42,19 @@ final class ApplicationOpener {
 
     /// Opens a URL; returns when the application has it.
     func open(_ request: ApplicationRequest) async throws(OpenURLError) -> OpenResult {
-        if case .application(let application) = request.claimant, application.isDBusActivatable {
+        if let id = request.claimant.handler?.desktopEntry { try check(request, id) }
+        if let application = request.application, application.isDBusActivatable {
             return try await openOverTheBus(request, application)
         }
         return try await openWithCommand(request)
+    }
+
+    /// Checks that the bus can start the application that the manifest of a handler names.
+    private func check(_ request: ApplicationRequest, _ id: DesktopFileID) throws(OpenURLError) {
+        guard request.application?.isDBusActivatable != true else { return }
+        let fact =
+            request.application == nil
+            ? "is not an application of this desktop" : "has no DBusActivatable=true, so the bus cannot start it"
+        throw OpenURLError(.launchFailed, "\(request.id) names \(id) as OUDesktopEntry, which \(fact)")
     }
 }

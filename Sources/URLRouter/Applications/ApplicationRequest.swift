@@ -1,4 +1,5 @@
 internal import DBus
+internal import Desktop
 internal import OpenURLBus
 internal import RFC1808
 internal import SchemeRegistry
@@ -10,6 +11,9 @@ final class ApplicationRequest {
     let url: GenericURL
     /// The application, or a handler with a command.
     let claimant: Claimant
+    /// The desktop entry of the application: the claimant itself, or the entry that the manifest of a handler names. Nil for any other
+    /// handler, and for an entry that is not there.
+    let application: DesktopEntry?
     let options: OpenOptions
     /// The number of openings that led to this request.
     let hops: UInt32
@@ -30,9 +34,13 @@ final class ApplicationRequest {
 
     var id: String { claimant.id }
 
+    /// The name of the application's desktop entry; that of the claimant if there is no entry.
+    var applicationID: String { application?.id.rawValue ?? id }
+
     init(
         _ url: GenericURL,
         _ claimant: Claimant,
+        _ application: DesktopEntry?,
         _ options: OpenOptions,
         hops: UInt32,
         caller: UInt32? = nil,
@@ -44,6 +52,7 @@ final class ApplicationRequest {
         self.caller = caller
         self.account = account
         self.claimant = claimant
+        self.application = application
         self.options = options
         self.timeout = timeout
         deadline = .now + timeout

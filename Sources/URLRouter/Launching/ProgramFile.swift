@@ -11,6 +11,8 @@ enum ProgramFile {
         switch program {
         case .path(let path): path
         case .nameOnPath(let name): try path(ofName: name, environment)
+        // The bus starts the application.
+        case .desktopEntry: throw .noSuchFileOrDirectory
         }
     }
 

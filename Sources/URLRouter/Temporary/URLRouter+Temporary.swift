@@ -54,7 +54,7 @@ extension URLRouter {
             throw OpenURLError(.notAllowed, "the bus does not tell the process that claims \(schemes[0]):")
         }
         guard handler.kind == .native else {
-            throw OpenURLError(.notAllowed, "\(id) is a command, which has no name on the bus to run under")
+            throw OpenURLError(.notAllowed, "\(id) does not take a name on the bus, so no program can run as it")
         }
         for scheme in schemes { try checkClaim(on: scheme, by: sender.source) }
         try await checkProcess(of: id, startedBy: runner)
