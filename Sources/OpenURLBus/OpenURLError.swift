@@ -30,7 +30,7 @@ public struct OpenURLError: Error, Sendable, Hashable, CustomStringConvertible {
         case cancelled = "Cancelled"
         /// The handler's answer has another type than the contract says. The handler may have acted on the URL.
         case invalidReply = "InvalidReply"
-        /// Another program waits for the same callback.
+        /// Another program waits for the same callback, or has claimed the scheme.
         case alreadyClaimed = "AlreadyClaimed"
         /// The text is not a URL.
         case malformedURL = "MalformedURL"
