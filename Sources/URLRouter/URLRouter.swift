@@ -224,7 +224,7 @@ public actor URLRouter {
 
     /// Uses the handlers of the files and those in memory from now on.
     private func combineHandlers() {
-        let combined = declared.registry.adding(temporary.handlers(besides: declared.registry))
+        let combined = declared.registry.adding(temporary.handlers(apartFrom: declared.registry))
         snapshot = RegistrySnapshot(number: declared.number, registry: combined)
         sessions.use(registry)
         endLostCallbacks()

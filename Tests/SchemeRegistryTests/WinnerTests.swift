@@ -89,7 +89,7 @@ struct WinnerTests {
             running: try handler("com.x.build", hosts: ["y.com"]),
             .path("/x"),
             claiming: [scheme],
-            besides: plain[try BundleIdentifier("com.x.host")]
+            apartFrom: plain[try BundleIdentifier("com.x.host")]
         )
         let claimed = plain.adding([build])
         #expect(order(claimed, host: "x.com").first == "com.x.build+claim")
@@ -100,7 +100,7 @@ struct WinnerTests {
             running: try handler("com.x.host"),
             .path("/x"),
             claiming: [try Scheme("free")],
-            besides: plain[try BundleIdentifier("com.x.host")]
+            apartFrom: plain[try BundleIdentifier("com.x.host")]
         )
         let replaced = plain.adding([same])
         #expect(replaced.handlers.map(\.id.rawValue) == ["com.x.other", "com.x.host"])
@@ -116,7 +116,7 @@ struct WinnerTests {
             running: try handler("com.x.build"),
             .path("/x"),
             claiming: [scheme],
-            besides: nil
+            apartFrom: nil
         )
         let registry = fixed.adding([build])
         #expect(registry.runningClaimant(of: scheme) == nil)

@@ -26,7 +26,7 @@ public struct TemporaryHandler: Sendable, Hashable {
         running handler: Handler,
         _ program: Handler.Program,
         claiming claimed: [Scheme],
-        besides other: Handler?
+        apartFrom other: Handler?
     ) {
         let claims = (other?.claims ?? []) + [URLType(schemes: claimed)]
         self.handler = Handler(temporary: handler, claiming: claims, program: program)

@@ -15,4 +15,9 @@ package final class RegistrySnapshot: Sendable {
         self.registry = registry
         self.changed = changed
     }
+
+    /// The same registry, with the schemes that changed in an earlier snapshot added.
+    func adding(_ earlier: [String]) -> RegistrySnapshot {
+        RegistrySnapshot(number: number, registry: registry, changed: Set(changed).union(earlier).sorted())
+    }
 }

@@ -339,9 +339,7 @@ public actor RegistryStore {
         // The entry of a handler that was registered a moment ago is read here.
         let before = reload()
         try registry.setDefault(id, for: kind, in: desktop)
-        let after = reload()
-        let changed = Set(before.changed + after.changed).sorted()
-        return RegistrySnapshot(number: after.number, registry: after.registry, changed: changed)
+        return reload().adding(before.changed)
     }
 
     /// Removes a registration and the user's choices of the handler, and reads the changes.
@@ -350,15 +348,11 @@ public actor RegistryStore {
         let earlier = reload().changed
         let before = registry
         try directories.unregister(id, from: before)
-        var snapshot = reload(looking: .atNone) { $0.update(unregistrationOf: id) }
-        snapshot.changed = Set(earlier + snapshot.changed).sorted()
+        let snapshot = reload(looking: .atNone) { $0.update(unregistrationOf: id) }.adding(earlier)
         // A handler of a system directory may be in force again, with the same entry.
         guard let handler = before[id], registry[id] == nil else { return snapshot }
         do throws(DefaultError) {
-            guard try before.forgetDefaults(of: handler, in: desktop) else { return snapshot }
-            let changed = Set(snapshot.changed)
-            snapshot = reload()
-            snapshot.changed = changed.union(snapshot.changed).sorted()
+            if try before.forgetDefaults(of: handler, in: desktop) { return reload().adding(snapshot.changed) }
         } catch {
             let metadata = ["handler": "\(id)"].mapValues { "\($0)" as Logger.MetadataValue }
             log.warning("the choices of a handler that is registered no more stay: \(error)", metadata: metadata)

@@ -28,13 +28,13 @@ final class TemporaryHandlers {
     }
 
     /// Returns the handlers, as they stand beside those that the files declare.
-    func handlers(besides declared: Registry) -> [TemporaryHandler] {
+    func handlers(apartFrom declared: Registry) -> [TemporaryHandler] {
         let registered = registrations.filter { claims[$0.key] == nil }
             .map { TemporaryHandler(registering: $0.value.handler) }
         return registered
             + claims.map { id, claim in
                 let other = declared[id] ?? registrations[id]?.handler
-                return TemporaryHandler(running: claim.handler, claim.program, claiming: claim.schemes, besides: other)
+                return TemporaryHandler(running: claim.handler, claim.program, claiming: claim.schemes, apartFrom: other)
             }
     }
 
