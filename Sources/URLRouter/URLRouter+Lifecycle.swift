@@ -170,7 +170,7 @@ extension URLRouter {
             status.temporary = temporary.reason(for: handler.id).map(Reported.known) ?? .absent
             statuses.append(status)
         }
-        let unregistered = sessions.running(besides: registry).map { session in
+        let unregistered = sessions.running(apartFrom: registry).map { session in
             var status = session.status
             status.isRegistered = false
             return status

@@ -36,6 +36,8 @@ import Testing
         let router = try await RouterProcess()
         defer { router.stop() }
         let path = try manifest(for: router)
+        // The router publishes the example's handler after its start.
+        #expect(try await router.reload().isEmpty)
         let before = try router.files(below: router.bus.directory.appending(path: "XDG_DATA_HOME"))
         let run = try await router.openurl("register", "--ephemeral", path)
         #expect(run.status == 0 && run.output.hasPrefix("\(Self.id)\tlate\t"))

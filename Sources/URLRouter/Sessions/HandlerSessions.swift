@@ -60,7 +60,7 @@ final class HandlerSessions {
     }
 
     /// The sessions of the handlers that run and are registered no more, by their identifiers.
-    func running(besides registry: Registry) -> [HandlerSession] {
+    func running(apartFrom registry: Registry) -> [HandlerSession] {
         sessions.values.filter { registry[$0.handler.id] == nil && $0.isRunning }
             .sorted { $0.id.rawValue < $1.id.rawValue }
     }

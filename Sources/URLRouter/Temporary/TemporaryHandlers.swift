@@ -34,7 +34,12 @@ final class TemporaryHandlers {
         return registered
             + claims.map { id, claim in
                 let other = declared[id] ?? registrations[id]?.handler
-                return TemporaryHandler(running: claim.handler, claim.program, claiming: claim.schemes, apartFrom: other)
+                return TemporaryHandler(
+                    running: claim.handler,
+                    claim.program,
+                    claiming: claim.schemes,
+                    apartFrom: other
+                )
             }
     }
 
