@@ -43,7 +43,7 @@ public struct MonitorEntry: Sendable, Hashable {
     /// The number of the queue's attempt.
     public var attempt: UInt32?
     /// The way in which the router reached the handler.
-    public var path: Reported<OpenResult.Path>?
+    public var way: Reported<OpenResult.Way>?
     /// The steps so far, in order.
     public var trace: [TracePhase] = []
     /// The time from the request to its end, in microseconds; nil as long as the request has no outcome.
@@ -116,7 +116,7 @@ extension MonitorEntry: Record, ErrorReporting {
             "The rule of the policy, or the other reason for the decision, in words."
         ),
         Field("attempt", { $0.attempt }, { $0.attempt = $1 }, "The number of the queue's attempt."),
-        Field("path", { $0.path }, { $0.path = $1 }, "The way in which the router reached the handler."),
+        Field("way", { $0.way }, { $0.way = $1 }, "The way in which the router reached the handler."),
         Field("trace", { $0.trace }, { $0.trace = $1 }, omitting: [], "The steps so far, in order."),
         Field(
             "microseconds",

@@ -3,7 +3,7 @@ public import DBus
 /// The result of an open: the `result` of `OpenURL`.
 public struct OpenResult: Sendable, Hashable {
     /// The way in which the router reached the handler.
-    public enum Path: String, Sendable, Hashable, CaseIterable {
+    public enum Way: String, Sendable, Hashable, CaseIterable {
         /// The handler was not running, and the router started it. The command of an application still runs.
         case launched
         /// The handler was suspended, and the router woke it.
@@ -28,7 +28,7 @@ public struct OpenResult: Sendable, Hashable {
     /// now.
     public var handler: String
     /// The way in which the router reached the handler.
-    public var path: Path
+    public var way: Way
     /// The values that the handler answered with. A descriptor among them belongs to this program, and is closed with its last
     /// reference.
     public var reply: [String: Value]
@@ -45,9 +45,9 @@ public struct OpenResult: Sendable, Hashable {
     public var requestID: String?
 
     /// Creates a result.
-    public init(handler: String, path: Path, reply: [String: Value], trace: [TracePhase]) {
+    public init(handler: String, way: Way, reply: [String: Value], trace: [TracePhase]) {
         self.handler = handler
-        self.path = path
+        self.way = way
         self.reply = reply
         self.trace = trace
     }
@@ -55,8 +55,8 @@ public struct OpenResult: Sendable, Hashable {
 
 extension OpenResult: Record {
     package static let fields = FieldList(
-        initial: OpenResult(handler: "", path: .active, reply: [:], trace: []),
-        incomplete: "a result without a handler or a path",
+        initial: OpenResult(handler: "", way: .active, reply: [:], trace: []),
+        incomplete: "a result without a handler or a way",
         Field(
             "handler",
             { $0.handler },
@@ -65,9 +65,9 @@ extension OpenResult: Record {
             "The bundle identifier of the handler that took the URL, or that would get the queued URL now."
         ),
         Field(
-            "path",
-            { $0.path },
-            { $0.path = $1 },
+            "way",
+            { $0.way },
+            { $0.way = $1 },
             isRequired: true,
             "The way in which the router reached the handler."
         ),
@@ -95,6 +95,6 @@ extension OpenResult: Record {
     )
 }
 
-extension OpenResult.Path: Word {
-    package static func problem(with word: String) -> String { "'\(word)' is not a path" }
+extension OpenResult.Way: Word {
+    package static func problem(with word: String) -> String { "'\(word)' is not a way" }
 }

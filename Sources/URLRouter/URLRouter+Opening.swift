@@ -73,7 +73,7 @@ extension URLRouter {
                 if !callbacks.claims.isEmpty, let result = try await answerCallback(candidate, call) { return result }
                 if call.options.isQueued { return try await enqueue(candidate, call) }
                 var result = try await openNow(candidate, call)
-                if noHandler != nil { result.path = .fallback }
+                if noHandler != nil { result.way = .fallback }
                 return result
             } catch {
                 guard error.code == .noHandler else { throw error }
@@ -282,7 +282,7 @@ extension URLRouter {
                 return Delivery(url: destination.url.description, handler: handler, options: stored, context: context)
             }
             call.copy?.isHandedOver = true
-            var result = OpenResult(handler: handler, path: .queued, reply: [:], trace: [])
+            var result = OpenResult(handler: handler, way: .queued, reply: [:], trace: [])
             result.id = "\(id)"
             if stored.requestID == nil { result.requestID = result.id }
             return result

@@ -53,7 +53,7 @@ def serve(bus):
             continue
         if "router" in WORDS and call.member == "OpenURL":
             note(f"open {call.body[0]}")
-            bus.reply(call, "a{sv}", [{"handler": ("s", "com.example.victim"), "path": ("s", "active")}])
+            bus.reply(call, "a{sv}", [{"handler": ("s", "com.example.victim"), "way": ("s", "active")}])
             continue
         if call.interface != "org.openurl.Handler1" or call.member != "Open":
             note(f"call {call.interface}.{call.member}")

@@ -45,7 +45,7 @@ def answer(bus, call, number):
         body = {"a{sv}": wrong, "aa{sv}": [wrong, {}]}.get(signature)
         return bus.reply(call, signature, [body]) if body else bus.reply(call, "at", [[1]])
     if HOW == "huge" and signature in ["a{sv}", "aa{sv}"]:
-        big = {"id": ("s", "1"), "url": ("s", "x" * (100 << 20)), "state": ("s", "waiting"), "handler": ("s", "x"), "path": ("s", "active")}
+        big = {"id": ("s", "1"), "url": ("s", "x" * (100 << 20)), "state": ("s", "waiting"), "handler": ("s", "x"), "way": ("s", "active")}
         return bus.reply(call, signature, [big if signature == "a{sv}" else [big]])
     text = EVIL if HOW == "escapes" else "com.example.text"
     bus.reply(call, signature, [value(signature, text, number)] if signature else [])

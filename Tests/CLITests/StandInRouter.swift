@@ -189,7 +189,7 @@ actor StandInRouter {
                 },
                 .method(QueueInterface.wait) { _, id in
                     if id == 99 { try await Task.sleep(for: .seconds(600)) }
-                    return OpenResult(handler: "com.acme.ok", path: .active, reply: ["text": "hello"], trace: [])
+                    return OpenResult(handler: "com.acme.ok", way: .active, reply: ["text": "hello"], trace: [])
                 },
                 askedOfQueue("retry", QueueInterface.retry), askedOfQueue("drop", QueueInterface.drop),
             ]
@@ -233,15 +233,15 @@ actor StandInRouter {
         case "error":
             throw OpenURLError(OpenURLError.Code(rawValue: argument) ?? .declined, "com.acme.todolist \u{1B}[31mtold")
         case "bus": throw RemoteError(ErrorName(argument) ?? .failed, "the bus told")
-        case "odd": return OpenResult(handler: "com.acme.\u{202E}odd", path: .launched, reply: [:], trace: [])
-        case "values": return OpenResult(handler: "com.acme.todolist", path: .fallback, reply: Self.values, trace: [])
+        case "odd": return OpenResult(handler: "com.acme.\u{202E}odd", way: .launched, reply: [:], trace: [])
+        case "values": return OpenResult(handler: "com.acme.todolist", way: .fallback, reply: Self.values, trace: [])
         case "slow": await waitForQuestion()
         case "die":
             await connection.close()
         default: break
         }
         if options.isQueued {
-            var result = OpenResult(handler: "com.acme.todolist", path: .queued, reply: [:], trace: [])
+            var result = OpenResult(handler: "com.acme.todolist", way: .queued, reply: [:], trace: [])
             result.id = "12"
             return result
         }
@@ -253,7 +253,7 @@ actor StandInRouter {
         }
         reply["token"] = options.activationToken.map(Value.string)
         reply["startup"] = options.desktopStartupID.map(Value.string)
-        return OpenResult(handler: "com.acme.todolist", path: .active, reply: reply, trace: Self.trace)
+        return OpenResult(handler: "com.acme.todolist", way: .active, reply: reply, trace: Self.trace)
     }
 
     private func waitForQuestion() async {

@@ -166,7 +166,7 @@ import Testing
         _ = try await router.open("other:last")
         #expect(try opened(router, Self.other) == ["other:last"])
         // The claim of the other program has not ended.
-        #expect(try await router.open("login://ok").path == .callback)
+        #expect(try await router.open("login://ok").way == .callback)
         await stranger.close()
     }
 

@@ -93,7 +93,7 @@ import Testing
         var options = OpenOptions()
         options.activationToken = "token"
         let result = try await router.open(Self.callback, options)
-        #expect(result.path == .callback && result.handler == CallbackInterface.handler)
+        #expect(result.way == .callback && result.handler == CallbackInterface.handler)
         let (code, url, details) = try await claim.end()
         #expect(code == .received && url == Self.callback)
         #expect(details.activationToken == "token")
@@ -180,7 +180,7 @@ import Testing
         let claim = try await claim(router, "app://auth")
         // The claim wins for its URLs, and all others go to the handler.
         _ = try await router.open("app://other")
-        #expect(try await router.open("app://auth?code=1").path == .callback)
+        #expect(try await router.open("app://auth?code=1").way == .callback)
         #expect(try await claim.end().1 == "app://auth?code=1")
         #expect(try await router.open("app://auth?code=1").handler == Self.app)
         #expect(try await router.openurl("policy", "deny", "--source", "user", "login").status == 0)

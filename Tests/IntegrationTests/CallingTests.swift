@@ -70,7 +70,7 @@ import Testing
         let router = try await RouterProcess([Self.app: ["answer=success?id=7&name=a%20b+c&n=1&n=2"] + extra])
         defer { router.stop() }
         let result = try await call(router)
-        #expect(result.handler == Self.app && result.path == .callback)
+        #expect(result.handler == Self.app && result.way == .callback)
         #expect(
             result.reply == [
                 "id": "7", "name": "a b c", "n": .array(["1", "2"], of: "s"),
@@ -126,7 +126,7 @@ import Testing
         defer { router.stop() }
         for url in [Self.url, "app:add?title=Milk"] {
             let result = try await call(router, url)
-            #expect(result.path != .callback && result.reply["pid"] != nil)
+            #expect(result.way != .callback && result.reply["pid"] != nil)
             #expect(result.reply["wants-reply"] == true)
         }
         #expect(try await router.open(Self.url).reply["wants-reply"] == nil)
@@ -361,7 +361,7 @@ import Testing
         #expect(try await parameter("é", router) == "1")
         let json = try await router.openurl("call", "--json", Self.url)
         #expect(
-            json.output.hasPrefix(#"{"url":"\#(Self.url)","handler":"com.example.app","path":"callback""#),
+            json.output.hasPrefix(#"{"url":"\#(Self.url)","handler":"com.example.app","way":"callback""#),
             "\(json.output)"
         )
         #expect(json.output.contains(#""reply":{"id":"7","name":"b"}"#), "\(json.output)")

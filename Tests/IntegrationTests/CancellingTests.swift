@@ -258,7 +258,7 @@ import Testing
         if mode == "blocks" { close(fifo) }
         #expect(try await code(request) == expected)
         if mode == "runs" { close(fifo) }
-        #expect(try await router.open("app:next").path == .active)
+        #expect(try await router.open("app:next").way == .active)
         #expect(try router.log(of: Self.id) == ["open app:first", "open app:next"])
     }
 
@@ -270,7 +270,7 @@ import Testing
         options.timeout = .milliseconds(200)
         #expect(try await router.failure(Self.url, options).code == .timedOut)
         // Without the cancel, this URL would wait for ten minutes.
-        #expect(try await router.open("app:next").path == .active)
+        #expect(try await router.open("app:next").way == .active)
         #expect(try router.log(of: Self.id).contains("cancelled app:first"))
     }
 

@@ -45,7 +45,7 @@ import Testing
             import dbus
             router = dbus.SessionBus().get_object("org.openurl.Router1", "/org/openurl/Router1")
             result = router.OpenURL("any:python", {"timeout": 9000}, dbus_interface="org.openurl.Router1")
-            print(result["handler"], result["path"])
+            print(result["handler"], result["way"])
             """
         let python = try run(router, ["/usr/bin/python3", "-c", script])
         #expect(python.output == "com.example.any active\n")
@@ -127,7 +127,7 @@ import Testing
         }
         defer { router.stop() }
         let result = try await router.open("python:yes")
-        #expect(result.path == .launched)
+        #expect(result.way == .launched)
         #expect(result.reply == ["url": "python:yes", "sender-pid": .uint32(UInt32(getpid()))])
         #expect(try await router.failure("python:no") == OpenURLError(.declined, "com.example.python declined the URL"))
         let raised = try await router.failure("python:raise")
@@ -182,6 +182,6 @@ import Testing
         }
         let after = try Usage(of: router.pid)
         #expect(after.residentBytes < before.residentBytes + (40 << 20))
-        #expect(try await router.open("huge:y").path == .active)
+        #expect(try await router.open("huge:y").way == .active)
     }
 }

@@ -141,7 +141,7 @@ import Testing
         try #require(objects.count == 3)
         #expect(objects[0]["url"] as? String == "good:y")
         #expect(objects[0]["handler"] as? String == "com.example.good")
-        #expect(objects[0]["path"] as? String == "active")
+        #expect(objects[0]["way"] as? String == "active")
         let reply = try #require(objects[0]["reply"] as? [String: Any])
         #expect(reply["annotation"] as? [String: String] == ["k": "v"])
         #expect(reply["pid"] is Int)

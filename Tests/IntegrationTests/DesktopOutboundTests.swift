@@ -83,8 +83,8 @@ import Testing
         defer { router.stop() }
         let cold = try await router.open("gapp:1")
         #expect(cold.handler == "org.example.Gapp.desktop")
-        #expect(cold.path == .launched)
-        #expect(try await router.open("gapp:2").path == .active)
+        #expect(cold.way == .launched)
+        #expect(try await router.open("gapp:2").way == .active)
         #expect(try router.log(of: "org.example.Gapp") == ["gapp:1", "gapp:2"])
     }
 
@@ -115,10 +115,10 @@ import Testing
         defer { router.stop() }
         _ = try await router.open("native:1")
         let cold = try await router.open("wrapped:1")
-        #expect(cold.handler == "com.example.wrapped" && cold.path == .launched && cold.reply.isEmpty)
+        #expect(cold.handler == "com.example.wrapped" && cold.way == .launched && cold.reply.isEmpty)
         var options = OpenOptions()
         options.activationToken = "token"
-        #expect(try await router.open("wrapped:2", options).path == .active)
+        #expect(try await router.open("wrapped:2", options).way == .active)
         #expect(try router.log(of: "org.example.Gapp") == ["wrapped:1", "wrapped:2 activation-token=token"])
         // An application comes to the foreground.
         while try await router.status(of: "com.example.native").state == .known(.active) {}
@@ -132,7 +132,7 @@ import Testing
         #expect(try await router.openurl("activate", "com.example.wrapped").errors.contains("runs only for a URL"))
         options.isQueued = true
         let queued = try await router.open("wrapped:3", options)
-        #expect(queued.path == .queued)
+        #expect(queued.way == .queued)
         #expect(try await router.openurl("queue", "wait", try #require(queued.id)).status == 0)
         #expect(try router.log(of: "org.example.Gapp").last?.hasPrefix("wrapped:3") == true)
     }
@@ -326,7 +326,7 @@ import Testing
         #expect(try await router.failure("seven:1").code == .declined)
         #expect(try await router.failure("crash:1").code == .handlerCrashed)
         #expect(try await router.failure("gone:1").code == .launchFailed)
-        #expect(try await router.open("busy:1").path == .launched)
+        #expect(try await router.open("busy:1").way == .launched)
     }
 
     @Test func fixedSchemeGoesToTheDesktopsDefaultAndNeverBackToTheRouter() async throws {

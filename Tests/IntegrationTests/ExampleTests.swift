@@ -134,7 +134,7 @@ import Testing
         )
         #expect(opened.status == 0, "\(opened)")
         #expect(
-            opened.output.contains(#""path":"launched""#) && opened.output.contains(#""received":2"#),
+            opened.output.contains(#""way":"launched""#) && opened.output.contains(#""received":2"#),
             "\(opened.output)"
         )
     }
@@ -224,7 +224,7 @@ import Testing
         _ = try await router.connection.watchName("com.acme.todolist") { _, new in continuation.yield(new) }
         kill(pid_t(pid), SIGTERM)
         for await owner in owners where owner == nil { break }
-        #expect(try await router.open("todolist:?first#202501010900").path == .launched)
+        #expect(try await router.open("todolist:?first#202501010900").way == .launched)
         #expect(try list(router) == "2025-01-01 09:00  first\n2026-01-01 09:00  second\n")
     }
 

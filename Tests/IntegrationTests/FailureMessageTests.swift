@@ -85,7 +85,7 @@ import Testing
             #expect(error.code == .handlerCrashed, "\(error.message)")
             #expect(error.message.contains("exited with status 1"), "\(error.message)")
         }
-        #expect(try await router.open("script:x", Self.patient).path == .launched)
+        #expect(try await router.open("script:x", Self.patient).way == .launched)
     }
 
     private static var patient: OpenOptions {

@@ -38,7 +38,7 @@ import Testing
         let server = try server(router)
         let opened = try await openurl(router, server, "--host", "box", "--json", "app:it's%20here")
         #expect(
-            opened.status == 0 && opened.output.contains(#""handler":"com.example.app","path":"launched""#),
+            opened.status == 0 && opened.output.contains(#""handler":"com.example.app","way":"launched""#),
             "\(opened)"
         )
         #expect(try router.log(of: Self.app).contains("open app:it's%20here"))

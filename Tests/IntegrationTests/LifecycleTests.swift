@@ -59,20 +59,20 @@ import Testing
         defer { router.stop() }
         var states = try await router.states().makeAsyncIterator()
         let cold = try await router.open("first:cold")
-        #expect(cold.path == .launched)
+        #expect(cold.way == .launched)
         #expect(
             steps(cold) == [
                 "processStarted", "ready", "willFinishLaunching", "didFinishLaunching", "open", "didBecomeActive",
             ]
         )
         let warm = try await router.open("first:warm")
-        #expect(warm.path == .active)
+        #expect(warm.way == .active)
         #expect(steps(warm) == ["open"])
         #expect(try await states.next(of: Self.first) == "inactive")
         #expect(try await states.next(of: Self.first) == "active")
 
         // The second handler takes the foreground, and the router suspends the first after the delay.
-        #expect(try await router.open("second:x").path == .launched)
+        #expect(try await router.open("second:x").way == .launched)
         #expect(try await states.next(of: Self.first) == "inactive")
         #expect(try await states.next(of: Self.first) == "background")
         #expect(try await states.next(of: Self.first) == "suspended")
@@ -81,7 +81,7 @@ import Testing
         #expect(try await router.connection.owner(of: BusName(Self.first)!) == nil)
 
         let woken = try await router.open("first:woken")
-        #expect(woken.path == .woken)
+        #expect(woken.way == .woken)
         #expect(steps(woken) == ["processResumed", "ready", "willEnterForeground", "open", "didBecomeActive"])
         #expect(try await router.status(of: Self.first).pid == pid)
         #expect(
@@ -208,7 +208,7 @@ import Testing
         _ = try await router.open("second:x")
         while try await states.next(of: Self.first) != "notRunning" {}
         #expect(try router.log(of: Self.first).suffix(2) == ["didBecomeActive", "willTerminate"])
-        #expect(try await router.open("first:y").path == .launched)
+        #expect(try await router.open("first:y").way == .launched)
     }
 
     @Test func suspendedHandlerEndsWithoutNotice() async throws {
@@ -257,7 +257,7 @@ import Testing
             try await router.lifecycle(LifecycleInterface.background, Self.first)
         }
         #expect("\(error!)".contains("didEnterBackground of com.example.first did not return"), "\(error!)")
-        #expect(try await router.open("first:y").path == .launched)
+        #expect(try await router.open("first:y").way == .launched)
     }
 
     @Test func repeatedCrashesPauseTheLaunches() async throws {
@@ -285,7 +285,7 @@ import Testing
         #expect(try await router.status(of: Self.first).quarantinedUntil != nil)
         let manifest = router.bus.directory.appending(path: "XDG_DATA_HOME/openurl/handlers/\(Self.first).plist").path
         _ = try await router.connection.call(RegistryInterface.register, on: RouterService.object, manifest)
-        #expect(try await router.open("first:x").path == .launched)
+        #expect(try await router.open("first:x").way == .launched)
     }
 
     @Test func endOfTheRouterWakesSuspendedHandlers() async throws {
@@ -315,7 +315,7 @@ import Testing
             try await waitUntilStopped(pid)
         }
         let result = try await router.open("first:y")
-        #expect(result.path == .woken)
+        #expect(result.way == .woken)
         #expect(result.reply["pid"] == .int32(CInt(pid)))
     }
 
@@ -336,7 +336,7 @@ import Testing
         for await owner in owners where owner != nil { break }
         #expect(try await router.status(of: Self.first).state == .known(.active))
         let result = try await router.open("first:y")
-        #expect(result.path == .active)
+        #expect(result.way == .active)
         #expect(try await router.status(of: Self.first).pid == pid)
     }
 }

@@ -69,7 +69,7 @@ import Testing
         #expect(launch.handler == Self.app)
         #expect(launch.rule == "nothing else claims this URL")
         #expect(launch.decision == .known(.allow))
-        #expect(launch.path == .known(.launched))
+        #expect(launch.way == .known(.launched))
         #expect(launch.error == nil)
         #expect(launch.pid == UInt32(getpid()))
         #expect(launch.callerClass == .known(.user))
@@ -101,7 +101,7 @@ import Testing
 
         try await router.lifecycle(LifecycleInterface.suspend, Self.app)
         _ = try await router.open("app:again")
-        #expect(try await watch.next().path == .known(.woken))
+        #expect(try await watch.next().way == .known(.woken))
         try await router.lifecycle(LifecycleInterface.suspend, Self.app)
         try await router.lifecycle(LifecycleInterface.wake, Self.app)
         let wake = try await watch.next()
@@ -117,7 +117,7 @@ import Testing
         let both = [try await watch.next(), try await watch.next()]
         let stored = try #require(both.first { $0.kind == .known(.open) })
         let attempt = try #require(both.first { $0.kind == .known(.attempt) })
-        #expect(stored.path == .known(.queued))
+        #expect(stored.way == .known(.queued))
         #expect(stored.requestID == id)
         #expect(attempt.attempt == 1)
         #expect(attempt.requestID == id)
@@ -133,7 +133,7 @@ import Testing
         let callback = try await watch.next()
         #expect(callback.kind == .known(.callback))
         #expect(callback.url == "login://auth/done?…")
-        #expect(callback.path == .known(.callback))
+        #expect(callback.way == .known(.callback))
 
         // The log has the same requests, the latest first, and nothing below the state directory has the secret.
         let kinds = try await logged(router).map(\.kind.rawValue)

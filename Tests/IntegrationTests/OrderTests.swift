@@ -38,7 +38,7 @@ import Testing
         defer { router.stop() }
         for number in 0..<200 { _ = try await router.open("row:warm\(number)") }
         let before = try Usage(of: router.pid)
-        for number in 0..<1000 { #expect(try await router.open("row:\(number)").path == .active) }
+        for number in 0..<1000 { #expect(try await router.open("row:\(number)").way == .active) }
         let after = try Usage(of: router.pid)
         let opened = try router.log(of: "com.example.row").filter { $0.hasPrefix("open") }.suffix(1000)
         #expect(Array(opened) == (0..<1000).map { "open row:\($0)" })
@@ -143,7 +143,7 @@ import Testing
         try await RouterProcess.waitForOwner(of: "com.example.own", on: router.connection) { try handler.run() }
         let result = try await router.open("own:x")
         #expect(result.reply["pid"] == .int32(handler.processIdentifier))
-        #expect(result.path == .active)
+        #expect(result.way == .active)
         let log = try router.log(of: "com.example.own")
         #expect(log.filter { $0.hasPrefix("start") }.count == 1)
         #expect(log.last == "open own:x")
@@ -167,7 +167,7 @@ import Testing
         }
         #expect(await router.terminate() == 0)
         for await answer in answers {
-            #expect(try answer.get().path == .launched)
+            #expect(try answer.get().way == .launched)
             break
         }
         for await owner in opened where owner == nil { break }

@@ -12,7 +12,7 @@ import Testing
         options.annotation = .options(["k": .string("v")])
         let cold = try await router.open("cold://host?first", options)
         #expect(cold.handler == "com.example.cold")
-        #expect(cold.path == .launched)
+        #expect(cold.way == .launched)
         #expect(cold.reply["annotation"] == .options(["k": .string("v")]))
         let phases = cold.trace.map(\.name)
         #expect(
@@ -23,7 +23,7 @@ import Testing
         #expect(cold.trace.map(\.microseconds) == cold.trace.map(\.microseconds).sorted())
 
         let warm = try await router.open("COLD://host?second")
-        #expect(warm.path == .active)
+        #expect(warm.way == .active)
         #expect(warm.trace.map(\.name) == ["open"])
         #expect(warm.reply["pid"] == cold.reply["pid"])
         let log = try router.log(of: "com.example.cold")
@@ -58,7 +58,7 @@ import Testing
         let error = try await router.failure("veto:first")
         #expect(error.code == .launchVetoed)
         #expect(error.message.contains("\(phase)FinishLaunching of com.example.veto"))
-        #expect(try await router.open("veto:second").path == .active)
+        #expect(try await router.open("veto:second").way == .active)
         let log = try router.log(of: "com.example.veto")
         #expect(
             log.dropFirst() == ["willFinishLaunching", "didFinishLaunching", "didBecomeActive", "open veto:second"]
@@ -113,7 +113,7 @@ import Testing
         let first = try await router.open("fragile://good")
         #expect(try await router.failure("fragile://bad").code == .handlerCrashed)
         let second = try await router.open("fragile://good")
-        #expect(second.path == .launched)
+        #expect(second.way == .launched)
         #expect(second.reply["pid"] != first.reply["pid"])
     }
 
@@ -170,7 +170,7 @@ import Testing
         var options = OpenOptions()
         options.fallback = ["also-unclaimed:x", "plan:b"]
         let result = try await router.open("unclaimed:x", options)
-        #expect(result.path == .fallback)
+        #expect(result.way == .fallback)
         #expect(result.handler == "com.example.plan")
     }
 }

@@ -20,7 +20,7 @@ import Testing
         defer { router.stop() }
         var changes = try await router.queueChanges().makeAsyncIterator()
         let result = try await router.open("app:1", queued)
-        #expect(result.path == .queued)
+        #expect(result.way == .queued)
         while try await changes.next(of: result.id ?? "") != "delivered" {}
         #expect(try router.log(of: Self.app).contains("open app:1"))
     }
@@ -68,7 +68,7 @@ import Testing
         let next = try await router.startAnother()
         defer { next.terminate() }
         let again = try await router.openurl("queue", "wait", "--json", String(id))
-        #expect(again.output.hasPrefix(#"{"handler":"\#(Self.app)","path":"launched""#), "\(again.output)")
+        #expect(again.output.hasPrefix(#"{"handler":"\#(Self.app)","way":"launched""#), "\(again.output)")
         let refused = try #require(try await router.open("no:x", queued).id)
         let dead = try await router.openurl("queue", "wait", refused)
         #expect(dead.status == 1)

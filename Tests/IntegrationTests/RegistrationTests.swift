@@ -48,7 +48,7 @@ import Testing
         #expect(await changes.next()?.body == ["late"])
         #expect(try await router.canOpen("late:x"))
         let opened = try await router.open("late:x")
-        #expect(opened.path == .launched)
+        #expect(opened.way == .launched)
         let listed = try await router.handlers()["com.example.late"]
         #expect(listed?.state == .known(.active))
         #expect(try await router.schemes()["late"] == ["com.example.late"])
@@ -67,7 +67,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
         _ = try await router.register(path)
         let again = try await router.open("late:z")
-        #expect(again.path == .active)
+        #expect(again.way == .active)
         #expect(again.reply["pid"] == opened.reply["pid"])
     }
 

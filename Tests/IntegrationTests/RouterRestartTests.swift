@@ -68,7 +68,7 @@ import Testing
         let pid = try #require(try await router.status(of: Self.script).pid)
         try await router.restart()
         let result = try await router.open("script:2")
-        #expect(result.path == .background)
+        #expect(result.way == .background)
         #expect(result.reply["source"] == .string(Self.script))
         #expect(try await router.status(of: Self.script).pid == pid)
         // The test is not the handler.
@@ -124,7 +124,7 @@ import Testing
         try await router.waitForLog("opens script:1")
         try await router.restart()
         // The write of a line must not fail: Python would raise BrokenPipeError.
-        #expect(try await router.open("script:2").path == .background)
+        #expect(try await router.open("script:2").way == .background)
         try await router.waitForLog("opens script:2")
         let file = router.bus.directory.appending(path: "XDG_STATE_HOME/openurl/output/\(Self.script).log")
         #expect(try String(contentsOf: file, encoding: .utf8) == "opens script:1\nopens script:2\n")

@@ -246,7 +246,7 @@ import Testing
         try await router.waitUntilNameIsFree(Self.old) { process.send(SIGTERM) }
         #expect(await process.status == 0)
         while try await router.schemes()["other"] != nil {}
-        #expect(try await router.open("app:2").path == .launched)
+        #expect(try await router.open("app:2").way == .launched)
         #expect(try router.log(of: Self.old).contains("open app:2"))
     }
 

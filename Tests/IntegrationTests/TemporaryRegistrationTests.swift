@@ -42,7 +42,7 @@ import Testing
         let run = try await router.openurl("register", "--ephemeral", path)
         #expect(run.status == 0 && run.output.hasPrefix("\(Self.id)\tlate\t"))
         #expect(run.errors.contains("\(Self.id) is registered until the router ends"))
-        #expect(try await router.open("late:1").path == .launched)
+        #expect(try await router.open("late:1").way == .launched)
         #expect(try await router.handlers()[Self.id]?.temporary == .known(.registration))
         #expect(try await router.status(of: Self.id).temporary == .known(.registration))
         for command in [["list"], ["status"], ["explain", "late:x"]] {

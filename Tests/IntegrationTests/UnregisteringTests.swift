@@ -82,7 +82,7 @@ import Testing
         #expect(try await router.openurl("terminate", Self.id).status == 0)
         try good.write(to: manifest)
         #expect(await changes.next()?.body == ["app"])
-        #expect(try await router.open("app:3").path == .launched)
+        #expect(try await router.open("app:3").way == .launched)
         try FileManager.default.removeItem(at: manifest)
         #expect(await changes.next()?.body == ["app"])
         #expect(try await !router.status(of: Self.id).isRegistered)

@@ -104,17 +104,17 @@ import Testing
         #expect(error.code == .timedOut)
         #expect(error.message.hasPrefix("willEnterForeground of com.example.first did not return within 0.3 seconds"))
         #expect(try !router.log(of: Self.first).contains("open first:y"))
-        #expect(try await router.open("first:z").path == .launched)
+        #expect(try await router.open("first:z").way == .launched)
     }
 
     @Test func handlerThatHangsInOpenIsKilledAfterItsTimeLimit() async throws {
         let router = try await router(["hang-url=first:bad"], ["OUOpenTimeout": 0.5])
         defer { router.stop() }
-        #expect(try await router.open("first:x", patient).path == .launched)
+        #expect(try await router.open("first:x", patient).way == .launched)
         let error = try await router.failure("first:bad")
         #expect(error == OpenURLError(.timedOut, "open of com.example.first did not return within 0.5 seconds"))
         // The next URL waits for the end of the process, and a new process opens it.
-        #expect(try await router.open("first:y", patient).path == .launched)
+        #expect(try await router.open("first:y", patient).way == .launched)
         let log = try router.log(of: Self.first)
         #expect(log.filter { $0.hasPrefix("open") } == ["open first:x", "open first:bad", "open first:y"])
     }
@@ -148,7 +148,7 @@ import Testing
         }
         #expect("\(error!)".contains("didEnterBackground of com.example.first did not return"), "\(error!)")
         let result = try await router.open("first:x")
-        #expect(result.path == .launched)
+        #expect(result.way == .launched)
         #expect(result.reply["pid"] != .int32(pid))
     }
 
@@ -171,7 +171,7 @@ import Testing
         }
         #expect("\(error!)".contains("\(phase) of com.example.first did not return"), "\(error!)")
         let next = try await router.open("first:y")
-        #expect(next.path == .launched)
+        #expect(next.way == .launched)
         #expect(next.reply["pid"] != first.reply["pid"])
     }
 
@@ -213,7 +213,7 @@ import Testing
         try await waitForBackgroundTime(router)
         // A URL that arrives in the background wakes the handler, which begins a task for it.
         let late = try await router.open("first:late", inBackground)
-        #expect(late.path == .woken)
+        #expect(late.way == .woken)
         let left = try #require(late.reply["time-left"]?.double)
         #expect(left > 0.5 && left <= 1.5, "\(left)")
         #expect(try router.log(of: Self.first).contains("open first:late"))

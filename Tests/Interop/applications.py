@@ -34,7 +34,7 @@ class Server:
 
 def path_of(run):
     """Returns the way in which the router reached the application."""
-    return json.loads(run.output)["path"] if run.status == 0 else str(run)
+    return json.loads(run.output)["way"] if run.status == 0 else str(run)
 
 
 @check("HexChat, a command that hands the URL to its running instance", "hexchat", "xvfb", "xdotool", limit=90)

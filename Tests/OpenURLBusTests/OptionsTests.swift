@@ -82,8 +82,8 @@ import Testing
         #expect(try recoded(unknown) == OpenOptions())
         #expect(try recoded(unknown) == OpenContext())
         #expect(try recoded(unknown.merging(["id": "a"]) { $1 }) == HandlerStatus(id: "a", state: .absent))
-        let result = try recoded(unknown.merging(["handler": "a", "path": "active"]) { $1 }, as: OpenResult.self)
-        #expect(result == OpenResult(handler: "a", path: .active, reply: [:], trace: []))
+        let result = try recoded(unknown.merging(["handler": "a", "way": "active"]) { $1 }, as: OpenResult.self)
+        #expect(result == OpenResult(handler: "a", way: .active, reply: [:], trace: []))
         let entry = try recoded(unknown.merging(["id": "a"]) { $1 }, as: HandlerEntry.self)
         #expect(entry.id == "a")
     }
@@ -153,14 +153,14 @@ import Testing
     ]
 
     @Test func roundTripKeepsOpenResult() throws {
-        for path: OpenResult.Path in [.launched, .active, .fallback] {
-            let result = OpenResult(handler: "com.example.app", path: path, reply: ["k": .uint32(1)], trace: trace)
+        for way: OpenResult.Way in [.launched, .active, .fallback] {
+            let result = OpenResult(handler: "com.example.app", way: way, reply: ["k": .uint32(1)], trace: trace)
             #expect(try recoded(result) == result)
         }
-        let result = OpenResult(handler: "com.example.app", path: .launched, reply: [:], trace: trace)
+        let result = OpenResult(handler: "com.example.app", way: .launched, reply: [:], trace: trace)
         #expect(
             try recoded(result, as: [String: Value].self) == [
-                "handler": "com.example.app", "path": "launched", "reply": .options([:]),
+                "handler": "com.example.app", "way": "launched", "reply": .options([:]),
                 "trace": .array(
                     [
                         .structure(["processStarted", .uint64(0), true]),
@@ -173,20 +173,20 @@ import Testing
     }
 
     @Test func openResultOfAnotherTypeIsAnError() throws {
-        let options: [String: Value] = ["handler": "a", "path": "active"]
+        let options: [String: Value] = ["handler": "a", "way": "active"]
         for (key, signature) in [
-            ("handler", "s"), ("path", "s"), ("reply", "a{sv}"), ("trace", "a(stb)"),
+            ("handler", "s"), ("way", "s"), ("reply", "a{sv}"), ("trace", "a(stb)"),
         ] as [(String, Signature)] {
             try expectType(signature, of: key, in: options, as: OpenResult.self)
         }
-        for incomplete: [String: Value] in [[:], ["handler": "a"], ["path": "active"]] {
-            #expect(try problem(incomplete, as: OpenResult.self) == "a result without a handler or a path")
+        for incomplete: [String: Value] in [[:], ["handler": "a"], ["way": "active"]] {
+            #expect(try problem(incomplete, as: OpenResult.self) == "a result without a handler or a way")
         }
-        #expect(try problem(["handler": "a", "path": "by-air"], as: OpenResult.self) == "'by-air' is not a path")
+        #expect(try problem(["handler": "a", "way": "by-air"], as: OpenResult.self) == "'by-air' is not a way")
     }
 
     @Test func openOutcomeIsAResultOrAnError() throws {
-        let result = OpenResult(handler: "com.example.app", path: .active, reply: ["k": "v"], trace: trace)
+        let result = OpenResult(handler: "com.example.app", way: .active, reply: ["k": "v"], trace: trace)
         guard case .opened(result) = try recoded(OpenOutcome.opened(result), as: OpenOutcome.self) else {
             Issue.record("no result")
             return
@@ -208,7 +208,7 @@ import Testing
             Issue.record("a text that is no name is no error")
             return
         }
-        #expect(try problem([:], as: OpenOutcome.self) == "a result without a handler or a path")
+        #expect(try problem([:], as: OpenOutcome.self) == "a result without a handler or a way")
         try expectType("s", of: "error", in: [:], as: OpenOutcome.self)
         try expectType("s", of: "message", in: ["error": "com.example.Error.A"], as: OpenOutcome.self)
     }
@@ -216,7 +216,7 @@ import Testing
     @Test func openOutcomesKeepTheirOrder() throws {
         let outcomes: [OpenOutcome] = [
             .failed(RemoteError("com.example.Error.A", "a")),
-            .opened(OpenResult(handler: "b", path: .active, reply: [:], trace: [])),
+            .opened(OpenResult(handler: "b", way: .active, reply: [:], trace: [])),
             .failed(RemoteError("com.example.Error.C", "c")),
         ]
         let names: [String] = try recoded(outcomes, as: [OpenOutcome].self).map { outcome in

@@ -66,7 +66,7 @@ import Testing
     @Test func printsAResult() {
         var result = OpenResult(
             handler: "com.acme.\u{202E}a",
-            path: .launched,
+            way: .launched,
             reply: ["k": true],
             trace: [
                 TracePhase("willFinishLaunching", microseconds: 749),
@@ -86,7 +86,7 @@ import Testing
         result.reply = ["k": true]
         #expect(
             result.json(of: "a:b").text
-                == #"{"url":"a:b","handler":"com.acme.\u202ea","path":"launched","verified":true,"id":"12","reply":{"k":true},"trace":[]}"#
+                == #"{"url":"a:b","handler":"com.acme.\u202ea","way":"launched","verified":true,"id":"12","reply":{"k":true},"trace":[]}"#
         )
     }
 

@@ -40,7 +40,7 @@ import Testing
         let first = [
             entry(), entry { $0.trace = [TracePhase("processStarted", microseconds: 1000)] },
             entry {
-                $0.microseconds = 187_240; $0.path = .known(.launched)
+                $0.microseconds = 187_240; $0.way = .known(.launched)
             },
         ]
         let grown = try shown(first)

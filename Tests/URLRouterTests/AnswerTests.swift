@@ -28,7 +28,7 @@ import Testing
         let result = try await answer(.success(.yes)).get()
         var expected = OpenResult(
             handler: "com.example.app",
-            path: .active,
+            way: .active,
             reply: ["k": "v"],
             trace: [TracePhase("open", microseconds: 1)]
         )

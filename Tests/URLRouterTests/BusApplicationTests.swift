@@ -35,7 +35,7 @@ import Testing
         bus.answer("app:x")
         let result = try await request.value
         #expect(result.handler == Self.id)
-        #expect(result.path == .active)
+        #expect(result.way == .active)
         #expect(result.reply == [:])
         #expect(result.trace.map(\.name) == ["open"])
         #expect(bus.count(of: .started(Self.name)) == 0)
@@ -52,7 +52,7 @@ import Testing
         await bus.wait(for: .opened("app:x", at: ":1.2"))
         bus.answer("app:x")
         let result = try await request.value
-        #expect(result.path == .launched)
+        #expect(result.way == .launched)
         #expect(result.trace.map(\.name) == ["ready", "open"])
         #expect(bus.count(of: .started(Self.name)) == 1)
         #expect(bus.patience(for: Self.name) == RouterLimits().launchTimeout)
@@ -269,7 +269,7 @@ import Testing
         let request = Task { try await router.open("app:x", OpenOptions(), caller: nil) }
         await bus.wait(for: .opened("app:x", at: ":1.1"))
         bus.answer("app:x", .failure(.unexpectedReply(.wrongType(expected: "", found: "s"))))
-        #expect(try await request.value.path == .active)
+        #expect(try await request.value.way == .active)
     }
 
     // MARK: Choice of the application

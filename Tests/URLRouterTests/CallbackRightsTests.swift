@@ -112,7 +112,7 @@ import Testing
         // The handler of the host is not there, so the URL has nobody to go to.
         let error = await failure { () async throws(OpenURLError) in try await router.open("app://a.acme.com/") }
         #expect(error?.code == .launchFailed)
-        #expect(try await router.open("app://auth/").path == .callback)
+        #expect(try await router.open("app://auth/").way == .callback)
         await bus.wait(for: .completed(.received, "app://auth/", error: nil, to: Self.handler))
     }
 
@@ -127,7 +127,7 @@ import Testing
         _ = await router.use(RegistrySnapshot(number: 1, registry: Registry(handlers: handlers)))
         let refused = OpenURLError.Code.notAllowed.errorName
         await bus.wait(for: .completed(.failed, "", error: refused, to: Self.handler))
-        #expect(try await router.open("com.example.app:/done").path == .callback)
+        #expect(try await router.open("com.example.app:/done").way == .callback)
     }
 
     @Test func ruleForAHostHoldsForAClaimOfEveryHost() async throws {
@@ -140,8 +140,8 @@ import Testing
         let open = Task { try await router.open("app://secret/") }
         await bus.wait(for: .opened("app://secret/", at: Self.handler))
         bus.answer("app://secret/")
-        #expect(try await open.value.path != .callback)
-        #expect(try await router.open("app://auth/").path == .callback)
+        #expect(try await open.value.way != .callback)
+        #expect(try await router.open("app://auth/").way == .callback)
     }
 
     @Test func programOfTheUserNeedsARuleThatNamesItsClass() async throws {
@@ -192,6 +192,6 @@ import Testing
             answers.insert(error.map { "\($0.code) \($0.message)" } ?? "")
         }
         #expect(answers.count == 1, "\(answers)")
-        #expect(try await router.open("bank://auth?state=s1", from: Self.sandbox).path == .callback)
+        #expect(try await router.open("bank://auth?state=s1", from: Self.sandbox).way == .callback)
     }
 }

@@ -94,10 +94,10 @@ import Testing
         var options = OpenOptions()
         options.fallback = ["two:x", "app:x", "app:y"]
         let result = try await open("one:x", options, as: "app:x", on: router, bus)
-        #expect(result.path == .fallback)
+        #expect(result.way == .fallback)
         #expect(bus.opened == [])
         // A URL with a handler needs no fallback.
-        #expect(try await open("app:z", options, as: "app:z", on: router, bus).path == .active)
+        #expect(try await open("app:z", options, as: "app:z", on: router, bus).way == .active)
 
         options.fallback = ["two:x", "three:x"]
         let none = await failure { () throws(OpenURLError) in

@@ -40,7 +40,7 @@ import Testing
         let (router, _) = try router()
         let result = try await router.open("good:$(touch%20x);'y'&z")
         #expect(result.handler == "good.desktop")
-        #expect(result.path == .completed)
+        #expect(result.way == .completed)
         #expect(result.reply == [:])
         #expect(result.trace.map(\.name) == ["processStarted", "open"])
         #expect(try desktop.lines(of: "told") == ["1", "good:$(touch%20x);'y'&z"])
@@ -82,7 +82,7 @@ import Testing
         var options = OpenOptions()
         options.timeout = timeout
         let result = try await router.open("busy:x", options, caller: nil)
-        #expect(result.path == .launched)
+        #expect(result.way == .launched)
         #expect(result.trace.map(\.name) == ["processStarted", "open"])
         try desktop.write(to: "go")
         try desktop.wait(for: "gone")
@@ -129,7 +129,7 @@ import Testing
         try desktop.addEntry("gone", "Exec=\(program) %u")
         // A failed start does not count towards the limit of commands.
         let (router, _) = try router { $0.commandsPerApplication = 2 }
-        #expect(try await router.open("gone:x").path == .completed)
+        #expect(try await router.open("gone:x").way == .completed)
         #expect(unlink(program) == 0)
         let missing = await failure { () throws(OpenURLError) in try await router.open("gone:x") }
         let reason = "gone.desktop cannot be started: \(program): No such file or directory"
@@ -300,7 +300,7 @@ import Testing
             #expect(error == OpenURLError(.loopDetected, "2 handlers in a row have opened each other"))
         }
         // Another caller is not affected.
-        #expect(try await router.open("first:y", from: ":1.60").path == .completed)
+        #expect(try await router.open("first:y", from: ":1.60").way == .completed)
         kill(try leftProcess(), SIGKILL)
     }
 }

@@ -48,7 +48,7 @@ import Testing
         }
         let result = try await router.open("cmd:$(touch%20x);'y'&z")
         #expect(result.handler == id)
-        #expect(result.path == .completed)
+        #expect(result.way == .completed)
         #expect(result.trace.map(\.name) == ["processStarted", "open"])
         #expect(try desktop.lines(of: "told") == ["1", "cmd:$(touch%20x);'y'&z", "value"])
     }
@@ -72,7 +72,7 @@ import Testing
         try desktop.addPipe("go")
         let body = #"read line < "$desktop/go"; exit 7"#
         let slow = try router(body, settleTime: .zero)
-        #expect(try await slow.open("cmd:x").path == .launched)
+        #expect(try await slow.open("cmd:x").way == .launched)
         try desktop.write(to: "go")
         // The manifest's time limit is longer, so the exit decides.
         let patient = try router("exit 7", settleTime: .zero) { $0.openTimeout = .seconds(3600) }

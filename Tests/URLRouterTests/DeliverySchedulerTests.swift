@@ -38,7 +38,7 @@ import Testing
         let router = try router(on: bus)
         await router.startDeliveries()
         let result = try await router.open("app:1", queued, caller: ":1.9")
-        #expect(result.path == .queued)
+        #expect(result.way == .queued)
         #expect(result.handler == "com.example.app")
         let id = try #require(result.id)
         await bus.wait(for: .opened("app:1", at: owner))
@@ -253,7 +253,7 @@ import Testing
         await bus.wait(for: .askedWhoIs(":1.9"))
         bus.release(":1.8")
         #expect(await first.value == OpenURLError.noReachableHandler)
-        #expect(try await second.value.path == .queued)
+        #expect(try await second.value.way == .queued)
     }
 
     @Test func deliveryWaitsUntilTheRouterOwnsItsName() async throws {
@@ -467,7 +467,7 @@ import Testing
         let router = try router(on: bus)
         var options = queued
         options.fallback = ["app:instead"]
-        #expect(try await router.open("nobody:x", options, caller: nil).path == .queued)
+        #expect(try await router.open("nobody:x", options, caller: nil).way == .queued)
         #expect(try await router.queuedURLs(caller: ownConnection).map(\.url) == ["app:instead"])
     }
 }

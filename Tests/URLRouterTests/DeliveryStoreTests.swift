@@ -615,5 +615,5 @@ final class TemporaryState: Sendable {
 
 extension OpenResult {
     /// The result of a delivery that a handler has taken.
-    static var taken: OpenResult { OpenResult(handler: "com.example.app", path: .active, reply: [:], trace: []) }
+    static var taken: OpenResult { OpenResult(handler: "com.example.app", way: .active, reply: [:], trace: []) }
 }

@@ -69,7 +69,7 @@ import Testing
         let fourth = Task { try await router.open("app:5", from: ":1.92") }
         await bus.wait(for: .opened("app:5", at: owner))
         for url in ["app:2", "app:5"] { bus.answer(url) }
-        for task in [second, fourth] { #expect(try await task.value.path == .active) }
+        for task in [second, fourth] { #expect(try await task.value.way == .active) }
         #expect(bus.opened == [])
         #expect(await router.hasAnsweredAll)
     }
@@ -156,7 +156,7 @@ import Testing
             await bus.wait(for: .opened("app:\(number)", at: owner))
             bus.answer("app:\(number)")
         }
-        for open in opens { #expect(try await open.value.path == .active) }
+        for open in opens { #expect(try await open.value.way == .active) }
     }
 
     @Test func waitingRequestEndsAtItsDeadlineAndLaterOnesContinue() async throws {
@@ -180,7 +180,7 @@ import Testing
         bus.release(handler)
         await bus.wait(for: .opened("app:patient", at: owner))
         bus.answer("app:patient")
-        #expect(try await patient.value.path == .active)
+        #expect(try await patient.value.way == .active)
         #expect(bus.opened == [])
     }
 
@@ -268,7 +268,7 @@ import Testing
             await bus.wait(for: .opened(url, at: ":1.2"))
             bus.answer(url)
         }
-        for task in [first, second, third] { #expect(try await task.value.path == .active) }
+        for task in [first, second, third] { #expect(try await task.value.way == .active) }
     }
 
     @Test func freeNameIsLookedUpAgainForWaitingRequests() async throws {
@@ -326,7 +326,7 @@ import Testing
         bus.setOwner(of: handler, to: ":1.7")
         await bus.wait(for: .opened("app:1", at: ":1.7"))
         bus.answer("app:1")
-        #expect(try await request.value.path == .active)
+        #expect(try await request.value.way == .active)
         bus.release(handler)
     }
 }

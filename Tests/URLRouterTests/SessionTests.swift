@@ -39,7 +39,7 @@ import Testing
         _ = await router.use(RegistrySnapshot(number: 1, registry: empty))
         #expect(await !router.hasNoSession)
         bus.answer("app:x")
-        #expect(try await request.value.path == .active)
+        #expect(try await request.value.way == .active)
         bus.setOwner(of: Self.id, to: nil)
         await router.wait { $0.state(of: Self.id) == .notRunning }
         _ = await router.use(RegistrySnapshot(number: 2, registry: empty))
@@ -109,7 +109,7 @@ import Testing
             let request = Task { try await router.open("app:x") }
             await bus.wait(for: .opened("app:x", at: Self.owner))
             bus.answer("app:x")
-            #expect(try await request.value.path == .active)
+            #expect(try await request.value.way == .active)
         }
         // The jobs of the request release the router on the loop's thread.
         while released != nil { await Task.yield() }
@@ -193,7 +193,7 @@ import Testing
         await bus.wait(for: .sentToBackground("com.example.other"))
         await bus.wait(for: .opened("app:y", at: Self.owner))
         bus.answer("app:y")
-        #expect(try await request.value.path == .active)
+        #expect(try await request.value.way == .active)
         #expect(bus.count(of: .sentToBackground(Self.id)) == 0)
     }
 
@@ -311,7 +311,7 @@ import Testing
         bus.setOwner(of: Self.id, to: Self.owner)
         await bus.wait(for: .opened("app:x", at: Self.owner))
         bus.answer("app:x")
-        #expect(try await request.value.path == .launched)
+        #expect(try await request.value.way == .launched)
         let id = try BundleIdentifier("com.example.app")
         await #expect(throws: OpenURLError(.notAllowed, "com.example.app is not suspended: \(reason)")) {
             try await router.suspend(id)
@@ -321,7 +321,7 @@ import Testing
         let next = Task { try await router.open("app:y") }
         await bus.wait(for: .opened("app:y", at: Self.owner))
         bus.answer("app:y")
-        #expect(try await next.value.path == .background)
+        #expect(try await next.value.way == .background)
         #expect(kill(pid_t(pid), 0) == 0)
     }
 
@@ -355,7 +355,7 @@ import Testing
         bus.release(Self.id)
         await bus.wait(for: .opened("app:next", at: Self.owner))
         bus.answer("app:next")
-        #expect(try await next.value.path == .active)
+        #expect(try await next.value.way == .active)
         #expect(bus.opened.isEmpty)
     }
 
@@ -392,7 +392,7 @@ import Testing
         bus.release(FakeHandlers.state)
         await bus.wait(for: .opened("app:x", at: Self.owner))
         bus.answer("app:x")
-        #expect(try await request.value.path == .active)
+        #expect(try await request.value.way == .active)
         #expect(await router.state(of: Self.id) == .running(owner: Self.owner, .foreground))
     }
 

@@ -13,7 +13,7 @@ if arguments.count > 1 { fail("usage: requester [URL]", EX_USAGE) }
 do {
     let url = try GenericURL(text)
     let result = try await OpenURLClient().open(url)
-    print("\(result.handler) took it (\(result.path.rawValue))")
+    print("\(result.handler) took it (\(result.way.rawValue))")
     for (key, value) in result.reply.sorted(by: { $0.key < $1.key }) {
         print("  \(key): \(value.string ?? "\(value)")")
     }

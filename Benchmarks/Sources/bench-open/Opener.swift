@@ -22,12 +22,12 @@ actor Opener {
         try await client.open(GenericURL(Handlers.url(id, number)))
     }
 
-    /// Returns the milliseconds for one URL. The URL must reach its handler by the given path.
-    func time(_ id: String, _ path: OpenResult.Path) async throws -> Double {
+    /// Returns the milliseconds for one URL. The URL must reach its handler in the given way.
+    func time(_ id: String, _ way: OpenResult.Way) async throws -> Double {
         let start = ContinuousClock.now
         let result = try await open(id)
         let taken = ContinuousClock.now - start
-        guard result.path == path else { throw BenchmarkError("\(id) was \(result.path), not \(path)") }
+        guard result.way == way else { throw BenchmarkError("\(id) was \(result.way), not \(way)") }
         return taken / .milliseconds(1)
     }
 
@@ -35,9 +35,9 @@ actor Opener {
     func time(by turns: [String], calls: Int) async throws -> Double {
         for id in turns + turns { try await open(id) }
         // With more than one handler each handler is in the background when its turn comes.
-        let path: OpenResult.Path = turns.count == 1 ? .active : .background
+        let way: OpenResult.Way = turns.count == 1 ? .active : .background
         var taken: [Double] = []
-        for call in 0..<calls { taken.append(try await time(turns[call % turns.count], path) * 1e3) }
+        for call in 0..<calls { taken.append(try await time(turns[call % turns.count], way) * 1e3) }
         return median(taken)
     }
 

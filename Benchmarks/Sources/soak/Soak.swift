@@ -142,7 +142,7 @@ actor Opener {
                 timeout: nil
             )
             outcome = .opened
-            outcomes["opened, \(result.path.rawValue)", default: 0] += 1
+            outcomes["opened, \(result.way.rawValue)", default: 0] += 1
         } catch {
             guard case .remote(let remote) = error, let error = OpenURLError(remote) else {
                 outcomes["\(error)", default: 0] += 1

@@ -39,7 +39,7 @@ struct RequestLine {
             let name = error.name.rawValue
             return name.split(separator: ".").last.map(String.init) ?? name
         }
-        if entry.microseconds != nil { return entry.path?.rawValue ?? "done" }
+        if entry.microseconds != nil { return entry.way?.rawValue ?? "done" }
         if entry.decision == .known(.ask), entry.trace.isEmpty { return "asking …" }
         return entry.trace.last.map { "\($0.name) …" } ?? "…"
     }

@@ -141,7 +141,7 @@ struct OpenOperation {
         let start = TracePhase.now
         do throws(CommandFailure) {
             let result = try open(operation)
-            let outcome = result.path.rawValue
+            let outcome = result.way.rawValue
             trace.add(url, fallback: texts, from: start, handler: result.handler, result.trace, outcome: outcome)
             return result
         } catch {
@@ -272,7 +272,7 @@ extension OpenOperation {
 
 extension OpenResult {
     /// Whether an application of the desktop has the URL now.
-    fileprivate var isWithApplication: Bool { path != .queued && handler.hasSuffix(".desktop") }
+    fileprivate var isWithApplication: Bool { way != .queued && handler.hasSuffix(".desktop") }
 }
 
 extension CommandLineArgument {

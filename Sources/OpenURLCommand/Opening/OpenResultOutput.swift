@@ -10,7 +10,7 @@ extension OpenResult {
         let origin = isVerified ? "" : ", started by hand"
         // The number of a queued URL is its name, unless the caller has given one.
         let request = requestID.flatMap { $0 == id ? nil : ", request \($0.printable)" } ?? ""
-        let title = "\(url.printable): \(handler.printable) (\(path.rawValue)\(number)\(origin)\(request))"
+        let title = "\(url.printable): \(handler.printable) (\(way.rawValue)\(number)\(origin)\(request))"
         let answer = reply.isEmpty ? [] : ["    reply \(replyJSON.text.printable)"]
         return [title]
             + trace.map { phase in

@@ -17,11 +17,11 @@ extension ApplicationOpener {
             )
         }
         var trace: [TracePhase] = []
-        var path = OpenResult.Path.active
+        var way = OpenResult.Way.active
         var owner = try await owner(of: name, request)
         if owner == nil {
             try await startService(name, request)
-            path = .launched
+            way = .launched
             trace.append(request.phase("ready"))
             owner = try await self.owner(of: name, request)
         }
@@ -30,7 +30,7 @@ extension ApplicationOpener {
         }
         try await deliver(request, name, owner)
         trace.append(request.phase("open"))
-        return request.result(path, trace)
+        return request.result(way, trace)
     }
 
     private func owner(of name: BusName, _ request: ApplicationRequest) async throws(OpenURLError) -> BusName? {

@@ -84,7 +84,7 @@ final class ApplicationRequest {
         return phase
     }
 
-    func result(_ path: OpenResult.Path, _ trace: [TracePhase]) -> OpenResult {
-        OpenResult(handler: id, path: path, reply: [:], trace: trace)
+    func result(_ way: OpenResult.Way, _ trace: [TracePhase]) -> OpenResult {
+        OpenResult(handler: id, way: way, reply: [:], trace: trace)
     }
 }

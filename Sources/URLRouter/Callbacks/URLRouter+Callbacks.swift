@@ -89,7 +89,7 @@ extension URLRouter {
                 guard !sender.callerClass.isConfined else { return nil }
                 throw error
             }
-            return OpenResult(handler: CallbackInterface.handler, path: .callback, reply: [:], trace: [])
+            return OpenResult(handler: CallbackInterface.handler, way: .callback, reply: [:], trace: [])
         }
     }
 

@@ -64,7 +64,7 @@ extension URLRouter {
     /// Whether a handler's answer to the URL itself ends a call.
     private func isAnswered(_ call: WaitingCall, by result: OpenResult) -> Bool {
         // A program that waited for the URL as its own callback cannot answer.
-        !result.reply.isEmpty || result.path == .callback
+        !result.reply.isEmpty || result.way == .callback
             || call.claimant?.handler?.answersCallbacks == true
     }
 
@@ -101,7 +101,7 @@ extension URLRouter {
                 throw OpenURLError(.notAllowed, "only \(claimant.id) may answer this call")
             }
             calls.end(call, outcome(of: answer.kind, FormParameters(queryOf: url), call, claimant))
-            return OpenResult(handler: CallbackInterface.handler, path: .callback, reply: [:], trace: [])
+            return OpenResult(handler: CallbackInterface.handler, way: .callback, reply: [:], trace: [])
         }
     }
 
@@ -116,7 +116,7 @@ extension URLRouter {
             let reply = parameters.values.mapValues { values in
                 values.count == 1 ? Value.string(values[0]) : .array(values.map(Value.string), of: "s")
             }
-            var result = OpenResult(handler: claimant.id, path: .callback, reply: reply, trace: [])
+            var result = OpenResult(handler: claimant.id, way: .callback, reply: reply, trace: [])
             result.requestID = call.requestID
             return .success(result)
         case .error:

@@ -56,7 +56,7 @@ final class Observation {
         var end = ObservedRequest.Outcome(microseconds: now > begin ? now - begin : 0)
         switch outcome {
         case .success(let result):
-            end.path = result.path
+            end.way = result.way
             request.handler = result.handler
             request.requestID = result.requestID ?? request.requestID
             // The handler's steps come with its answer.

@@ -33,7 +33,7 @@ struct ObservedRequest: Sendable {
     /// The end of a request.
     struct Outcome: Sendable {
         let microseconds: UInt64
-        var path: OpenResult.Path?
+        var way: OpenResult.Way?
         var error: OpenURLError?
     }
 
@@ -74,7 +74,7 @@ struct ObservedRequest: Sendable {
             return TracePhase(name, microseconds: phase.microseconds, answer: phase.answer)
         }
         entry.microseconds = outcome?.microseconds
-        entry.path = outcome?.path.map { .known($0) }
+        entry.way = outcome?.way.map { .known($0) }
         entry.error = outcome?.error.map {
             OpenURLError($0.code, secrets.redacting($0.message).prefix(bytes: Self.messageBytes)).dbusError
         }

@@ -192,7 +192,7 @@ extension HandlerSession {
         let answered = request.options.includesRouterSteps ? [TracePhase("answered", since: request.accepted)] : []
         var result = OpenResult(
             handler: id.rawValue,
-            path: path(of: request),
+            way: way(of: request),
             reply: answer.reply,
             trace: request.trace + answer.trace.prefix(host.limits.handlerPhases) + answered
         )
@@ -200,7 +200,7 @@ extension HandlerSession {
         return result
     }
 
-    private func path(of request: OpenRequest) -> OpenResult.Path {
+    private func way(of request: OpenRequest) -> OpenResult.Way {
         if request.causedLaunch { return .launched }
         if request.causedWake { return .woken }
         return request.foundInBackground ? .background : .active

@@ -47,7 +47,7 @@ import Testing
             #expect(outcome == expected, "\(scheme)")
         }
         let last = try await router.open("good:y")
-        #expect(last.handler == "com.example.good" && last.path != .launched, "\(last)")
+        #expect(last.handler == "com.example.good" && last.way != .launched, "\(last)")
         #expect(try await router.open("exec:y").handler == "exec.desktop")
         let everything = FileManager.default.enumerator(atPath: router.bus.directory.path)
         #expect(everything?.contains { "\($0)".hasSuffix("canary") } == false)

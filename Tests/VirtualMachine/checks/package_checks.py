@@ -179,7 +179,7 @@ def upgrade(check, session, other):
         for each in [session, other]:
             result = each.open("clicked:after-upgrade")
             pid = seen["handlers"][each.user]
-            expect(each.owner(CLICKED) == pid and result["path"] != "launched", f"{each.user}: {pid}, then {result}")
+            expect(each.owner(CLICKED) == pid and result["way"] != "launched", f"{each.user}: {pid}, then {result}")
         return seen["handlers"]
 
 

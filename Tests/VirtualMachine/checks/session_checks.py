@@ -195,8 +195,8 @@ def restart(check, session):
         end(before)
         wait_for(lambda: session.owner(ROUTER) not in {0, before}, "there is another router")
         result = session.open(f"{scheme}:2")
-        seen = f"router {before}, then {session.router()}; handler {pid}, then {result['reply']['pid']}, {result['path']}"
-        expect(result["reply"]["pid"] == pid and result["path"] != "launched", seen)
+        seen = f"router {before}, then {session.router()}; handler {pid}, then {result['reply']['pid']}, {result['way']}"
+        expect(result["reply"]["pid"] == pid and result["way"] != "launched", seen)
         expect(session.handler(id)["pid"] == pid, session.handler(id))
         return seen
 
@@ -226,8 +226,8 @@ def suspension(check, session):
         session.run("openurl", "background", id)
         wait_for(lambda: status(pid, "State").startswith("T"), "the process is stopped")
         result = session.open("sleepy:2")
-        expect(result["path"] == "woken" and result["reply"]["pid"] == pid, result)
-        return f"{pid} was stopped, then {result['path']}"
+        expect(result["way"] == "woken" and result["reply"]["pid"] == pid, result)
+        return f"{pid} was stopped, then {result['way']}"
 
 
 def late_environment(check, session):
