@@ -232,7 +232,7 @@ class Target(Session):
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE))
 
     def cost(self):
-        """Returns what the router holds: memory in KiB, descriptors, rules of the bus, and processes."""
+        """Returns what the router holds: memory in KiB, descriptors without those of the log, rules of the bus, and processes."""
         pid = self.router
         with open(f"/proc/{pid}/statm") as file:
             memory = int(file.read().split()[1]) * 4
@@ -241,8 +241,18 @@ class Target(Session):
                                   "/org/freedesktop/DBus")[0].get("MatchRules", 0)
         except BusError:
             rules = 0
-        return {"memory": memory, "descriptors": len(os.listdir(f"/proc/{pid}/fd")), "rules": rules,
+        return {"memory": memory, "descriptors": self.descriptors(pid), "rules": rules,
                 "processes": len(descendants(pid))}
+
+    def descriptors(self, pid):
+        """Returns the number of descriptors, without those of the log, which the router opens with the first request."""
+        count = 0
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                count += not os.readlink(f"/proc/{pid}/fd/{number}").startswith(f"{self.root}/state/openurl/log.sqlite")
+            except FileNotFoundError:
+                pass
+        return count
 
     def status(self, id=VICTIM):
         """Returns what the router says of a handler."""
