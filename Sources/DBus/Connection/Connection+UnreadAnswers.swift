@@ -17,17 +17,21 @@ extension Connection {
     }
 
     /// Asks the bus what a caller has not read, again and again until it is little.
+    ///
+    /// The caller may get more meanwhile, and the bus is then asked without a pause: a caller that reads nothing would otherwise get
+    /// as much as this program can write within the pause.
     private func followUnread(of receiver: BusName) {
         Task(executorPreference: loop) { await self.askUnread(of: receiver) }
     }
 
     private func askUnread(of receiver: BusName) async {
-        let unread = await unread(of: receiver)
-        let isMuch = unread.map { incomingCalls.setUnread($0, of: receiver) } ?? true
+        let isLater = incomingCalls.setUnread(await unread(of: receiver), of: receiver)
         // The calls of the caller may start again.
         if incomingCalls.waiting > 0 { scheduleDispatch() }
-        guard isMuch, state == .open else { return }
-        loop.schedule(at: .now + Self.timeToRead) { self.assumeIsolated { $0.followUnread(of: receiver) } }
+        guard isLater, state == .open else { return }
+        loop.schedule(at: .now + Self.timeToRead) {
+            self.assumeIsolated { if $0.incomingCalls.askAgain(about: receiver) { $0.followUnread(of: receiver) } }
+        }
     }
 
     /// Returns the bytes that wait in the bus for a connection: 0 if the bus never tells them, nil if it has not told them now.

@@ -32,7 +32,9 @@ struct IncomingCalls {
         var sent = 0
         /// The bytes that the sender had not read when the bus was asked, if they are many.
         var unread = 0
-        /// Whether the bus is asked, now or again later.
+        /// Whether a question to the bus has no answer yet.
+        var isAsked = false
+        /// Whether the bus is asked again after a time.
         var isFollowed = false
     }
 
@@ -183,22 +185,35 @@ struct IncomingCalls {
     mutating func countSent(_ bytes: Int, to name: BusName) -> Bool {
         guard let sender = senders[name], !sender.hasLeft else { return false }
         senders[name]?.sent += bytes
-        guard !sender.isFollowed, sender.sent + bytes > Self.fewBytes else { return false }
-        senders[name]?.isFollowed = true
+        guard !sender.isAsked, sender.sent + bytes > Self.fewBytes else { return false }
+        senders[name]?.isAsked = true
         return true
     }
 
     /// Notes what a sender has not read. The calls of an account with too much of it do not start.
     ///
-    /// - Returns: Whether the bus is to be asked again later.
-    mutating func setUnread(_ bytes: Int, of name: BusName) -> Bool {
+    /// - Parameter bytes: The answer of the bus; nil if the bus has not told it now.
+    /// - Returns: Whether the bus is to be asked again after a time, for ``askAgain(about:)``.
+    mutating func setUnread(_ bytes: Int?, of name: BusName) -> Bool {
         guard let sender = senders[name] else { return false }
-        let bytes = bytes > Self.fewBytes ? bytes : 0
+        let bytes = bytes.map { $0 > Self.fewBytes ? $0 : 0 } ?? max(sender.unread, 1)
+        let isNew = bytes > 0 && !sender.isFollowed
         senders[name]?.sent = 0
+        senders[name]?.isAsked = false
         senders[name]?.unread = bytes
-        senders[name]?.isFollowed = bytes > 0
+        if isNew { senders[name]?.isFollowed = true }
         count(bytes, instead: sender.unread, to: sender.account)
-        return bytes > 0
+        return isNew
+    }
+
+    /// Notes that the time has come to ask the bus again.
+    ///
+    /// - Returns: False if the bus is being asked, or if the sender has left.
+    mutating func askAgain(about name: BusName) -> Bool {
+        guard let sender = senders[name], !sender.hasLeft else { return false }
+        senders[name]?.isFollowed = false
+        senders[name]?.isAsked = true
+        return !sender.isAsked
     }
 
     private mutating func count(_ bytes: Int, instead earlier: Int, to account: CallAccounts.Account) {

@@ -1,4 +1,5 @@
 internal import CDBus
+internal import Glibc
 
 /// The reason why a value cannot be written into a message.
 public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -125,13 +126,14 @@ public struct MessageWriter: ~Copyable {
     }
 
     private mutating func appendText(_ text: String, _ code: CInt) throws(MessageEncodingError) {
-        try take(code, size: text.utf8.count + 8)
-        guard !text.utf8.contains(0) else { throw failed(.nulInString) }
-        let isAppended = text.withCString { pointer in
+        let count = text.utf8.count
+        try take(code, size: count + 8)
+        let error: MessageEncodingError? = text.withCString { pointer in
+            guard strlen(pointer) == count else { return .nulInString }
             var pointer: UnsafePointer<CChar>? = pointer
-            return dbus_message_iter_append_basic(&iterator, code, &pointer) != 0
+            return dbus_message_iter_append_basic(&iterator, code, &pointer) != 0 ? nil : .outOfMemory
         }
-        guard isAppended else { throw failed(.outOfMemory) }
+        if let error { throw failed(error) }
     }
 
     /// Appends a value of type `y`.
