@@ -49,6 +49,8 @@ public struct OpenOptions: Sendable, Hashable {
     /// The permission of a ``PolicyQuestion`` that the person has answered with yes.
     public var permission: String?
 
+    /// The largest size of ``handler``, and of ``desktopEntry``, in bytes: that of a bus name, and of the name of a file.
+    private static let maximumNameBytes = 255
     /// The largest size of all URLs in ``fallback`` together, in bytes.
     package static let maximumFallbackBytes = 64 << 10
     /// The largest number of URLs in ``fallback``.
@@ -186,6 +188,10 @@ extension OpenOptions: Record {
     package func validate() throws(MessageDecodingError) {
         guard annotation?.descriptorCount ?? 0 <= Value.maximumDescriptors else {
             throw .invalidValue("'\(Self.annotationKey)' holds more than \(Value.maximumDescriptors) descriptors")
+        }
+        guard handler?.utf8.count ?? 0 <= Self.maximumNameBytes, desktopEntry?.utf8.count ?? 0 <= Self.maximumNameBytes
+        else {
+            throw .invalidValue("'handler' or 'desktop-entry' is longer than \(Self.maximumNameBytes) bytes")
         }
         if let contentType, !isMIMEType(contentType) {
             throw .invalidValue("'\(Self.contentTypeKey)' is not a MIME type such as image/png")

@@ -8,6 +8,9 @@ struct PlainText {
     /// The position of each byte in ``origin``, and the size of ``origin``.
     private var positions: [Int]
 
+    /// Whether the text has escapes of escapes that are not decoded.
+    private(set) var hasEscapesLeft = true
+
     /// The number of times that escapes are decoded.
     private static let levels = 4
 
@@ -15,7 +18,10 @@ struct PlainText {
         origin = Substring(text)
         bytes = Array(origin.utf8)
         positions = Array(0...bytes.count)
-        for _ in 0..<Self.levels where decode() {}
+        for _ in 0..<Self.levels {
+            hasEscapesLeft = decode()
+            if !hasEscapesLeft { return }
+        }
     }
 
     /// - Returns: whether escapes may be left.

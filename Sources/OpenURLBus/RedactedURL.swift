@@ -63,7 +63,7 @@ package struct RedactedURL: Sendable, Hashable {
             }
             text = "\(scheme):"
             switch scheme.lowercased() {
-            case XCallbackURL.replyScheme, "javascript":
+            case XCallbackURL.replyScheme, "javascript", "vbscript", "wifi":
                 return leaveOut(url.resourceSpecifier, "/&;?#,")
             case "data":
                 let type = Self.mediaType(ofData: url.resourceSpecifier)
@@ -101,6 +101,8 @@ package struct RedactedURL: Sendable, Hashable {
         /// Adds a network location, a path or an opaque part. A program may write a user, a password and parameters there, too.
         private mutating func addVisible(_ part: Substring, isLocation: Bool) {
             let plain = PlainText(part)
+            // The rest may be anything.
+            if plain.hasEscapesLeft { return leaveOut(part) }
             var start = 0
             let sign = plain.bytes.lastIndex(of: UInt8(ascii: "@"))
             if let sign, isLocation || plain.bytes[..<sign].contains(UInt8(ascii: ":")) {
@@ -152,7 +154,6 @@ package struct URLSecrets: Sendable {
 
     /// Adds a part of a URL, its parameters and their values.
     private mutating func add(_ part: Substring, _ separators: String) {
-        PlainText(part).forEachRun { _, run in runs.insert(run) }
         add(part)
         for pair in part.split(whereSeparator: { separators.contains($0) }) {
             // More are not looked for.
@@ -186,8 +187,9 @@ package struct URLSecrets: Sendable {
     }
 
     private mutating func add(_ text: Substring) {
-        let bytes = PlainText(text).bytes
-        if !bytes.isEmpty { texts.insert(bytes) }
+        let plain = PlainText(text)
+        guard !plain.bytes.isEmpty, texts.insert(plain.bytes).inserted else { return }
+        plain.forEachRun { _, run in runs.insert(run) }
     }
 
     /// Whether nothing is left out.
@@ -200,7 +202,10 @@ package struct URLSecrets: Sendable {
             for position in hidden.indices { hidden[position] = true }
             return
         }
-        for text in texts { plain.find(text, isWord: text.count < Self.shortWord, in: &hidden) }
+        // The runs have all longer texts.
+        for text in texts where text.count < PlainText.runBytes {
+            plain.find(text, isWord: text.count < Self.shortWord, in: &hidden)
+        }
         plain.forEachRun { (start, run) in
             guard runs.contains(run) else { return }
             for position in start..<start + PlainText.runBytes { hidden[position] = true }

@@ -141,7 +141,7 @@ extension URLRouter {
         // The handler tells requests apart by their names, so a confined program does not choose one.
         if sender.callerClass.isConfined { request.id = requestNames.next() }
         try session.count(request, to: sender.account)
-        var context = try callers.context(of: sender, for: .handler(handler))
+        var context = try callers.context(of: sender, for: [handler])
         try check(sender)
         request.asked = askedCallbacks(in: url, of: sender, call.caller, for: handler, context.hops)
         context.wantsReply = call.waiting != nil || request.asked != nil
@@ -158,7 +158,7 @@ extension URLRouter {
     ) async throws(OpenURLError) -> OpenResult {
         let options = call.options
         let sender = try await callers.caller(call.caller, of: counted)
-        let context = try callers.context(of: sender, for: destination.claimant)
+        let context = try callers.context(of: sender, for: registry.receivers(of: destination.claimant))
         try check(sender)
         let request = ApplicationRequest(
             destination.delivered,
@@ -274,7 +274,7 @@ extension URLRouter {
             stored.handleToken = nil
             let id = try await deliveries.accept { () async throws(OpenURLError) in
                 let sender = try await callers.caller(call.caller, of: counted)
-                let context = try callers.context(of: sender, for: destination.claimant)
+                let context = try callers.context(of: sender, for: registry.receivers(of: destination.claimant))
                 try check(sender)
                 try call.stop?.check()
                 if sender.callerClass.isConfined { stored.requestID = nil }
@@ -357,7 +357,7 @@ extension URLRouter {
             request.endsAtDeadline = delivery.options.timeout != nil
             do throws(OpenURLError) {
                 var result = try await session.open(request) { () async throws(OpenURLError) in
-                    try callers.check(context, for: handler)
+                    try callers.check(context, for: [handler])
                     request.complete(context)
                 }
                 result.id = name
@@ -380,7 +380,7 @@ extension URLRouter {
             )
             request.observed = observed
             do throws(OpenURLError) {
-                if let handler = destination.claimant.handler { try callers.check(delivery.context, for: handler) }
+                try callers.check(delivery.context, for: registry.receivers(of: destination.claimant))
                 var result = try await applications.open(request)
                 result.id = name
                 result.requestID = delivery.options.requestID?.rawValue ?? name
@@ -454,6 +454,18 @@ extension URLRouter {
 }
 
 extension Registry {
+    /// The handlers that may refuse the sender of a URL for a claimant: the claimant itself, and the handler whose name on the bus
+    /// the URL goes to, if an application has the name of a handler.
+    func receivers(of claimant: Claimant) -> [Handler] {
+        var receivers = claimant.handler.map { [$0] } ?? []
+        if let application = application(of: claimant), application.isDBusActivatable,
+            let named = application.busName.flatMap(handler(named:)), named.id != claimant.handler?.id
+        {
+            receivers.append(named)
+        }
+        return receivers
+    }
+
     /// The desktop entry of the application that gets the URLs of a claimant; nil for a handler with a program of its own.
     fileprivate func application(of claimant: Claimant) -> DesktopEntry? {
         switch claimant {

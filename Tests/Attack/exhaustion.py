@@ -2,6 +2,7 @@
 
 import json, os, select, subprocess, time
 from attack import *
+from sandboxes import flatpak
 
 LIMIT = 5  # seconds in which another caller has to be served
 PEAK = 256  # MiB by which the router may grow for a while
@@ -353,3 +354,16 @@ def sandbox(session):
     select.select([process.stdout], [], [], 10)
     times, peak = measure(session)
     return judge(session, times, peak, process)
+
+
+@attack("exhaustion", "makes the search for secrets take long while somebody watches", limit=60, alone=True)
+def secrets(session):
+    begin(session)
+    watcher, sandbox = session.client("env"), flatpak(session)
+    watching = watcher.call("org.openurl.Monitor1", "Subscribe", "a{sv}", {})
+    url = f"{SCHEME}:?" + "&".join("a" * 1074 + f"b{number:03}" for number in range(60))
+    answer = sandbox.open(url, {"handler": ["s", "a" * 900_000]})
+    refused = [sandbox.open(url + str(number), {"handler": ["s", "a" * 250]}) for number in range(20)]
+    times, peak = measure(session)
+    harm, facts = judge(session, times, peak)
+    return harm, f"Subscribe: {said(watching)}, the sandbox: {said(answer)}, then {said(refused[0])}; {facts}"

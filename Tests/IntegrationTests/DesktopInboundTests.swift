@@ -270,6 +270,8 @@ extension RouterProcess {
         var files: [String: String] = [:]
         let enumerator = FileManager.default.enumerator(at: directory, includingPropertiesForKeys: [.isRegularFileKey])
         while let file = enumerator?.nextObject() as? URL {
+            // A file that is being written has a name with a dot until it replaces the earlier file.
+            if file.lastPathComponent.hasPrefix(".") { continue }
             guard try file.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true else { continue }
             files[file.lastPathComponent] = try String(contentsOf: file, encoding: .utf8)
         }

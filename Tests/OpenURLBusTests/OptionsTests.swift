@@ -72,6 +72,13 @@ import Testing
             try problem(["fallback": .array(fallback + ["a:b"], of: "s")], as: OpenOptions.self)
                 == "'fallback' holds more than 16 URLs"
         )
+        for key in ["handler", "desktop-entry"] {
+            #expect(try problem([key: .string(String(repeating: "a", count: 255))], as: OpenOptions.self) == nil)
+            #expect(
+                try problem([key: .string(String(repeating: "a", count: 256))], as: OpenOptions.self)
+                    == "'handler' or 'desktop-entry' is longer than 255 bytes"
+            )
+        }
         #expect(try problem(["delivery": "never"], as: OpenOptions.self) == "'delivery' can only be 'now' or 'queued'")
         #expect(try problem(["delivery": "queued"], as: OpenOptions.self) == nil)
         #expect(try problem(["delivery": "now"], as: OpenOptions.self) == nil)

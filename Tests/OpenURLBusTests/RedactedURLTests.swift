@@ -30,7 +30,11 @@ import Testing
         ("x:a;p=secret", "x:a;…"),
         ("X:a;secret", "X:a;…"),
         ("sms:+49123&body=secret", "sms:+49123&…"),
-        ("WIFI:S:net;T:WPA;P:secret;;", "WIFI:S:net;…"),
+        ("WIFI:S:net;T:WPA;P:secret;;", "WIFI:…"),
+        ("wifi:P:secret;S:net;;", "wifi:…"),
+        ("VBScript:MsgBox('secret')", "VBScript:…"),
+        // Escapes of escapes without end.
+        ("app:/open/a%2525252525253Fsecret", "app:…"),
         ("app:/login/token=secret", "app:/login/token=…"),
         ("app://token=secret/x", "app://token=…/x"),
         ("app:/open/a%3Fsecret", "app:/open/a%3F…"),

@@ -91,7 +91,7 @@ extension URLRouter {
             var options = OpenOptions()
             options.handler = id
             let destination = try Destination(callback, in: registry, for: options)
-            var context = try callers.context(of: answerer, for: destination.claimant)
+            var context = try callers.context(of: answerer, for: registry.receivers(of: destination.claimant))
             context.hops = asked.hops + 1
             context.sourceApplication = source.application
             if let dialog = try permissions.check(destination, from: answerer, options) {

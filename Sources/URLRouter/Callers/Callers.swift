@@ -113,9 +113,10 @@ final class Callers {
 
     /// The context of a request by a caller, for the handler or application that gets the URL.
     ///
-    /// - Throws: `notAllowed` if the handler takes nothing from the caller, `loopDetected` for too many openings in a row.
-    func context(of caller: Caller, for claimant: Claimant) throws(OpenURLError) -> OpenContext {
-        try claimant.handler?.checkAccess(of: caller.handler?.id, caller.callerClass)
+    /// - Parameter handlers: the handlers that may refuse the caller.
+    /// - Throws: `notAllowed` if a handler takes nothing from the caller, `loopDetected` for too many openings in a row.
+    func context(of caller: Caller, for handlers: [Handler]) throws(OpenURLError) -> OpenContext {
+        for handler in handlers { try handler.checkAccess(of: caller.handler?.id, caller.callerClass) }
         var context = OpenContext()
         context.hops = try hops(of: caller)
         context.sourceApplication = caller.handler?.id.rawValue
@@ -124,7 +125,7 @@ final class Callers {
     }
 
     /// Checks a context that was made earlier: the handler's manifest may have changed since.
-    func check(_ context: OpenContext, for handler: Handler) throws(OpenURLError) {
+    func check(_ context: OpenContext, for handlers: [Handler]) throws(OpenURLError) {
         var sender: BundleIdentifier?
         if let text = context.sourceApplication {
             do throws(BundleIdentifier.ParseError) {
@@ -133,7 +134,7 @@ final class Callers {
                 throw OpenURLError(.notAllowed, "the sender is unknown: \(error)")
             }
         }
-        try handler.checkAccess(of: sender, context.source.callerClass.known ?? .unknown)
+        for handler in handlers { try handler.checkAccess(of: sender, context.source.callerClass.known ?? .unknown) }
     }
 
     /// The number of openings that led to a request by this caller: none, unless the caller is a handler or a command that

@@ -254,7 +254,8 @@ struct HandlerLauncher: Sendable {
     ) async -> OwnerClaim? {
         if let examine { return await examine(self, pid, handler) }
         guard let pid else { return nil }
-        if runner?.isAncestor(of: pid) == true { return .runsProgram }
+        // The program is often an interpreter, which any program may run.
+        if let runner { return runner.isAncestor(of: pid) ? .runsProgram : nil }
         if records?.contain(pid, of: handler.id) == true { return .wasStarted }
         let session = pid_t(exactly: pid).map(getsid) ?? -1
         if session > 0, session == child || records?.contain(UInt32(session), of: handler.id) == true {

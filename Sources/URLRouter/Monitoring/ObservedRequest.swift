@@ -39,6 +39,8 @@ struct ObservedRequest: Sendable {
 
     /// The largest size of a message, in bytes.
     private static let messageBytes = 1024
+    /// The size of the text in which secrets are looked for. A message may be as large as a call, and the search takes time.
+    private static let searchedBytes = 2 * messageBytes
     /// The largest size of the name of a step, and of every other text, in bytes.
     private static let nameBytes = 64
     private static let textBytes = 512
@@ -70,13 +72,14 @@ struct ObservedRequest: Sendable {
         entry.trace = trace.map { phase in
             // A handler in another language may write anything into the names of its steps.
             if TracePhase.knownNames.contains(phase.name) { return phase }
-            let name = secrets.redacting(phase.name).prefix(bytes: Self.nameBytes)
+            let name = secrets.redacting(phase.name.cut(toBytes: Self.searchedBytes)).prefix(bytes: Self.nameBytes)
             return TracePhase(name, microseconds: phase.microseconds, answer: phase.answer)
         }
         entry.microseconds = outcome?.microseconds
         entry.way = outcome?.way.map { .known($0) }
         entry.error = outcome?.error.map {
-            OpenURLError($0.code, secrets.redacting($0.message).prefix(bytes: Self.messageBytes)).dbusError
+            let message = secrets.redacting($0.message.cut(toBytes: Self.searchedBytes))
+            return OpenURLError($0.code, message.prefix(bytes: Self.messageBytes)).dbusError
         }
         return entry
     }

@@ -105,21 +105,23 @@ extension URLRouter {
         startedBy runner: ProcessIdentity
     ) async throws(OpenURLError) {
         var pid: UInt32?
-        if let session = sessions[id], session.machine.state != .notRunning {
-            pid = session.process.running.flatMap { UInt32(exactly: $0.pid) }
-        }
         do throws(CallError) {
-            if pid == nil, let owner = try await bus.owner(of: id.busName) {
-                pid = try await bus.credentials(of: owner).pid
-            }
+            if let owner = try await bus.owner(of: id.busName) { pid = try await bus.credentials(of: owner).pid }
         } catch {
             // The owner may have gone meanwhile.
-            return
         }
-        guard let pid, !runner.isAncestor(of: pid) else { return }
+        var isRouters = false
+        // The session may have changed during the questions.
+        if let session = sessions[id], session.machine.state != .notRunning {
+            let running = session.process.running.flatMap { UInt32(exactly: $0.pid) }
+            // A router that the caller has started is the parent of the processes that it starts.
+            isRouters = running == nil || session.process.isStartedByRouter
+            pid = running ?? pid
+        }
+        if !isRouters, pid.map(runner.isAncestor) != false { return }
         throw OpenURLError(
             .alreadyClaimed,
-            "\(id) runs already, as process \(pid); 'openurl terminate \(id)' ends it"
+            "\(id) runs already\(pid.map { ", as process \($0)" } ?? ""); 'openurl terminate \(id)' ends it"
         )
     }
 

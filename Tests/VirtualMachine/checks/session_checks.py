@@ -327,9 +327,12 @@ def logout(check, session):
 
     @check("logout: handlers end in order, also a suspended one")
     def _():
-        last = {id: session.events(f"com.example.{id}")[-1] for id in ["stated", "dozing"]}
-        expect(set(last.values()) <= {"willTerminate"}, last)
-        return last
+        def last():
+            return {id: session.events(f"com.example.{id}")[-1] for id in ["stated", "dozing"]}
+
+        # The scopes of the handlers end after the session.
+        wait_for(lambda: set(last().values()) <= {"willTerminate"}, f"both handlers end in order: {last()}")
+        return last()
 
     @check("logout: the next login delivers what is queued")
     def _():
