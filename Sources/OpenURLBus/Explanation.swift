@@ -152,7 +152,11 @@ extension Explanation.Parts: Record {
         part("user", "The user, without the password."),
         part("host", "The host."),
         part("port", "The port, in decimal digits."),
-        part("path", "The path; for a URL such as `mailto:a@b.c`, the text between the colon and the query."),
+        part(
+            "opaquePart",
+            "The text between the colon and the query of a URL such as `mailto:a@b.c`, which has no path."
+        ),
+        part("path", "The path; empty if there is none."),
         part("parameters", "The parameters, without the semicolon."),
         part("query", "The query, without the question mark."),
         part("fragment", "The fragment, without the number sign.")

@@ -136,7 +136,8 @@ extension Claimant {
 
 extension GenericURL {
     fileprivate var explainedParts: [String: String] {
-        var parts = ["path": String(opaquePart ?? path)]
+        var parts = ["path": String(path)]
+        parts["opaquePart"] = opaquePart.map(String.init)
         parts["scheme"] = scheme
         parts["user"] = user.map(String.init)
         parts["host"] = host.map(String.init)

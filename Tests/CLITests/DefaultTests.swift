@@ -123,7 +123,8 @@ import Testing
             #expect(text.contains("[Default Applications]\nx-scheme-handler/todo=two.desktop"))
             #expect(
                 try await openurl("explain", "todo:x", environment: environment).lines == [
-                    "url\ttodo:x", "scheme\ttodo", "path\tx", "goes to\ttwo.desktop", "transport\texec",
+                    "url\ttodo:x", "scheme\ttodo", "opaquePart\tx", "path\t\"\"", "goes to\ttwo.desktop",
+                    "transport\texec",
                     "policy\tallow: no rule", "",
                     "wins\ttwo.desktop\texec\t–\tthe user's default comes first",
                     "loses\tone.desktop\texec\t–\tthe user's default comes first",

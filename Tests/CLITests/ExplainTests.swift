@@ -54,7 +54,7 @@ import Testing
             let run = try await openurl(["explain", "--json", "full:x"], on: router)
             #expect(run.status == 0)
             let parts =
-                #""parts":{"scheme":"full","user":"u","host":"a.example.com","port":"8","path":"/p","#
+                #""parts":{"scheme":"full","user":"u","host":"a.example.com","port":"8","opaquePart":null,"path":"/p","#
                 + #""parameters":"q","query":"r","fragment":""},"#
             let candidates =
                 #""candidates":[{"id":"com.acme.todolist","kind":"native","host":"*.example.com","wins":true,"#
@@ -80,7 +80,7 @@ import Testing
             #expect(json.status == run.status)
             #expect(json.errors == "")
             let parts =
-                #"{"scheme":"none","user":null,"host":null,"port":null,"path":"x","parameters":null,"#
+                #"{"scheme":"none","user":null,"host":null,"port":null,"opaquePart":null,"path":"x","parameters":null,"#
                 + #""query":null,"fragment":null}"#
             #expect(
                 json.lines == [

@@ -44,7 +44,7 @@ import Testing
                 "query": "r", "fragment": "f",
             ]
         )
-        #expect(try await explain("APP:x").parts == ["scheme": "APP", "path": "x"])
+        #expect(try await explain("APP:x").parts == ["scheme": "APP", "opaquePart": "x", "path": ""])
     }
 
     @Test func candidatesHaveTheDecidingRule() async throws {
