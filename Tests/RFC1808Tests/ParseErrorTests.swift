@@ -128,7 +128,15 @@ import Testing
         ("foo:#a#", "at byte offset 6: a '#' may only start the fragment; write it as %23"),
         (
             "foo:/é",
-            "at byte offset 5: only ASCII is allowed in a URL; write other text as escaped UTF-8, this byte as %C3"
+            "at byte offset 5: only ASCII is allowed in a URL; write other text as escaped UTF-8, é as %C3%A9"
+        ),
+        (
+            "foo:/e\u{301}",
+            "at byte offset 6: only ASCII is allowed in a URL; write other text as escaped UTF-8, this character as %CC%81"
+        ),
+        (
+            "foo:/\u{202E}x",
+            "at byte offset 5: only ASCII is allowed in a URL; write other text as escaped UTF-8, this character as %E2%80%AE"
         ),
         ("", "at byte offset 0: the URL is empty"),
         (

@@ -46,11 +46,23 @@ extension GenericURL {
         public let offset: Int
         /// The byte at the offset; `nil` at the end of the input.
         public let byte: UInt8?
+        /// The character outside ASCII that begins at the offset; `nil` for any other byte.
+        private let character: Unicode.Scalar?
 
         init(_ reason: Reason, at offset: Int, in bytes: borrowing Span<UInt8>) {
             self.reason = reason
             self.offset = offset
             self.byte = bytes.indices.contains(offset) ? bytes[offset] : nil
+            self.character = Self.character(at: offset, in: bytes)
+        }
+
+        private static func character(at offset: Int, in bytes: borrowing Span<UInt8>) -> Unicode.Scalar? {
+            guard bytes.indices.contains(offset), bytes[offset] >= 0x80 else { return nil }
+            var unit: [UInt8] = []
+            for index in offset..<min(offset + 4, bytes.count) { unit.append(bytes[index]) }
+            var (decoder, rest) = (UTF8(), unit.makeIterator())
+            guard case .scalarValue(let character) = decoder.decode(&rest) else { return nil }
+            return character
         }
 
         /// The stable name of the reason, such as `forbiddenByte`.
@@ -59,7 +71,8 @@ extension GenericURL {
         /// The offset and the message.
         public var description: String { "at byte offset \(offset): \(message)" }
 
-        /// The problem in plain English, without the offset and without the input, which may contain a password.
+        /// The problem in plain English, without the offset. The message shows at most the wrong character of the
+        /// input, because the input may contain a password.
         public var message: String {
             switch reason {
             case .emptyInput:
@@ -90,7 +103,7 @@ extension GenericURL {
 
         private var forbiddenByteMessage: String {
             guard let byte else { return "this byte is not allowed in a URL" }
-            let escape = "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            let escape = Self.escape(byte)
             return switch byte {
             case UInt8(ascii: " "):
                 "a space is not allowed in a URL; write it as \(escape)"
@@ -103,10 +116,24 @@ extension GenericURL {
             case 0x21..<0x7F:
                 "'\(Unicode.Scalar(byte))' is not allowed in a URL; write it as \(escape)"
             case 0x80...:
-                "only ASCII is allowed in a URL; write other text as escaped UTF-8, this byte as \(escape)"
+                "only ASCII is allowed in a URL; write other text as escaped UTF-8, \(escapedCharacter ?? "this byte as \(escape)")"
             default:
                 "a control character (\(escape)) is not allowed in a URL"
             }
+        }
+
+        /// The character outside ASCII and its escapes, in words.
+        private var escapedCharacter: String? {
+            character.map { character in
+                // A mark or a control would change the text around it.
+                let isVisible = character.properties.isGraphemeBase && !character.properties.isWhitespace
+                let name = isVisible ? String(character) : "this character"
+                return "\(name) as \(String(character).utf8.map(Self.escape).joined())"
+            }
+        }
+
+        private static func escape(_ byte: UInt8) -> String {
+            "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
         }
     }
 }
