@@ -131,6 +131,13 @@ private func answerHello(on listening: Int32, _ names: [(sender: String, name: S
             #expect(BusAddress.system.text == "unix:path=/var/run/dbus/system_bus_socket")
             unsetenv("XDG_RUNTIME_DIR")
             #expect(BusAddress.session.text == "autolaunch:")
+            // Without a display, libdbus starts no bus.
+            unsetenv("DISPLAY")
+            let error = #expect(throws: ConnectionError.self) { try BlockingConnection(.session) }
+            #expect(
+                error?.reason.hasPrefix("'dbus-run-session -- COMMAND' starts one (") == true,
+                "\(error?.reason ?? "")"
+            )
             let directory = FileManager.default.temporaryDirectory.appending(path: "run \(UUID().uuidString)").path
             mkdir(directory, 0o700)
             setenv("XDG_RUNTIME_DIR", directory, 1)

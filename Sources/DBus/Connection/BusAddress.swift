@@ -37,11 +37,14 @@ extension BusAddress {
     /// libdbus.
     var text: String {
         switch self {
-        case .session: Self.variable("DBUS_SESSION_BUS_ADDRESS") ?? Self.userBus ?? "autolaunch:"
+        case .session: Self.variable("DBUS_SESSION_BUS_ADDRESS") ?? Self.userBus ?? Self.launching
         case .system: Self.variable("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/var/run/dbus/system_bus_socket"
         case .address(let address): address
         }
     }
+
+    /// The address of a bus that libdbus starts, for a session under X11.
+    static let launching = "autolaunch:"
 
     private static func variable(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }
@@ -71,8 +74,14 @@ func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
     if address.hasPrefix("unixexec:") { sigaddset(&interrupt, SIGINT) }
     pthread_sigmask(SIG_BLOCK, &interrupt, &before)
     defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-    return try withLibraryError { error in
-        address.utf8.contains(0) ? nil : dbus_connection_open_private(address, &error)
+    do throws(ConnectionError) {
+        return try withLibraryError { error in
+            address.utf8.contains(0) ? nil : dbus_connection_open_private(address, &error)
+        }
+    } catch {
+        // libdbus tells of X11, with which most sessions have nothing to do.
+        guard address == BusAddress.launching else { throw error }
+        throw ConnectionError(reason: "'dbus-run-session -- COMMAND' starts one (\(error))")
     }
 }
 
