@@ -66,7 +66,7 @@ demo:
 shell:
 	@Packaging/require $(BUILD_PACKAGES)
 	swift build $(STRICT)
-	@examples/session.sh .build/debug bash --norc
+	@examples/session.sh --log .build/debug bash --norc
 
 test:
 	@Packaging/require $(TEST_PACKAGES)

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
 # Runs a command in a session of its own: a private bus, and new directories for the home and the data, which are removed at
 # the end. `openurl` is on PATH, and the bus starts the router at the first call. Nothing of the user's own session changes.
-# Usage: examples/session.sh DIRECTORY COMMAND [ARGUMENT ...], where the directory holds the built programs.
+# Usage: examples/session.sh [--log] DIRECTORY COMMAND [ARGUMENT ...], where the directory holds the built programs.
+# The output of the bus and its programs goes to standard error, or with --log to a file in the home directory.
 set -euo pipefail
 
-programs=$(realpath "${1:?usage: examples/session.sh DIRECTORY COMMAND [ARGUMENT ...]}")
+logs=
+if [ "${1:-}" = --log ]; then
+    logs=yes
+    shift
+fi
+programs=$(realpath "${1:?usage: examples/session.sh [--log] DIRECTORY COMMAND [ARGUMENT ...]}")
 shift
 project=$(realpath "$(dirname "$0")/..")
 
@@ -21,6 +27,12 @@ cp "$project"/Schemes/org.openurl.system.*.plist "$XDG_DATA_DIRS/openurl/handler
 sed "s|@BINDIR@|$HOME/bin|" "$project/Packaging/org.openurl.Router1.service.in" \
     >"$XDG_DATA_HOME/dbus-1/services/org.openurl.Router1.service"
 
-# The output of the bus and its programs goes through `cat` to standard error. `cat` ends after the last of these programs,
-# so the directories are removed when no program writes to them any longer.
-{ dbus-run-session -- bash -c 'exec "$@" >&3 2>&4 3>&- 4>&-' session "$@" 2>&1 | cat >&4; } 3>&1 4>&2
+exec 5>&2
+if [ -n "$logs" ]; then
+    exec 5>"$HOME/session.log"
+    echo "The output of the bus, the router and the handlers goes to $HOME/session.log, until this shell ends." >&2
+fi
+
+# The output of the bus and its programs goes through `cat`, which ends after the last of these programs. The directories are
+# therefore removed when no program writes to them any longer.
+{ dbus-run-session -- bash -c 'exec "$@" >&3 2>&4 3>&- 4>&-' session "$@" 2>&1 5>&- | cat >&5; } 3>&1 4>&2
