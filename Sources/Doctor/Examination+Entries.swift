@@ -222,7 +222,7 @@ extension Examination {
             } else if topic != nil, let only = temporary.first(where: { $0.schemes.contains(scheme.rawValue) })?.id {
                 add(.entries, .ok, "claimants", "\(scheme):", "only \(only) claims it; the desktop does not know it")
             } else if topic != nil {
-                let fix = "openurl register PATH"
+                let fix = registering(for: scheme)
                 add(.entries, .fail, "claimants", "\(scheme):", "no handler and no application claims it", fix: fix)
             }
             return

@@ -24,25 +24,28 @@ extension Examination {
             if files.all.contains(where: { $0.location.id.rawValue == entry }) {
                 add(.handlers, .ok, "handler", identifier, "is an application of the desktop, without a manifest")
             } else {
+                let near = nearestName(to: identifier)
                 add(
                     .handlers,
                     .fail,
                     "handler",
                     identifier,
-                    "is not registered, and no desktop entry has this name\(suggestion(insteadOf: identifier))",
-                    fix: "openurl register PATH"
+                    "is not registered, and no desktop entry has this name\(near.map { "; is \($0) meant?" } ?? "")",
+                    fix: near == nil ? "openurl register PATH" : nil
                 )
             }
         }
         let count = files.registry.handlers.count { !$0.isFixed }
-        let registered = "\(count == 1 ? "1 handler is" : "\(count) handlers are") registered, and can be started"
+        let registered =
+            count == 0
+            ? "none of your own handlers is registered"
+            : "\(count == 1 ? "1 handler is" : "\(count) handlers are") registered, and can be started"
         addSoundness(of: .handlers, "handlers", "handlers", registered)
     }
 
-    /// The end of a message about a name that nothing has, with the name that was probably meant.
-    private func suggestion(insteadOf identifier: String) -> String {
-        let names = files.registry.handlers.map(\.id.rawValue) + files.all.map(\.location.id.rawValue)
-        return identifier.nearest(in: names).map { "; is \($0) meant?" } ?? ""
+    /// The name that was probably meant by a name that nothing has.
+    private func nearestName(to identifier: String) -> String? {
+        identifier.nearest(in: files.registry.handlers.map(\.id.rawValue) + files.all.map(\.location.id.rawValue))
     }
 
     /// Whether the topic concerns a handler.

@@ -65,7 +65,7 @@ extension Examination {
                 }
                 if let error = explanation.error, explanation.decision != .known(.deny) {
                     let fix = expected.map { "openurl status \(quotedForShell($0))" } ?? registering(for: scheme)
-                    let message = redacted.redacting(error.message) + suggestion(insteadOf: scheme)
+                    let message = asking(whether: nearest(to: scheme), redacted.redacting(error.message))
                     add(.openers, .fail, "openurl", "openurl", message, fix: fix)
                     return expected
                 }
@@ -81,23 +81,30 @@ extension Examination {
         }
         guard let expected else {
             let entry = "; install an application whose desktop entry has MimeType=\(scheme.mimeType)"
-            let reason =
-                "has no handler for \(scheme):" + (isFixed(scheme) ? entry : suggestion(insteadOf: scheme))
-            add(.openers, .fail, "openurl", "openurl", reason, fix: registering(for: scheme))
+            let reason = "has no handler for \(scheme):\(isFixed(scheme) ? entry : "")"
+            add(
+                .openers,
+                .fail,
+                "openurl",
+                "openurl",
+                asking(whether: nearest(to: scheme), reason),
+                fix: registering(for: scheme)
+            )
             return nil
         }
         add(.openers, .ok, "openurl", "openurl", expected)
         return expected
     }
 
-    /// The command that gives a scheme a handler; nil for a fixed scheme, which no manifest can claim.
-    private func registering(for scheme: Scheme) -> String? { isFixed(scheme) ? nil : "openurl register PATH" }
+    /// The command that gives a scheme a handler; nil for a fixed scheme, which no manifest can claim, and for a misspelt scheme.
+    func registering(for scheme: Scheme) -> String? {
+        isFixed(scheme) || nearest(to: scheme) != nil ? nil : "openurl register PATH"
+    }
 
-    /// The end of a message about a scheme that nothing claims, with the scheme that was probably meant.
-    private func suggestion(insteadOf scheme: Scheme) -> String {
-        guard !files.areClaimed(scheme) else { return "" }
-        let near = scheme.rawValue.nearest(in: files.registry.schemes.map(\.rawValue))
-        return near.map { "; is '\($0):' meant?" } ?? ""
+    /// The scheme, with its colon, that was probably meant by a scheme that nothing claims.
+    private func nearest(to scheme: Scheme) -> String? {
+        guard !files.areClaimed(scheme) else { return nil }
+        return scheme.rawValue.nearest(in: files.registry.schemes.map(\.rawValue)).map { "\($0):" }
     }
 
     private func isFixed(_ scheme: Scheme) -> Bool {

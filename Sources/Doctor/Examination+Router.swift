@@ -96,7 +96,7 @@ extension Examination {
         }
         var seen: Set<String> = []
         let latest = concerned.filter { seen.insert($0.handler ?? "\($0.scheme ?? ""):").inserted }
-        let failures = latest.filter { $0.error.map { $0.name != OpenURLError.Code.cancelled.errorName } ?? false }
+        let failures = latest.filter(isFault)
         for entry in failures.prefix(Self.letterLimit) {
             let reason = entry.error.map { $0.message.isEmpty ? $0.name.rawValue : $0.message } ?? "no reason"
             add(
@@ -104,11 +104,27 @@ extension Examination {
                 .warn,
                 "last-failure",
                 entry.handler ?? entry.url ?? "log",
-                "the latest request failed\(entry.url.map { ", \($0)" } ?? ""): \(reason)",
+                "the latest request\(entry.url.map { " ('\($0)')" } ?? "") failed: \(reason)",
                 fix: "openurl log --failed"
             )
         }
-        if failures.isEmpty { add(.router, .ok, "log", "log", "no latest request of a handler failed") }
+        if failures.isEmpty {
+            add(.router, .ok, "log", "log", "the latest requests have not failed, or only by an answer of the handler")
+        }
+    }
+
+    /// Whether a request failed for a reason that may still be there, and that is not the handler's own answer.
+    private func isFault(_ entry: MonitorEntry) -> Bool {
+        switch entry.error?.name {
+        case nil, OpenURLError.Code.cancelled.errorName, OpenURLError.Code.declined.errorName: false
+        case OpenURLError.Code.noHandler.errorName: !(entry.scheme.map(hasHandler) ?? false)
+        default: true
+        }
+    }
+
+    private func hasHandler(_ scheme: String) -> Bool {
+        temporary.contains { $0.schemes.contains(scheme) }
+            || Scheme(checking: scheme).map { !files.registry.claimants(of: $0).isEmpty } ?? false
     }
 
     // MARK: Claims

@@ -20,6 +20,16 @@ extension String {
     }
 }
 
+/// Returns a message of the form "fact; advice" with a question for the word that was probably meant between the two.
+///
+/// - Parameter near: the word; nil returns the message as it is.
+package func asking(whether near: String?, _ message: String) -> String {
+    guard let near else { return message }
+    let parts = message.split(separator: "; ", maxSplits: 1)
+    let question = "\(parts.first ?? ""); is '\(near)' meant?"
+    return parts.count < 2 ? question : "\(question) If not: \(parts[1])"
+}
+
 private func lowercasedBytes(_ text: String) -> [UInt8] {
     text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
 }

@@ -9,23 +9,28 @@ import Testing
         defer { router.stop() }
         let scheme = try await router.openurl("calender:x")
         #expect(scheme.status == 3)
-        #expect(scheme.errors.hasSuffix("; is 'calendar:' meant?\n"), "\(scheme.errors)")
+        #expect(
+            scheme.errors == "openurl: no handler claims the scheme calender:; is 'calendar:' meant? "
+                + "If not: register one with 'openurl register PATH'\n"
+        )
         for command in [["status"], ["activate"], ["terminate"], ["unregister"]] {
             let run = try await router.openurl(command + ["com.example.calender"])
             #expect(run.status == 3)
             #expect(
                 run.errors
-                    == "openurl: no handler is registered as com.example.calender; 'openurl list' shows all that are; "
-                    + "is 'com.example.calendar' meant?\n"
+                    == "openurl: no handler is registered as com.example.calender; is 'com.example.calendar' meant? "
+                    + "If not: 'openurl list' shows all that are\n"
             )
         }
-        let id = "; is 'com.example.calendar' meant?\n"
+        let id = "; is 'com.example.calendar' meant? If not: 'openurl list' shows all that are\n"
+        let claimant = "; is 'com.example.calendar' meant? If not: 'openurl list' shows the handlers that do\n"
+        let named = "; is 'calendar:' meant? If not: register one with 'openurl register PATH'\n"
         for (arguments, advice) in [
             (["check", "com.example.calender"], id), (["default", "calendar", "com.example.calender"], id),
-            (["explain", "--handler", "com.example.calender", "calendar:x"], id),
-            (["--handler", "com.example.calender", "calendar:x"], id),
-            (["explain", "calender:x"], "; is 'calendar:' meant?\n"),
-            (["default", "calender"], "; is 'calendar:' meant?\n"),
+            (["explain", "--handler", "com.example.calender", "calendar:x"], claimant),
+            (["--handler", "com.example.calender", "calendar:x"], claimant),
+            (["explain", "calender:x"], named),
+            (["default", "calender"], named),
         ] {
             let run = try await router.openurl(arguments)
             #expect(run.status == 3 && run.errors.hasSuffix(advice), "\(arguments): \(run.errors)")
@@ -55,6 +60,19 @@ import Testing
             #expect(run.status == 66, "\(arguments): \(run)")
         }
         #expect(try await router.openurl("lits").status == 64)
+    }
+
+    @Test func statusWithoutHandlersSaysSo() async throws {
+        let router = try await RouterProcess { directory in
+            let example = directory.appending(path: "XDG_DATA_DIRS/openurl/handlers/com.acme.todolist.plist")
+            try FileManager.default.removeItem(at: example)
+        }
+        defer { router.stop() }
+        let none = try await router.openurl("status")
+        #expect(none.status == 0 && none.output.isEmpty, "\(none)")
+        #expect(none.errors == "openurl: no handler is registered\n")
+        let json = try await router.openurl("status", "--json")
+        #expect(json.status == 0 && json.output.isEmpty && json.errors.isEmpty, "\(json)")
     }
 
     /// A command is a handler too, also while no process of it runs.

@@ -23,4 +23,12 @@ import Testing
         // A word that is right is not a mistake for itself.
         #expect("open".nearest(in: ["open"]) == nil)
     }
+
+    @Test func questionComesBeforeTheAdvice() {
+        #expect(
+            asking(whether: "a:", "nothing claims b:; do x; y") == "nothing claims b:; is 'a:' meant? If not: do x; y"
+        )
+        #expect(asking(whether: "a:", "nothing claims b:") == "nothing claims b:; is 'a:' meant?")
+        #expect(asking(whether: nil, "nothing claims b:; do x") == "nothing claims b:; do x")
+    }
 }

@@ -33,6 +33,8 @@ struct Status: Command {
         }
         if outputOptions.json {
             for handler in handlers { invocation.output.print(JSON(handler).text) }
+        } else if handlers.isEmpty {
+            invocation.errors.print("no handler is registered")
         } else {
             Table(header: ["ID", "STATE", "PID", "SINCE", "MEMORY", "TASKS"], rows: handlers.map(\.row))
                 .print(to: invocation.output)

@@ -41,7 +41,7 @@ extension RouterClient {
             guard !known.contains(word), let near = word.nearest(in: known) else { return failure }
             return CommandFailure(
                 failure.name,
-                "\(failure.message); is '\(near)\(suffix)' meant?",
+                asking(whether: near + suffix, failure.message),
                 exitStatus: failure.exitStatus
             )
         } catch {
