@@ -266,7 +266,10 @@ import Testing
         for _ in 0..<3 { #expect(try await router.failure("first://now").code == .handlerCrashed) }
         let error = try await router.failure("first:x")
         #expect(error.code == .launchFailed)
-        #expect(error.message.contains("3 times within 10 seconds"), "\(error.message)")
+        #expect(
+            error.message.contains("crashed too often, 3 times within 10 seconds; it is not started before"),
+            "\(error.message)"
+        )
         #expect(
             error.message.contains("'openurl activate --reset com.example.first' starts it now"),
             "\(error.message)"

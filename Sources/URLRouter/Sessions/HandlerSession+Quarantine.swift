@@ -23,7 +23,7 @@ extension HandlerSession {
         guard let left = quarantine, let end = quarantinedUntil else { return }
         throw OpenURLError(
             .launchFailed,
-            "\(id) ended \(host.limits.crashes) times within \(host.limits.crashPeriod.inWords); it is not started before "
+            "\(id) crashed too often, \(host.limits.crashes) times within \(host.limits.crashPeriod.inWords); it is not started before "
                 + "\(clock(time_t(end))), in \(left.components.seconds + 1) s; 'openurl activate --reset \(id)' starts it now"
         )
     }
