@@ -14,8 +14,8 @@ struct Register: Command {
 
     @Flag(
         help: """
-            Register until the router ends, and write no file. The handler gets the URLs that nothing else claims, and those of \
-            --handler.
+            Register until the router ends, and write no file. The handler gets the URLs that nothing else claims, and those opened \
+            with 'openurl open --handler ID'.
             """
     )
     var ephemeral = false
