@@ -103,7 +103,7 @@ import Testing
         let hint =
             Self.hasJournal
             ? "; 'journalctl --user -t \(Self.id)' shows its output"
-            : "; it wrote: ModuleNotFoundError: No module named 'no_such_module'"
+            : "; it wrote: ModuleNotFoundError: No module named 'no_such_module'; its output is in \(outputFile(router))"
         #expect(try await router.failure("script:x") == OpenURLError(.launchFailed, exit + hint))
     }
 
@@ -144,7 +144,31 @@ import Testing
         let router = try await router(python(body))
         defer { router.stop() }
         let end = "was ended by signal 6 (Aborted) \(Self.mayHaveActed); it wrote: no disk left"
-        #expect(try await router.failure("script:x") == OpenURLError(.handlerCrashed, "\(Self.id) \(end)"))
+        let place = "; its output is in \(outputFile(router))"
+        #expect(try await router.failure("script:x") == OpenURLError(.handlerCrashed, "\(Self.id) \(end)\(place)"))
+        #expect(try String(contentsOfFile: outputFile(router), encoding: .utf8).contains("no disk left"))
+    }
+
+    @Test(.enabled(if: !hasJournal)) func crashOfASwiftHandlerQuotesItsFatalError() async throws {
+        let id = "com.example.swift"
+        let router = try await RouterProcess { directory in
+            // The backtracer writes after the fatal error, and needs a while.
+            let extra: [String: Any] = ["OUEnvironment": ["SWIFT_BACKTRACE": "enable=yes"]]
+            try RouterProcess.write(id, ["fatal=now"], in: directory, extra: extra)
+        }
+        defer { router.stop() }
+        let error = try await router.failure("swift://now", Self.patient)
+        #expect(error.code == .handlerCrashed)
+        #expect(
+            error.message.contains("; it wrote: ") && error.message.contains("Fatal error: there is no list; "),
+            "\(error.message)"
+        )
+        #expect(error.message.contains("; its output is in "), "\(error.message)")
+    }
+
+    /// The file with the output of the handler.
+    private func outputFile(_ router: RouterProcess) -> String {
+        router.bus.directory.appending(path: "XDG_STATE_HOME/openurl/output/\(Self.id).log").path
     }
 
     @Test func crashOfAProcessOfAnEarlierRouterIsOnlyItsEnd() async throws {

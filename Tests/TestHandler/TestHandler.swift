@@ -22,6 +22,7 @@ import URLHandler
 /// - `task-url`: begin and end a background task for each URL.
 /// - `decline=REASON`: decline every URL.
 /// - `crash=HOST`: crash on a URL with that host.
+/// - `fatal=HOST`: end with a fatal error of Swift on a URL with that host.
 /// - `throw=TEXT`: throw an error.
 /// - `forward=URL`: open another URL and answer with its outcome.
 /// - `answer=KIND?QUERY`: open `x-KIND` of the URL with the query (x-callback-url), and reply with nothing.
@@ -144,6 +145,7 @@ final class TestDelegate: ApplicationDelegate {
             }
         }
         if behaviour["deaf"] != nil { await Task.detached { _ = usleep(1_000_000) }.value }
+        if let host = behaviour["fatal"], url.host.map(String.init) == host { fatalError("there is no list") }
         if let host = behaviour["crash"], url.host.map(String.init) == host { raise(SIGKILL) }
         if let text = behaviour["throw"] { throw RemoteError("com.example.Error.Thrown", text) }
         if let url = behaviour["forward"] { return try await forward(GenericURL(url)) }

@@ -393,8 +393,34 @@ import Testing
         ("printf '%0400d'", "; it wrote: " + String(repeating: "0", count: 300) + "…"),
         ("printf '\\303\\251\\377'", "; it wrote: é\u{FFFD}"),
         ("seq 3000", "; it wrote: 3000"),
+        // Swift 6.3 writes a backtrace after the reason. The last line is only its time.
+        (
+            "echo 'App.swift:3: Fatal error: no list'; echo thread 2; echo; echo '*** Signal 4: Backtracing from 0x7f... done ***'; "
+                + "echo; echo '*** Program crashed: Illegal instruction at 0x7f ***'; echo 'rax 0x0  0'; echo 'Backtrace took 0.14s'",
+            "; it wrote: App.swift:3: Fatal error: no list"
+        ),
+        (
+            "echo 'a: Fatal error: old'; echo 'a: Fatal error: new'; echo 'Current stack trace:'",
+            "; it wrote: a: Fatal error: new"
+        ),
+        (
+            "echo begins; echo '*** Signal 11: Backtracing from 0x7f... done ***'; echo 'rax 0x0  0'; echo 'Backtrace took 0.00s'",
+            "; it wrote: begins"
+        ),
+        (
+            "echo '*** Signal 11: Backtracing from 0x7f... done ***'; echo '*** Program crashed: Bad pointer dereference ***'; "
+                + "echo 'rax 0x0  0'; echo 'Backtrace took 0.00s'",
+            "; it wrote: *** Program crashed: Bad pointer dereference ***"
+        ),
+        // A shell tells the end of the program that it ran.
+        (
+            "echo '*** Program crashed: Illegal instruction ***'; echo 'Backtrace took 0.00s'; echo 'line 3: 12 Illegal instruction'",
+            "; it wrote: line 3: 12 Illegal instruction"
+        ),
+        ("echo 'rax 0x0  0'; echo 'Backtrace took 0.00s'; echo after", "; it wrote: after"),
+        ("echo 'rax 0x0  0'; echo 'Backtrace took 0.00s'", "; it wrote: Backtrace took 0.00s"),
     ])
-    func lastLineOfAProcessIsQuoted(script: String, hint: String) async throws {
+    func lastTellingLineOfAProcessIsQuoted(script: String, hint: String) async throws {
         let output = output()
         // The line of an earlier process is not the process's own.
         #expect(try await launcher(output).run(handler("echo earlier")) == .exited(status: 0))
@@ -402,7 +428,16 @@ import Testing
         close(descriptor)
         #expect(place == .file(file, start: 8))
         #expect(try await launcher(output).run(handler(script)) == .exited(status: 0))
-        #expect(place.hint == hint)
+        #expect(place.hint == (hint.isEmpty ? "" : "\(hint); its output is in \(file)"))
+    }
+
+    @Test func lastLineOfACommandIsItsReason() async throws {
+        let output = output()
+        let (descriptor, place) = try await loop.run { [id] () throws(Errno) in try output.open(for: id, file: id) }
+        close(descriptor)
+        let script = "echo 'Fatal error: first'; echo 'the list is closed'"
+        #expect(try await launcher(output).run(handler(script)) == .exited(status: 0))
+        #expect(place.lastLine == "the list is closed")
     }
 
     @Test func lineThatQuotesALongURLIsQuotedFromItsBeginning() async throws {
@@ -410,7 +445,8 @@ import Testing
         let (descriptor, place) = try await loop.run { [id] () throws(Errno) in try output.open(for: id, file: id) }
         close(descriptor)
         #expect(try await launcher(output).run(handler("printf 'begin %065536d'")) == .exited(status: 0))
-        #expect(place.hint == "; it wrote: begin " + String(repeating: "0", count: 294) + "…")
+        let quoted = "begin " + String(repeating: "0", count: 294) + "…"
+        #expect(place.hint == "; it wrote: \(quoted); its output is in \(file)")
     }
 
     // MARK: Secrets

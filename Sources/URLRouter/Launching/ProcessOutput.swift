@@ -10,25 +10,36 @@ enum ProcessOutput: Hashable, Sendable {
     /// The output is lost.
     case nowhere
 
-    /// The end of a message about the failure of the process: its last line, or the command that shows the output.
+    /// The end of a message about the failure of the process: the command that shows the output, or the telling line of the
+    /// output and its file.
+    ///
+    /// The line is the last line with a fatal error of Swift, or else the last line that is not part of Swift's backtrace.
     var hint: String {
         switch self {
         case .journal(let identifier): "; 'journalctl --user -t \(identifier)' shows its output"
-        case .file, .nowhere: lastLine.map { "; it wrote: \($0)" } ?? ""
+        case .file(let path, let start):
+            line(ofFile: path, from: start, chosenBy: tellingLine)
+                .map { "; it wrote: \($0); its output is in \(printable(path))" } ?? ""
+        case .nowhere: ""
         }
     }
 
     /// The last line that is not blank; nil if there is none that the router can read.
     var lastLine: String? {
-        if case .file(let path, let start) = self { lastNonBlankLine(ofFile: path, from: start) } else { nil }
+        if case .file(let path, let start) = self { line(ofFile: path, from: start, chosenBy: \.last) } else { nil }
     }
 }
 
-/// The bytes at the end of a file in which its last line is looked for. A line that quotes the longest URL fits in.
+private typealias Line = Substring.UnicodeScalarView
+
+/// The bytes at the end of a file in which a line is looked for. A line that quotes the longest URL fits in, and so does the
+/// backtrace of some threads.
 private let searchedBytes = 1 << 17
 
-/// The last line of a file that is not blank, cut to 300 bytes, with misleading characters escaped; nil without such a line.
-private func lastNonBlankLine(ofFile path: String, from start: Int64) -> String? {
+/// A line of a file, cut to 300 bytes, with misleading characters escaped; nil if there is none.
+///
+/// - Parameter choose: returns one of the lines that are not blank.
+private func line(ofFile path: String, from start: Int64, chosenBy choose: ([Line]) -> Line?) -> String? {
     do throws(FileError) {
         let (descriptor, status) = try openFile(path, limit: .max, followingLinks: false)
         defer { close(descriptor) }
@@ -39,7 +50,8 @@ private func lastNonBlankLine(ofFile path: String, from start: Int64) -> String?
             initialized = max(pread(descriptor, buffer.baseAddress, buffer.count, off_t(first)), 0)
         }
         let lines = String(decoding: bytes, as: UTF8.self).unicodeScalars.split { $0 == "\n" || $0 == "\r" }
-        guard let line = lines.last(where: { !$0.allSatisfy(\.properties.isWhitespace) }) else { return nil }
+            .filter { !$0.allSatisfy(\.properties.isWhitespace) }
+        guard let line = choose(lines) else { return nil }
         return escaped(line.drop(while: \.properties.isWhitespace))
     } catch {
         // The file was removed.
@@ -47,7 +59,30 @@ private func lastNonBlankLine(ofFile path: String, from start: Int64) -> String?
     }
 }
 
-private func escaped(_ line: Substring.UnicodeScalarView) -> String {
+/// Swift writes the reason of a fatal error first. Its backtracer then writes the threads, the registers and the images.
+private func tellingLine(of lines: [Line]) -> Line? {
+    var (fatal, last, headline): (Line?, Line?, Line?)
+    var isInBacktrace = false
+    for line in lines {
+        let text = Substring(line)
+        if text.contains("Fatal error: ") {
+            fatal = line
+        } else if text.contains(": Backtracing from 0x") {
+            isInBacktrace = true
+        } else if text.contains("Program crashed: ") {
+            (isInBacktrace, headline) = (true, line)
+        } else if text.hasPrefix("Backtrace took ") {
+            // The first lines of a long backtrace may not have been read.
+            if !isInBacktrace { last = nil }
+            isInBacktrace = false
+        } else if !isInBacktrace {
+            last = line
+        }
+    }
+    return fatal ?? last ?? headline ?? lines.last
+}
+
+private func escaped(_ line: Line) -> String {
     var text = ""
     for scalar in line {
         guard text.utf8.count < 300 else { return text + "…" }
