@@ -172,7 +172,10 @@ extension ApplicationDelegate {
 
     /// Declines the URL.
     public func application(_ application: Application, handleOpen url: GenericURL) async throws -> OpenResponse {
-        .declined(reason: "\(application.identifier) opens no URLs")
+        .declined(
+            reason: "\(application.identifier) opens no URLs: its delegate does not implement "
+                + "application(_:open:sourceApplication:annotation:); check the spelling of the method"
+        )
     }
 
     /// Does nothing.

@@ -308,7 +308,10 @@ import Testing
         final class Empty: ApplicationDelegate {}
         let application = Application("com.example.empty", delegate: Empty(), progress: Progress())
         // The result is a decline, not a veto.
-        #expect(await failure(application) == OpenURLError(.declined, "com.example.empty opens no URLs"))
+        let reason =
+            "com.example.empty opens no URLs: its delegate does not implement "
+            + "application(_:open:sourceApplication:annotation:); check the spelling of the method"
+        #expect(await failure(application) == OpenURLError(.declined, reason))
         #expect(application.state == .active)
         await application.handle(.terminate)
         #expect(application.state == .notRunning)
