@@ -385,6 +385,24 @@ struct RegistrationTests {
         #expect(throws: FileError(code: ENOENT)) { try status(of: "\(root.path)/home", followingLinks: false) }
     }
 
+    @Test func refusalNamesTheKeyThatIsMeant() throws {
+        try install("bad", ["CFBundleIdentifier": "com.acme.bad", "CFBundleExecutible": "/bin/true"])
+        let error = #expect(throws: RegistrationError.self) { try register("opt/bad.plist") }
+        let file = "\(root.path)/opt/bad.plist"
+        let hint = "CFBundleExecutible: is not a known key and is ignored; is CFBundleExecutable meant?"
+        let lines = error?.description.split(separator: "\n") ?? []
+        #expect(lines.count == 2 && lines.first?.contains("CFBundleExecutable: is missing") == true, "\(lines)")
+        #expect(lines.last?.hasPrefix("\(file):") == true && lines.last?.hasSuffix(hint) == true, "\(lines)")
+        // The check says each thing once.
+        let (findings, handler) = try directories.check(
+            file,
+            in: load(),
+            services: DBusServiceNames(),
+            searchPath: nil
+        )
+        #expect(handler == nil && findings.filter { $0.key == "CFBundleExecutible" }.count == 1, "\(findings)")
+    }
+
     @Test func brokenPropertyListIsReportedWithItsLine() throws {
         let text = "<plist>\n<dict>\n<key>a</key>\n<string>b</sting>\n</dict>\n</plist>\n"
         try root.write(Array(text.utf8), to: "opt/bad.plist")

@@ -84,7 +84,8 @@ extension RegistryDirectories {
         }
     }
 
-    private func findings(inManifestOf entry: RegistryEntry) -> [Diagnostic] {
+    /// Returns the findings about the manifest of an entry; none if the manifest cannot be read.
+    func findings(inManifestOf entry: RegistryEntry) -> [Diagnostic] {
         do throws(FileError) {
             let bytes = try contents(
                 ofFile: entry.manifestFile,

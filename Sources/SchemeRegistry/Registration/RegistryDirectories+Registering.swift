@@ -171,7 +171,9 @@ extension RegistryDirectories {
             var files = ManifestFiles(services: services)
             return try entry.handler(scope: .user, precedence: 0, named: name, saying: manifest, from: &files)
         } catch {
-            throw .invalid(ManifestCheck.locating(error.diagnostics))
+            // A misspelt key is often the reason.
+            let ignored = findings(inManifestOf: entry).filter { $0.severity == .warning && $0.key != nil }
+            throw .invalid(ManifestCheck.locating(error.diagnostics) + ignored)
         }
     }
 
