@@ -38,9 +38,12 @@ struct Run: Command {
     )
     var command: [CommandLineArgument] = []
 
+    /// A program in no bundle needs the option --handler.
+    private static let example = "openurl run --claim todolist --handler com.example.todolist -- ./app"
+
     func validate() throws {
         if command.isEmpty {
-            throw ValidationError("give the program after '--', as in 'openurl run --claim todolist -- ./app'")
+            throw ValidationError("give the program after '--', as in '\(Self.example)'")
         }
     }
 
@@ -65,7 +68,8 @@ struct Run: Command {
         }
         throw CommandFailure(
             .invalidArguments,
-            "\(command[0].shown) is in no bundle, so its bundle identifier is not known; say it with '--handler ID'",
+            "\(command[0].shown) is in no bundle, so its bundle identifier is not known; "
+                + "say it with '--handler ID', as in '\(Self.example)'",
             exitStatus: ExitStatus.usage
         )
     }
