@@ -27,6 +27,15 @@ extension URLRouter {
         try await runningSession(id).suspend()
     }
 
+    /// Returns a warning about the process of a handler if the process still runs the program of an earlier registration, or of a
+    /// file that has been replaced.
+    func earlierProgram(of handler: Handler) async -> String? {
+        guard handler.kind == .native, handler.program != nil, temporary.reason(for: handler.id) != .claim,
+            let pid = await sessions.find(handler)?.processOfEarlierProgram()
+        else { return nil }
+        return "process \(pid) still runs the earlier program; 'openurl terminate \(handler.id)' ends it"
+    }
+
     /// Ends a handler, and removes its saved state; returns when its process is gone.
     func terminate(_ id: BundleIdentifier) async throws(OpenURLError) {
         if let session = try await endableSession(id) {

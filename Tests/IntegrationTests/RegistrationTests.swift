@@ -196,6 +196,39 @@ import Testing
         #expect(log.contains("a handler is replaced: \(first)"), "\(log)")
     }
 
+    @Test func processOfTheEarlierProgramIsNamed() async throws {
+        let router = try await RouterProcess()
+        defer { router.stop() }
+        let program = router.bus.directory.appending(path: "built")
+        let built = RouterProcess.products.appending(path: "testhandler")
+        try FileManager.default.copyItem(at: built, to: program)
+        let id = "com.example.app"
+        let path = try manifest(id, for: router, extra: ["CFBundleExecutable": program.path])
+        let first = try await router.openurl("register", path)
+        #expect(first.status == 0 && first.errors.isEmpty)
+        let pid = try #require(try await router.open("app:x").reply["pid"])
+        #expect(try await router.openurl("register", path).errors.isEmpty)
+        let warning =
+            "openurl: warning: \(id): process \(pid.int ?? 0) still runs the earlier program; 'openurl terminate \(id)' ends it\n"
+
+        // Other arguments are for the next process.
+        _ = try manifest(id, ["more=1"], for: router, extra: ["CFBundleExecutable": program.path])
+        #expect(try await router.openurl("register", "--replace", path).errors == warning)
+        _ = try manifest(id, for: router, extra: ["CFBundleExecutable": program.path])
+        #expect(try await router.openurl("register", path).errors.isEmpty)
+
+        // A file in the place of the program is for the next process, too.
+        let next = router.bus.directory.appending(path: "next")
+        try FileManager.default.copyItem(at: built, to: next)
+        #expect(rename(next.path, program.path) == 0)
+        #expect(try await router.openurl("register", path).errors == warning)
+        #expect(try await router.openurl("terminate", id).status == 0)
+        #expect(try await router.openurl("register", path).errors.isEmpty)
+        let after = try #require(try await router.open("app:x").reply["pid"])
+        #expect(after != pid)
+        #expect(try await router.openurl("register", path).errors.isEmpty)
+    }
+
     @Test func newcomerBecomesACandidate() async throws {
         let types = ["CFBundleURLTypes": [["CFBundleURLSchemes": ["viewer", "shared"]]]]
         let router = try await RouterProcess { directory in

@@ -49,6 +49,7 @@ import Testing
     /// A run of `openurl run`.
     private struct Runner {
         let process = Process()
+        private let errors = Pipe()
         private let ends: AsyncStream<Int32>
 
         init(_ arguments: [String], _ router: RouterProcess) {
@@ -58,9 +59,28 @@ import Testing
             process.arguments = ["run"] + arguments
             process.environment = router.bus.environment
             process.currentDirectoryURL = router.bus.directory
-            process.standardError = FileHandle.nullDevice
+            process.standardError = errors
             process.standardOutput = FileHandle.nullDevice
             process.terminationHandler = { continuation.yield($0.terminationStatus) }
+        }
+
+        /// The lines of standard error, to its end.
+        var errorLines: AsyncStream<String> {
+            let (lines, continuation) = AsyncStream<String>.makeStream()
+            let reader = errors.fileHandleForReading
+            // A thread of its own may wait for the command.
+            Thread.detachNewThread {
+                var rest = Data()
+                while case let data = reader.availableData, !data.isEmpty {
+                    rest += data
+                    while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                        continuation.yield(String(decoding: rest[..<end], as: UTF8.self))
+                        rest = Data(rest[(end + 1)...])
+                    }
+                }
+                continuation.finish()
+            }
+            return lines
         }
 
         func start() throws { try process.run() }
@@ -188,6 +208,56 @@ import Testing
         #expect(await process.status == 128 + SIGTERM)
         try await waitForEnd(&changes, router)
         #expect(try await router.open("app:2").handler == Self.old)
+    }
+
+    @Test func commandTellsTheNameOfTheProgram() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let process = runner(router, ["--claim", "app", "--handler", Self.build], Self.build, [])
+        var lines = process.errorLines.makeAsyncIterator()
+        try process.start()
+        let line = try #require(await lines.next())
+        let pid = try #require(try await router.open("app:1").reply["pid"]?.int)
+        #expect(line == "openurl: app: goes to process \(pid) (\(Self.build)) until it ends")
+        let log = try String(contentsOf: router.bus.directory.appending(path: "openurld.log"), encoding: .utf8)
+        #expect(log.contains("started by 'openurl run'") && !log.contains("started by hand"), "\(log)")
+        process.send(SIGTERM)
+        #expect(await process.status == 0)
+    }
+
+    @Test func commandAndErrorTellTheNamesThatTheProgramTook() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        let other = "com.example.greeter"
+        let process = runner(router, ["--claim", "app", "--handler", Self.build], other, [])
+        var lines = process.errorLines.makeAsyncIterator()
+        try await RouterProcess.waitForOwner(of: #require(BusName(other)), on: router.connection) {
+            try process.start()
+        }
+        let error = try await router.failure("app:1")
+        #expect(error.code == .launchFailed)
+        let words =
+            "has not taken the name \(Self.build) on the bus within 5 seconds, and took \(other); it has to take"
+        #expect(error.message.contains("the program that 'openurl run' started \(words)"), "\(error.message)")
+        let line = try #require(await lines.next())
+        #expect(line.hasPrefix("openurl: warning: the program \(words)"), "\(line)")
+        process.send(SIGTERM)
+        _ = await process.status
+    }
+
+    @Test func exampleOfTheUsageIsAccepted() async throws {
+        let router = try await router()
+        defer { router.stop() }
+        for arguments in [["run", "--claim", "free"], ["run", "--claim", "free", "--", "true"]] {
+            let refusal = try await router.openurl(arguments)
+            #expect(refusal.status == 64)
+            let example = try #require(
+                refusal.errors.split(separator: "as in 'openurl ").last?.split(separator: "'").first
+            )
+            // The program of the example is not there.
+            let words = example.split(separator: " ").map { $0 == "./app" ? "true" : String($0) }
+            #expect(try await router.openurl(words).status == 0, "\(example)")
+        }
     }
 
     @Test func claimIsNeverAWayToOtherSchemesOrNames() async throws {

@@ -240,7 +240,11 @@ public final class BlockingConnection {
         return true
     }
 
-    /// Whether a name that this connection has called has an owner, as far as the messages say that have been handled.
+    /// Asks the bus for the owner of a name and its changes from now on, for ``hasOwner(_:)``. The call does not wait for the answer,
+    /// and starts no program.
+    public func followOwner(of name: BusName) throws(CallError) { try follow(name) }
+
+    /// Whether a name that this connection has called or follows has an owner, as far as the messages say that have been handled.
     public func hasOwner(_ name: BusName) -> Bool { calledNames.owner(of: name) != nil }
 
     /// Counts a call of a name. Before the first call, this method asks the bus for the name's owner and its changes.

@@ -177,9 +177,10 @@ struct RouterClient {
     }
 }
 
-private enum BusDriver {
+enum BusDriver {
     static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
     static let processID = Method<String, UInt32>("org.freedesktop.DBus", "GetConnectionUnixProcessID")
+    static let listNames = Method<Empty, [String]>("org.freedesktop.DBus", "ListNames")
     static let getNameOwner = Method<String, String>("org.freedesktop.DBus", "GetNameOwner")
     static let getProperty = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
 }

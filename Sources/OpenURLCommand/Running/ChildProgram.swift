@@ -3,7 +3,7 @@ internal import OpenURLBus
 
 /// The program that `openurl run` has started, in the same group of processes, so that the terminal reaches it.
 final class ChildProgram {
-    private let pid: pid_t
+    let pid: pid_t
     /// The exit status, and 128 and the signal after a signal, as in a shell; nil while the program runs.
     private(set) var status: Int32?
 
@@ -26,6 +26,34 @@ final class ChildProgram {
             throw CommandFailure(OpenURLError(.launchFailed, "\(command[0].shown) cannot be started: \(reason)"))
         }
         self.pid = pid
+    }
+
+    /// Whether a process is the program, or descends from it.
+    func isAncestor(of process: UInt32) -> Bool {
+        var next = process
+        for _ in 0..<Self.generations {
+            if next == pid { return true }
+            guard let parent = Self.parent(of: next), parent > 1 else { return false }
+            next = parent
+        }
+        return false
+    }
+
+    /// The number of generations that are looked at.
+    private static let generations = 64
+
+    /// The number of a process's parent; nil if there is no such process.
+    private static func parent(of process: UInt32) -> UInt32? {
+        let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let bytes = [UInt8](unsafeUninitializedCapacity: 512) { buffer, initialized in
+            initialized = max(read(descriptor, buffer.baseAddress, buffer.count), 0)
+        }
+        // The second field is the name of the program in parentheses, and the name may hold any character (proc_pid_stat(5)).
+        guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
+        let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
+        return fields.count > 1 ? UInt32(String(decoding: fields[1], as: UTF8.self)) : nil
     }
 
     /// Takes a signal of this process into account: notes the end of the program, or passes the signal on.

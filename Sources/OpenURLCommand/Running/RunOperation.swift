@@ -11,6 +11,12 @@ final class RunOperation {
     private let router: RouterClient
     /// Whether the router that runs now has answered the claim.
     private var isAnswered = false
+    /// The name that the program has to take; nil until the router has answered.
+    private var name: BusName?
+    /// Whether the person knows that the program has its name.
+    private var isNamed = false
+    /// The end of the time that the program has for its name; nil after the warning.
+    private var nameDeadline: ContinuousClock.Instant?
 
     /// - Parameters:
     ///   - handler: the identifier of the program, or the absolute path of its bundle or manifest.
@@ -27,46 +33,129 @@ final class RunOperation {
     func perform() throws(CommandFailure) -> Int32 {
         let bus = try router.bus()
         let program = command[0].isPath ? try command[0].absolutePath() : command[0].shown
-        try claim(program)
+        try claim(program, bus)
         // The end of the program must not come before the signal is taken over.
         let signals = try ProgramSignals()
         let child = try ChildProgram(command)
+        nameDeadline = .now + Self.nameTime
         while true {
+            var isLost = false
             do throws(CallError) {
                 _ = try bus.wait(
                     forSignalsOf: RouterService.name,
-                    timeout: Self.endless,
+                    timeout: isNamed ? Self.endless : nameTimeLeft ?? Self.endless,
                     watching: { [(descriptor: signals.descriptor, isReadable: { child.handle(signals.take()) })] },
-                    until: { [self] in child.status != nil || !isAnswered && bus.hasOwner(RouterService.name) }
+                    until: { [self] in
+                        child.status != nil || !isAnswered && bus.hasOwner(RouterService.name) || canBeNamed(bus)
+                    }
                 )
             } catch .remote {
                 // The router has ended, and the claim with it.
+                isLost = true
             } catch {
                 invocation.errors.print("the session bus has ended, and the claim with it; the program runs on")
                 while child.status == nil { child.handle(signals.take()) }
             }
             if let status = child.status { return status }
-            claimAgain(program, bus)
+            reportName(of: child, bus)
+            if isLost || !isAnswered && bus.hasOwner(RouterService.name) { claimAgain(program, bus) }
         }
     }
 
     /// About thirty years.
     private static let endless = Duration.seconds(1_000_000_000)
 
-    private func claim(_ program: String) throws(CommandFailure) {
+    /// The time that a program has for its name before a warning, as the router gives it to a handler without `OULaunchTimeout`.
+    private static let nameTime = Duration.seconds(5)
+    /// The time limit of a question to the bus.
+    private static let busTime = Duration.seconds(5)
+
+    // MARK: The name
+
+    /// The time until the warning; nil if there is none to come.
+    private var nameTimeLeft: Duration? {
+        nameDeadline.map { ContinuousClock.now.duration(to: $0) }
+    }
+
+    /// Whether the name of the program has an owner, and the person does not know it.
+    private func canBeNamed(_ bus: BlockingConnection) -> Bool {
+        guard let name, !isNamed else { return false }
+        return bus.hasOwner(name)
+    }
+
+    /// Says on standard error that the program has taken its name, or that the time for that is over.
+    private func reportName(of child: ChildProgram, _ bus: BlockingConnection) {
+        guard let name, !isNamed else { return }
+        if bus.hasOwner(name), let pid = pid(of: name.rawValue, bus) {
+            isNamed = true
+            // The router tells the senders of a stranger.
+            guard child.isAncestor(of: pid) else { return }
+            let gets = schemes.count == 1 ? "goes" : "go"
+            let list = schemes.joined(separator: ", ")
+            return invocation.errors.print("\(list): \(gets) to process \(pid) (\(name)) until it ends")
+        }
+        guard let deadline = nameDeadline, deadline <= .now else { return }
+        nameDeadline = nil
+        let others = otherNames(of: child, bus)
+        let words = others.prefix(3) + (others.count > 3 ? ["\(others.count - 3) more"] : [])
+        let taken = words.isEmpty ? "" : ", and took \(words.joined(separator: " and "))"
+        invocation.errors.print(
+            "warning: the program has not taken the name \(name) on the bus within \(Self.nameTime.components.seconds) seconds"
+                + "\(taken); it has to take the name that --handler or its manifest says"
+        )
+    }
+
+    /// The names that the program and its descendants have taken.
+    private func otherNames(of child: ChildProgram, _ bus: BlockingConnection) -> [String] {
+        do throws(CallError) {
+            let names = try bus.call(BusDriver.listNames, on: BusDriver.object, Empty(), timeout: Self.busTime)
+            return names.filter { name in
+                !name.hasPrefix(":") && pid(of: name, bus).map(child.isAncestor) == true
+            }.sorted()
+        } catch {
+            // The warning is worth its line without the names.
+            return []
+        }
+    }
+
+    /// The process that has a name; nil if the bus does not tell it.
+    private func pid(of name: String, _ bus: BlockingConnection) -> UInt32? {
+        do throws(CallError) {
+            return try bus.call(BusDriver.processID, on: BusDriver.object, name, timeout: Self.busTime)
+        } catch {
+            // The name has lost its owner.
+            return nil
+        }
+    }
+
+    // MARK: The claim
+
+    private func claim(_ program: String, _ bus: BlockingConnection) throws(CommandFailure) {
         let handler = try router.call(
             RegistryInterface.claim,
             Arguments(schemes, handler, program),
             refusal: ExitStatus.failure
         )
         isAnswered = true
+        follow(handler.id, bus)
         for warning in handler.warnings { invocation.errors.print("warning: \(handler.id): \(warning)") }
+    }
+
+    /// Follows the owner of the name that the program has to take.
+    private func follow(_ id: String, _ bus: BlockingConnection) {
+        guard name == nil, let name = BusName(id) else { return }
+        do throws(CallError) {
+            try bus.followOwner(of: name)
+            self.name = name
+        } catch {
+            // The wait for the program reports the end of the bus.
+        }
     }
 
     /// Claims the schemes from the next router. The call makes the bus start one; without one, the claim waits until a router runs.
     private func claimAgain(_ program: String, _ bus: BlockingConnection) {
         do throws(CommandFailure) {
-            try claim(program)
+            try claim(program, bus)
         } catch {
             isAnswered = bus.hasOwner(RouterService.name)
             let loss = "the router has ended, and the program has lost its claim"

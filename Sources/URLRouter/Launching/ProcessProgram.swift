@@ -7,6 +7,11 @@ enum ProcessProgram {
         ProcessFiles.link("exe", pid: pid)
     }
 
+    /// Whether the file of the process's program has been removed or replaced since its start.
+    static func isReplaced(pid: UInt32) -> Bool {
+        path(pid: pid)?.hasSuffix(" (deleted)") == true
+    }
+
     /// The resolved path of the script that an interpreter runs: its first argument that is not an option.
     ///
     /// A process can change its own arguments, so the path is only the word of the process.

@@ -224,6 +224,7 @@ public struct RouterObject: Sendable {
             // The file system answers no more; the registration itself is done.
         }
         entry.warnings = warnings.map(\.description) + snapshot.registry.rivalries(of: registration.handler)
+        if let earlier = await router.earlierProgram(of: registration.handler) { entry.warnings.append(earlier) }
         return entry
     }
 
@@ -241,6 +242,7 @@ public struct RouterObject: Sendable {
             registry.diagnostics.filter { $0.file.hasPrefix(handler.entry) }.map(\.description)
             + registry.hosts(takenBy: registered, from: before).map(\.description)
             + registry.temporaryRivalries(of: registered)
+        if let earlier = await router.earlierProgram(of: registered) { entry.warnings.append(earlier) }
         return entry
     }
 

@@ -1,5 +1,7 @@
 internal import DBus
 internal import Reactor
+internal import SchemeRegistry
+internal import UserFiles
 
 /// The router's knowledge of one process of a handler. A new process gets a new object, so nothing outlives its process.
 ///
@@ -16,6 +18,9 @@ final class HandlerProcess {
     var output = ProcessOutput.nowhere
     /// The time at which the router first saw the process, in seconds since 1970.
     var since: UInt64?
+    /// The handler as it was at the start, and the state of its program's file then; nil if another program or an earlier router
+    /// started the process.
+    var launched: (handler: Handler, version: FileVersion?)?
     /// The names other than the handler's that the process took, if its launch has used up its time limit.
     var otherNames: [BusName] = []
     /// Whether the router has ended the process, or has asked it to end.
@@ -123,6 +128,7 @@ final class HandlerProcess {
             claim: claim
         )
         process.isEnded = isEnded
+        process.launched = launched
         process.launchDeadline = launchDeadline
         process.returnPaths = returnPaths
         return process

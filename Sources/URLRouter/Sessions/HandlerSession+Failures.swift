@@ -31,7 +31,7 @@ extension HandlerSession {
     }
 
     /// The names that the process took instead, in words; at most three of them.
-    private var otherNames: String {
+    var otherNames: String {
         guard !process.otherNames.isEmpty else { return "" }
         var words = process.otherNames.prefix(3).map(\.rawValue)
         let rest = process.otherNames.count - words.count
@@ -43,37 +43,46 @@ extension HandlerSession {
     /// other names the process has taken.
     func launchTimeIsOver() {
         guard machine.state == .starting, let running = process.running else { return handle(.launchTimedOut) }
-        launchTimer.start(in: .seconds(1)) { self.handle(.launchTimedOut) }
+        // The process that the router started, and its descendants.
+        findOtherNames(of: { getsid($0) == running.pid }) { self.handle(.launchTimedOut) }
+    }
+
+    /// Asks the bus, for at most a second, which names some processes have taken, if the handler's name still has no owner then.
+    ///
+    /// - Parameter finish: called once, with the names in the process; not called if the launch ends meanwhile.
+    func findOtherNames(of isMeant: @escaping (pid_t) -> Bool, then finish: @escaping () -> Void) {
+        let launched = process
+        launchTimer.start(in: .seconds(1), finish)
         host.tasks.start { [self] in
-            await findOtherNames(running)
-            guard isWaitingForNames(running) else { return }
+            await findOtherNames(of: isMeant, for: launched)
+            guard isWaitingForNames(launched) else { return }
             launchTimer.cancel()
-            handle(.launchTimedOut)
+            finish()
         }
     }
 
     /// Whether the second is not over in which the bus is asked for the names of a process.
-    private func isWaitingForNames(_ running: ProcessHandle) -> Bool {
-        machine.state == .starting && process.handle === running && launchTimer.isRunning
+    private func isWaitingForNames(_ launched: HandlerProcess) -> Bool {
+        machine.state == .starting && process === launched && launchTimer.isRunning
     }
 
-    /// Finds the names that the processes of a process session own: the process that the router started, and its descendants.
-    /// If the time is over before, the names found so far stay.
-    private func findOtherNames(_ running: ProcessHandle) async {
+    /// Finds the names that some processes own. If the time is over before, the names found so far stay.
+    private func findOtherNames(of isMeant: (pid_t) -> Bool, for launched: HandlerProcess) async {
+        launched.otherNames = []
         do throws(CallError) {
             for name in try await host.bus.names().sorted(by: { $0.rawValue < $1.rawValue }) where !name.isUnique {
-                guard isWaitingForNames(running) else { return }
-                let isOwned = try await isOwned(name, bySession: running.pid)
-                if isOwned, isWaitingForNames(running) { process.otherNames.append(name) }
+                guard isWaitingForNames(launched) else { return }
+                let isOwned = try await isOwned(name, by: isMeant)
+                if isOwned, isWaitingForNames(launched) { launched.otherNames.append(name) }
             }
         } catch {
             host.log.debug("the bus does not tell the names that \(id) took: \(error)")
         }
     }
 
-    private func isOwned(_ name: BusName, bySession session: pid_t) async throws(CallError) -> Bool {
+    private func isOwned(_ name: BusName, by isMeant: (pid_t) -> Bool) async throws(CallError) -> Bool {
         do throws(CallError) {
-            return try await host.bus.credentials(of: name).pid.flatMap { pid_t(exactly: $0) }.map(getsid) == session
+            return try await host.bus.credentials(of: name).pid.flatMap { pid_t(exactly: $0) }.map(isMeant) == true
         } catch .remote {
             // The name has lost its owner.
             return false

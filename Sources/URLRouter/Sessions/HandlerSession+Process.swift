@@ -128,8 +128,9 @@ extension HandlerSession {
             process.since = UInt64(time(nil))
             process.isEnded = false
             if !claim.isStrong {
+                let isOfRunner = host.runners[id]?.isAncestor(of: pid) == true
                 host.log.notice(
-                    "started by hand",
+                    isOfRunner ? "started by 'openurl run'" : "started by hand",
                     metadata: ["handler": "\(id)", "pid": "\(pid)", "verified": "false"]
                 )
             }
@@ -184,7 +185,7 @@ extension HandlerSession {
         startWaiters = []
         host.tasks.start {
             let newest = self.host.bus.newestConnection
-            let started: Result<StartedProcess, OpenURLError>
+            let started: Result<(process: StartedProcess, handler: Handler), OpenURLError>
             do throws(OpenURLError) {
                 started = .success(try await self.startProcess())
             } catch {
@@ -193,7 +194,7 @@ extension HandlerSession {
             let waiting = self.startWaiters ?? []
             self.startWaiters = nil
             switch started {
-            case .success(let process): self.processStarted(process, newest)
+            case .success(let (process, handler)): self.processStarted(process, of: handler, newest)
             case .failure(let error): self.handle(.launchFailed(error))
             }
             for continuation in waiting { continuation.resume() }
@@ -203,14 +204,23 @@ extension HandlerSession {
 
     /// Waits until the program that `openurl run` has started takes the handler's name.
     private func waitForRunProgram() {
+        process = HandlerProcess()
         launchTimer.start(in: machine.launchTimeout) {
-            let error = OpenURLError(
-                .launchFailed,
-                "the program that 'openurl run' started has not taken the name \(self.id) on the bus within "
-                    + "\(self.machine.launchTimeout.inWords); it has to take the name that --handler or its manifest says"
-            )
-            self.handle(.launchFailed(error))
+            guard self.machine.state == .starting, let runner = self.host.runners[self.id] else {
+                return self.handle(.launchFailed(self.runError()))
+            }
+            self.findOtherNames(of: { pid in UInt32(exactly: pid).map(runner.isAncestor) == true }) {
+                self.handle(.launchFailed(self.runError()))
+            }
         }
+    }
+
+    private func runError() -> OpenURLError {
+        OpenURLError(
+            .launchFailed,
+            "the program that 'openurl run' started has not taken the name \(id) on the bus within "
+                + "\(machine.launchTimeout.inWords)\(otherNames); it has to take the name that --handler or its manifest says"
+        )
     }
 
     /// Ends the program whose claim has ended, and everything that waits for it.
@@ -227,18 +237,25 @@ extension HandlerSession {
         }
     }
 
-    private func startProcess() async throws(OpenURLError) -> StartedProcess {
+    private func startProcess() async throws(OpenURLError) -> (process: StartedProcess, handler: Handler) {
         try await checkQuarantine()
+        // A registration may change the handler during the start.
+        let handler = handler
         // A toolkit takes the tokens from the environment of its process, before it gets the first message.
         let tokens = requests.waiting.lazy.map(\.options.tokenVariables).first { !$0.isEmpty }
         let caller = requests.waiting.lazy.compactMap(\.caller).first
-        return try await host.launcher.launch(handler, tokens ?? [:], for: caller, within: machine.launchTimeout) {
-            exit in
+        let limit = machine.launchTimeout
+        let started = try await host.launcher.launch(handler, tokens ?? [:], for: caller, within: limit) { exit in
             self.processEnded(exit)
         }
+        return (started, handler)
     }
 
-    private func processStarted(_ started: StartedProcess, _ newest: ConnectionNumber?) {
+    private func processStarted(
+        _ started: StartedProcess,
+        of handler: Handler,
+        _ newest: ConnectionNumber?
+    ) {
         host.log.info("started", metadata: ["handler": "\(id)", "pid": "\(started.handle.pid)"])
         noteProgram(started.version)
         process = HandlerProcess(
@@ -249,6 +266,7 @@ extension HandlerSession {
             since: UInt64(time(nil)),
             claim: .wasStarted
         )
+        process.launched = (handler, started.version)
         startLaunchTimer()
         for request in requests.waiting {
             request.causedLaunch = true
@@ -267,6 +285,30 @@ extension HandlerSession {
         guard self.owner == owner else { return }
         process.hasAnswered = true
         launchTimer.cancel()
+    }
+
+    // MARK: Another program
+
+    /// The process, if it runs another program than a launch would start now, or the same program with other arguments.
+    ///
+    /// The router knows the start of its own processes only. Any other process tells its program, and a script may have
+    /// started that. So a file that is gone counts, and so does another program that a person has started by hand.
+    func processOfEarlierProgram() async -> UInt32? {
+        guard let running = process.running, let pid = UInt32(exactly: running.pid) else { return nil }
+        let process = process
+        var isEarlier = ProcessProgram.isReplaced(pid: pid)
+        if !isEarlier, let launched = process.launched {
+            let (former, current) = (launched.handler, handler)
+            isEarlier =
+                former.program != current.program || former.manifest.arguments != current.manifest.arguments
+                || former.manifest.environment != current.manifest.environment
+            if !isEarlier, let version = await host.launcher.programVersion(of: current) {
+                isEarlier = version != launched.version
+            }
+        } else if !isEarlier, process.claim == .runsProgram {
+            isEarlier = await !host.launcher.runsProgram(of: handler, pid: pid)
+        }
+        return isEarlier && process === self.process && process.running != nil ? pid : nil
     }
 
     // MARK: End
