@@ -51,7 +51,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ]
         ),
-        .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808"]),
+        .target(name: "OpenURLBus", dependencies: ["DBus", "RFC1808", "Reactor"]),
         .target(name: "Loopback", dependencies: ["CLinux", "RFC1808"]),
         .target(name: "Desktop", dependencies: ["UserFiles"]),
         .target(name: "SQLite", dependencies: ["CSQLite"]),

@@ -24,33 +24,72 @@ extension OpenURLClient {
         expecting expectation: CallbackExpectation,
         timeout: Duration = CallbackOptions.usualTimeout
     ) async throws -> Callback {
-        do {
+        try await withErrorsOfClient {
             switch expectation {
             case .scheme(let scheme):
                 guard let pattern = CallbackPattern(scheme: scheme) else {
                     throw OpenURLError(.malformedURL, "'\(scheme)' is not a scheme")
                 }
-                return try await claim(pattern, url, timeout)
+                return try await ways.call { try await $0.claim(pattern, url, timeout) }
             case .prefix(let prefix):
-                return try await claim(CallbackPattern(prefix), url, timeout)
+                return try await ways.call { try await $0.claim(CallbackPattern(prefix), url, timeout) }
             case .loopback(let path):
                 return try await serve(path, url, timeout)
             }
-        } catch let error as OpenURLError {
-            throw OpenURLClientError.notOpened(error)
-        } catch CallError.cancelled {
-            throw CancellationError()
-        } catch let error as CallError {
-            throw OpenURLClientError(error)
         }
     }
 
-    // MARK: Through the router
+    // MARK: At a server
 
+    private func serve(_ path: String, _ url: GenericURL, _ timeout: Duration) async throws -> Callback {
+        let address = try callbackURL("http://127.0.0.1\(path)")
+        let waiter: LoopbackWait
+        do throws(LoopbackError) {
+            waiter = try LoopbackWait(
+                address,
+                state: FormParameters(url)["state"],
+                on: ways.loop
+            )
+        } catch {
+            throw OpenURLClientError.refused(error.description)
+        }
+        let opened = try url.setting("redirect_uri", to: await waiter.redirect.description)
+        await waiter.start()
+        let result: Result<GenericURL?, any Error>
+        do {
+            result = .success(
+                try await withThrowingTaskGroup(of: GenericURL?.self) { group in
+                    group.addTask { await waiter.callbacks.first { _ in true } }
+                    group.addTask {
+                        try await Task.sleep(for: timeout)
+                        throw OpenURLError(.timedOut, "no callback came within the time limit")
+                    }
+                    group.addTask {
+                        _ = try await open(opened)
+                        return nil
+                    }
+                    defer { group.cancelAll() }
+                    while let found = try await group.next() { if let found { return found } }
+                    return nil
+                }
+            )
+        } catch {
+            result = .failure(error)
+        }
+        await waiter.stop()
+        try Task.checkCancellation()
+        guard let callback = try result.get() else { throw CancellationError() }
+        return Callback(callback)
+    }
+}
+
+// MARK: Through the router
+
+extension WayToRouter {
     private typealias End = Arguments<UInt32, String, CallbackDetails>
 
-    private func claim(_ pattern: CallbackPattern, _ url: GenericURL, _ timeout: Duration) async throws -> Callback {
-        if let warning = await check.warning() { throw OpenURLClientError.unavailable(warning) }
+    fileprivate func claim(_ pattern: CallbackPattern, _ url: GenericURL, _ timeout: Duration) async throws -> Callback {
+        try await refuseStranger()
         var options = CallbackOptions()
         options.handleToken = HandleToken.next()
         options.timeout = timeout
@@ -95,7 +134,7 @@ extension OpenURLClient {
         guard CallbackEnd(rawValue: code) == .received else {
             throw CallError.remote(details.error ?? RemoteError(.failed, "the router gives no reason"))
         }
-        return Callback(try parse(text), details)
+        return Callback(try callbackURL(text), details)
     }
 
     /// Drops a claim. The connection keeps the order, so the router has the claim before.
@@ -115,55 +154,12 @@ extension OpenURLClient {
             // A connection that has ended has no watches.
         }
     }
+}
 
-    private func parse(_ text: String) throws(OpenURLError) -> GenericURL {
-        do throws(GenericURL.ParseError) {
-            return try GenericURL(text)
-        } catch {
-            throw OpenURLError(.malformedURL, error.description)
-        }
-    }
-
-    // MARK: At a server
-
-    private func serve(_ path: String, _ url: GenericURL, _ timeout: Duration) async throws -> Callback {
-        let address = try parse("http://127.0.0.1\(path)")
-        let waiter: LoopbackWait
-        do throws(LoopbackError) {
-            waiter = try LoopbackWait(
-                address,
-                state: FormParameters(url)["state"],
-                on: connection.loop
-            )
-        } catch {
-            throw OpenURLClientError.refused(error.description)
-        }
-        let opened = try url.setting("redirect_uri", to: await waiter.redirect.description)
-        await waiter.start()
-        let result: Result<GenericURL?, any Error>
-        do {
-            result = .success(
-                try await withThrowingTaskGroup(of: GenericURL?.self) { group in
-                    group.addTask { await waiter.callbacks.first { _ in true } }
-                    group.addTask {
-                        try await Task.sleep(for: timeout)
-                        throw OpenURLError(.timedOut, "no callback came within the time limit")
-                    }
-                    group.addTask {
-                        _ = try await open(opened)
-                        return nil
-                    }
-                    defer { group.cancelAll() }
-                    while let found = try await group.next() { if let found { return found } }
-                    return nil
-                }
-            )
-        } catch {
-            result = .failure(error)
-        }
-        await waiter.stop()
-        try Task.checkCancellation()
-        guard let callback = try result.get() else { throw CancellationError() }
-        return Callback(callback)
+private func callbackURL(_ text: String) throws(OpenURLError) -> GenericURL {
+    do throws(GenericURL.ParseError) {
+        return try GenericURL(text)
+    } catch {
+        throw OpenURLError(.malformedURL, error.description)
     }
 }

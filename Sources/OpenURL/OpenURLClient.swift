@@ -11,23 +11,22 @@ internal import Reactor
 /// print(result.handler, result.reply)
 /// ```
 ///
-/// A client holds one connection to the session bus and its own event loop, so one client is enough for a program.
+/// A client holds its connections to the router and its own event loop, so one client is enough for a program. The connection is
+/// a socket of the router if the router runs, and otherwise the session bus, which starts the router.
 /// Several tasks may use the client at the same time. URLs that one task opens arrive in the order in which the task
 /// opens them.
 public struct OpenURLClient: Sendable {
-    let connection: Connection
-    let check: RouterCheck
+    let ways: WaysToRouter
 
-    /// Connects to the session bus.
+    /// Connects to the router of the session: over its own socket if it runs, otherwise over the session bus, which starts it.
     ///
     /// - Throws: ``OpenURLClientError/unavailable(_:)`` if there is no session bus.
     public init() async throws(OpenURLClientError) {
         do {
-            connection = try await Connection.open(on: try EventLoop())
+            ways = try await WaysToRouter(on: try EventLoop())
         } catch {
             throw .unavailable("there is no session bus: \(error)")
         }
-        check = RouterCheck(on: connection)
     }
 
     /// Connects to the session bus of a user on another machine through ssh, as `openurl --host` does.
@@ -41,11 +40,11 @@ public struct OpenURLClient: Sendable {
     public init(host: String) async throws(OpenURLClientError) {
         guard let bus = BusAddress.host(host) else { throw .unavailable("'\(host)' is not the name of a host") }
         do {
-            connection = try await Connection.open(bus, on: try EventLoop())
+            let connection = try await Connection.open(bus, on: try EventLoop())
+            ways = WaysToRouter(only: WayToRouter(bus: connection, isLocal: false))
         } catch {
             throw .unavailable("the session bus of \(host) cannot be reached: \(error)")
         }
-        check = RouterCheck(on: connection, isLocal: false)
     }
 
     /// Creates a client that uses an existing connection of the program.
@@ -53,8 +52,7 @@ public struct OpenURLClient: Sendable {
     /// The program keeps the connection. Call ``close()`` only if the program no longer needs the connection: that call
     /// closes the connection and stops its event loop.
     public init(connection: Connection) {
-        self.connection = connection
-        check = RouterCheck(on: connection)
+        ways = WaysToRouter(only: WayToRouter(bus: connection))
     }
 
     /// Opens a URL, and returns when the handler has accepted it.
@@ -104,27 +102,24 @@ public struct OpenURLClient: Sendable {
     ) async throws -> OpenResult {
         var options = options
         if options.handleToken == nil { options.handleToken = HandleToken.next() }
-        let signals: SignalSequence<Arguments<Double, String>>
-        do throws(CallError) {
-            let rule = MatchRule(sender: RouterService.name, path: path(of: options.handleToken))
-            signals = try await connection.signals(RequestInterface.progress, matching: rule)
-        } catch .cancelled {
-            throw CancellationError()
-        } catch {
-            throw OpenURLClientError(error)
-        }
-        return try await withThrowingTaskGroup { [options] group in
-            group.addTask {
-                for await signal in signals {
-                    let (fraction, message) = signal.body.values
-                    if let report = ProgressReport(fraction, message) { await progress(report) }
+        return try await withErrorsOfClient { [options] in
+            try await ways.call { way in
+                let rule = MatchRule(sender: RouterService.name, path: way.path(of: options.handleToken))
+                let signals = try await way.connection.signals(RequestInterface.progress, matching: rule)
+                return try await withThrowingTaskGroup { group in
+                    group.addTask {
+                        for await signal in signals {
+                            let (fraction, message) = signal.body.values
+                            if let report = ProgressReport(fraction, message) { await progress(report) }
+                        }
+                    }
+                    let result = try await way.open(url, options, with: RouterInterface.openURL)
+                    // All reports have arrived. The task takes those that wait, and ends then.
+                    group.cancelAll()
+                    try await group.waitForAll()
+                    return result
                 }
             }
-            let result = try await perform(url, options)
-            // All reports have arrived. The task takes those that wait, and ends then.
-            group.cancelAll()
-            try await group.waitForAll()
-            return result
         }
     }
 
@@ -166,15 +161,82 @@ public struct OpenURLClient: Sendable {
         _ options: OpenOptions,
         with method: Method<Arguments<String, OpenOptions>, OpenResult> = RouterInterface.openURL
     ) async throws -> OpenResult {
-        if let warning = await check.warning() { throw OpenURLClientError.unavailable(warning) }
+        try await withErrorsOfClient { try await ways.call { try await $0.open(url, options, with: method) } }
+    }
+
+    /// Returns whether this program may reach a handler for the URL. No handler is launched.
+    public func canOpen(_ url: GenericURL) async throws(OpenURLClientError) -> Bool {
+        try await call(RouterInterface.canOpenURL, url.description)
+    }
+
+    /// Returns a sentence about a program that owns the router's name and is not the router of the service file.
+    ///
+    /// The result is `nil` if the router has its name, if no router runs, or if this program cannot know: a program in a
+    /// sandbox sees no other processes. The client sends no URL to such a program.
+    public func routerWarning() async -> String? {
+        do {
+            return try await ways.call { await $0.check?.warning() }
+        } catch {
+            return nil
+        }
+    }
+
+    /// Ends the client. Requests that have no answer yet fail with ``OpenURLClientError/unknown(_:)``.
+    public func close() async {
+        await ways.close()
+    }
+
+    private func call<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        _ input: Input
+    ) async throws(OpenURLClientError) -> Output {
+        do {
+            return try await ways.call { way in
+                try await way.refuseStranger()
+                // The router bounds every request itself. A second, shorter limit here could only hide the result of the
+                // request.
+                return try await way.connection.call(method, on: RouterService.object, input, timeout: nil)
+            }
+        } catch {
+            throw OpenURLClientError(failure: error)
+        }
+    }
+}
+
+/// Turns the errors of a body into those of a client.
+///
+/// - Throws: ``OpenURLClientError``, or `CancellationError`.
+func withErrorsOfClient<Result>(_ body: () async throws -> Result) async throws -> Result {
+    do {
+        return try await body()
+    } catch CallError.cancelled {
+        throw CancellationError()
+    } catch let error as CancellationError {
+        throw error
+    } catch {
+        throw OpenURLClientError(failure: error)
+    }
+}
+
+extension WayToRouter {
+    /// Checks that the router of the service file has the name.
+    func refuseStranger() async throws(OpenURLClientError) {
+        if let warning = await check?.warning() { throw .unavailable(warning) }
+    }
+
+    /// Opens a URL, or cancels the request if the task is cancelled.
+    func open(
+        _ url: GenericURL,
+        _ options: OpenOptions,
+        with method: Method<Arguments<String, OpenOptions>, OpenResult>
+    ) async throws -> OpenResult {
+        try await refuseStranger()
         do throws(CallError) {
             let input = Arguments(url.description, options)
             return try await connection.call(method, on: RouterService.object, input, timeout: nil)
-        } catch .cancelled {
-            await withdraw(options.handleToken)
-            throw CancellationError()
         } catch {
-            throw OpenURLClientError(error)
+            if error == .cancelled { await withdraw(options.handleToken) }
+            throw error
         }
     }
 
@@ -190,41 +252,8 @@ public struct OpenURLClient: Sendable {
     }
 
     func path(of token: HandleToken?) -> ObjectPath? {
-        guard let token, let name = connection.uniqueName else { return nil }
+        guard let token, let name else { return nil }
         return RequestInterface.path(of: name, token)
-    }
-
-    /// Returns whether this program may reach a handler for the URL. No handler is launched.
-    public func canOpen(_ url: GenericURL) async throws(OpenURLClientError) -> Bool {
-        try await call(RouterInterface.canOpenURL, url.description)
-    }
-
-    /// Returns a sentence about a program that owns the router's name and is not the router of the service file.
-    ///
-    /// The result is `nil` if the router has its name, if no router runs, or if this program cannot know: a program in a
-    /// sandbox sees no other processes. The client sends no URL to such a program.
-    public func routerWarning() async -> String? {
-        await check.warning()
-    }
-
-    /// Ends the client. Requests that have no answer yet fail with ``OpenURLClientError/unknown(_:)``.
-    public func close() async {
-        await connection.close()
-        connection.loop.stop()
-    }
-
-    private func call<Input: MessageBody, Output: MessageBody>(
-        _ method: Method<Input, Output>,
-        _ input: Input
-    ) async throws(OpenURLClientError) -> Output {
-        if let warning = await check.warning() { throw .unavailable(warning) }
-        do throws(CallError) {
-            // The router bounds every request itself. A second, shorter limit here could only hide the result of the
-            // request.
-            return try await connection.call(method, on: RouterService.object, input, timeout: nil)
-        } catch {
-            throw OpenURLClientError(error)
-        }
     }
 }
 
@@ -238,6 +267,16 @@ public enum OpenURLClientError: Error, Sendable, Hashable, CustomStringConvertib
     case unknown(String)
     /// The request cannot be sent, or the router rejects its arguments. The URL was not opened.
     case refused(String)
+
+    init(failure: any Error) {
+        switch failure {
+        case let error as OpenURLClientError: self = error
+        case let error as CallError: self = OpenURLClientError(error)
+        case let error as OpenURLError: self = .notOpened(error)
+        case let error as ConnectionError: self = .unavailable("there is no session bus: \(error)")
+        default: self = .unknown(String(describing: failure))
+        }
+    }
 
     init(_ error: CallError) {
         switch error {

@@ -1,5 +1,4 @@
 internal import DBus
-internal import Glibc
 internal import OpenURLBus
 internal import Reactor
 
@@ -35,12 +34,12 @@ final class RouterCheck: Sendable {
         }
     }
 
+    /// The owner of the name, as far as ``warning()`` has learnt it.
+    var owner: BusName? { state.withLock(\.owner) }
+
     /// Returns the sentence about another program that owns the name; nil if there is none, or if it cannot be known.
     func warning() async -> String? {
-        let identity = RouterIdentity(isCommand: false) { name in
-            unsafe getenv(name).flatMap { unsafe $0.pointee == 0 ? nil : String(cString: $0) }
-        }
-        guard isLocal, let identity else { return nil }
+        guard isLocal, let identity = RouterIdentity.ofEnvironment else { return nil }
         _ = await following().value
         let (owner, judged) = state.withLock { ($0.owner, $0.judged) }
         guard let owner else { return nil }

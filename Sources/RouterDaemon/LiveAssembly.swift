@@ -87,7 +87,9 @@ struct LiveRouter: AssembledRouter {
     }
 
     func takeName() async throws -> Bool {
-        try await connection.requestName(RouterService.name) == .owned
+        guard try await connection.requestName(RouterService.name) == .owned else { return false }
+        await router.openLane()
+        return true
     }
 
     func followRegistry() async { await store.keepCurrent(router, announcingOn: connection) }
@@ -112,15 +114,21 @@ struct LiveRouter: AssembledRouter {
 
     func stopDeliveries() async { await router.stopDeliveries() }
 
-    func releaseName() async throws { try await connection.releaseName(RouterService.name) }
+    func releaseName() async throws {
+        // The next router makes its socket when it has the name.
+        await router.refuseMoreOnLane()
+        try await connection.releaseName(RouterService.name)
+    }
 
     func waitUntilAnswered() async {
         await connection.waitUntilAnswered()
+        await router.waitUntilAnsweredOnLane()
         await router.storeLog()
     }
 
     func close() async {
         await store.withdrawWithoutCommand()
+        await router.closeLane()
         await connection.close()
     }
 }

@@ -27,6 +27,8 @@ public actor URLRouter {
 
     let loop: EventLoop
     let bus: any HandlerBus
+    /// The socket beside the bus; nil in tests without a bus.
+    let lane: Lane?
     let launcher: HandlerLauncher
     let limits: RouterLimits
     let log: Logger
@@ -101,9 +103,11 @@ public actor URLRouter {
         requests: RequestLog? = nil,
         log: Logger
     ) {
+        let lane = Lane(beside: connection)
         self.init(
             registry: registry,
-            bus: ConnectedHandlers(connection: connection),
+            bus: ConnectedHandlers(connection: connection, lane: lane),
+            lane: lane,
             loop: connection.loop,
             environment: environment,
             session: SessionEnvironment(environment, from: connection, on: connection.loop, log: log),
@@ -121,6 +125,7 @@ public actor URLRouter {
     init(
         registry: Registry,
         bus: any HandlerBus,
+        lane: Lane? = nil,
         loop: EventLoop,
         environment: [String: String],
         session: SessionEnvironment? = nil,
@@ -138,6 +143,7 @@ public actor URLRouter {
         snapshot = declared
         temporary = TemporaryHandlers(limit: limits.temporaryHandlers)
         self.bus = bus
+        self.lane = lane
         self.loop = loop
         self.limits = limits
         self.log = log

@@ -30,7 +30,7 @@ import Testing
         await program.export([ExportedInterface(FreedesktopApplication.name, members)], at: "/org/example/My_App")
         let owner = try #require(program.uniqueName)
         let router = try await Connection.open(.address(bus.address), on: try bus.makeLoop())
-        try await body(ConnectedHandlers(connection: router), owner, calls)
+        try await body(ConnectedHandlers(connection: router, lane: Lane(beside: router)), owner, calls)
         continuation.finish()
     }
 

@@ -298,6 +298,10 @@ final class FakeHandlers: HandlerBus {
         return Credentials(pid: content.withLock { $0.processes[name] }, uid: getuid(), processDescriptor: nil)
     }
 
+    func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {}
+
+    func busName(of caller: BusName) -> BusName { caller }
+
     func open(
         _ url: String,
         _ context: OpenContext,

@@ -49,7 +49,7 @@ import Testing
         await manager.set(["HOME=/home/u", "DISPLAY=:7", "LD_PRELOAD=/tmp/x.so"])
         await environment.startUpdate()?.value
         #expect(await environment.variables == ["HOME": "/home/u", "DISPLAY": ":7"])
-        await manager.end()
+        try await manager.end()
         await environment.startUpdate()?.value
         #expect(await environment.variables == ["HOME": "/h"])
     }
@@ -183,7 +183,11 @@ private actor Manager {
         try #require(try await connection.requestName(name) == .owned)
     }
 
-    func end() async { await connection.close() }
+    /// Ends the manager. The bus knows of the end when the method returns, and not only some time after the socket is closed.
+    func end() async throws {
+        try await connection.releaseName(try #require(SystemdManager.object.destination))
+        await connection.close()
+    }
 
     func set(_ entries: [String]) {
         self.entries.withLock { $0 = entries }

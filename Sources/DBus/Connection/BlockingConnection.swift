@@ -9,7 +9,7 @@ public final class BlockingConnection {
     /// libdbus's connection; nil once another object has taken it over.
     private var raw: OpaquePointer?
     private let isOnBus: Bool
-    /// The name that the bus has given this connection; nil without a bus.
+    /// The name that the bus has given this connection, or the other end of a connection without a bus; nil if it has given none.
     public private(set) var uniqueName: BusName?
     private var serials = Serials()
     /// The destinations of the unfinished calls, by the serials of the calls.
@@ -59,6 +59,36 @@ public final class BlockingConnection {
             }
         }
     }
+
+    /// Connects to a program of this user that listens without a bus and gives this program a name.
+    ///
+    /// - Parameters:
+    ///   - address: The address in D-Bus's notation.
+    ///   - hello: The method that returns the name.
+    ///   - object: The object that has the method.
+    ///   - timeout: The time limit of that call.
+    /// - Throws: ``ConnectionError`` with the reason, or ``ConnectionError/timedOut``.
+    public convenience init(
+        peer address: String,
+        naming hello: Method<Empty, String>,
+        on object: RemoteObject,
+        timeout: Duration
+    ) throws(ConnectionError) {
+        try self.init(try connect(to: address), isOnBus: false)
+        guard let peer = peerCredentials, peer.uid == getuid() else {
+            throw ConnectionError(reason: "the socket belongs to another user")
+        }
+        uniqueName = try introduce { () throws(CallError) in
+            BusName(try call(hello, on: object, Empty(), timeout: timeout))
+        }
+    }
+
+    /// The credentials of the process at the other end of the socket: the bus, or the program that listens. Nil if there is no
+    /// socket.
+    public var peerCredentials: Credentials? { raw.flatMap(Credentials.init(of:)) }
+
+    /// Whether the other end has not closed the connection, as far as the messages say that have been handled.
+    public var isOpen: Bool { raw.map { dbus_connection_get_is_connected($0) != 0 } ?? false }
 
     private init(_ raw: OpaquePointer, isOnBus: Bool) throws(ConnectionError) {
         self.raw = raw
@@ -168,7 +198,7 @@ public final class BlockingConnection {
         signalHandler = { [unowned self] message in
             guard dbus_message_is_signal(message, signal.interface.rawValue, signal.name.rawValue) != 0,
                 dbus_message_has_path(message, object.path.rawValue) != 0,
-                calledNames.isAnswer(message, to: object.destination)
+                !isOnBus || calledNames.isAnswer(message, to: object.destination)
             else { return }
             do throws(MessageDecodingError) {
                 handler(try Message.body(message, limit: limit))

@@ -35,7 +35,7 @@ extension BusAddress {
     ///
     /// If the environment names no session bus, the address is the one that systemd uses for the user's bus, as in
     /// libdbus.
-    var text: String {
+    package var text: String {
         switch self {
         case .session: Self.variable("DBUS_SESSION_BUS_ADDRESS") ?? Self.userBus ?? Self.launching
         case .system: Self.variable("DBUS_SYSTEM_BUS_ADDRESS") ?? "unix:path=/var/run/dbus/system_bus_socket"

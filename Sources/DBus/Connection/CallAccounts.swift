@@ -5,8 +5,10 @@ struct Load {
     var descriptors: Int
 }
 
-/// The resources that the calls of each account use.
-struct CallAccounts {
+/// The resources that the calls of each account use, on one connection or on several connections of one loop.
+///
+/// The class is unchecked `Sendable` because only the connections use it, on the thread of their loop.
+final class CallAccounts: @unchecked Sendable {
     /// The owner of a resource: a connection until its account is known.
     enum Account: Hashable {
         /// The sender of the calls; nil without a bus, where the other end is the only sender.
@@ -40,13 +42,13 @@ struct CallAccounts {
         }
     }
 
-    mutating func add(_ load: Load, to account: Account) {
+    func add(_ load: Load, to account: Account) {
         calls.add(load.calls, to: account)
         bytes.add(load.bytes, to: account)
         descriptors.add(load.descriptors, to: account)
     }
 
-    mutating func remove(_ load: Load, from account: Account) {
+    func remove(_ load: Load, from account: Account) {
         calls.remove(load.calls, from: account)
         bytes.remove(load.bytes, from: account)
         descriptors.remove(load.descriptors, from: account)

@@ -61,6 +61,13 @@ public struct Credentials: Sendable, Hashable {
     ///
     /// A bus gives a pidfd from dbus 1.15.8 and dbus-broker 34 on; nil from older versions.
     public let processDescriptor: UnixFD?
+
+    /// Creates credentials that did not come from a bus.
+    public init(pid: UInt32?, uid: UInt32?, processDescriptor: UnixFD? = nil) {
+        self.pid = pid
+        self.uid = uid
+        self.processDescriptor = processDescriptor
+    }
 }
 
 /// The result of a request for a name.
@@ -76,7 +83,8 @@ public typealias NameOwnerHandler = @Sendable (_ old: BusName?, _ new: BusName?)
 
 /// The identity of one watch of a bus name.
 public struct NameWatchID: Sendable, Hashable {
-    let name: BusName
+    /// The name that is watched.
+    public let name: BusName
     let number: UInt64
 }
 
@@ -184,11 +192,14 @@ extension Connection {
 
     /// Calls `handler` on the event loop each time the owner of a name changes, until ``unwatchName(_:)``.
     ///
+    /// Without a bus, the only name that changes is that of the other end (``peerName``), which has no owner after the end.
+    ///
     /// Changes and messages arrive in the order in which the bus sent them: the answers of an owner come before the
     /// news that the owner has gone. Watch a name before asking for its owner, so that no change is missed.
     public func watchName(_ name: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID
     {
         let id = nameWatches.add(name, handler)
+        guard uniqueName != nil else { return id }
         do throws(CallError) {
             try await addMatch(BusDriver.ownerRule(name))
             return id
@@ -200,7 +211,7 @@ extension Connection {
 
     /// Ends a watch. Its handler is not called again.
     public func unwatchName(_ watch: NameWatchID) throws(CallError) {
-        guard nameWatches.remove(watch) else { return }
+        guard nameWatches.remove(watch), uniqueName != nil else { return }
         try removeMatch(BusDriver.ownerRule(watch.name))
     }
 

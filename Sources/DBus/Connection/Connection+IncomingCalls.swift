@@ -16,6 +16,11 @@ extension Connection {
         objects.remove(path)
     }
 
+    /// Removes all objects. Calls that have begun continue.
+    public func unexportAll() {
+        objects = ObjectTree()
+    }
+
     /// Exports one object for all paths below a path. The methods learn the path from ``IncomingCall/path``.
     ///
     /// The introspection of the path lists no names below it, so a caller cannot learn from it which of the paths mean
@@ -55,10 +60,10 @@ extension Connection {
         await wait(for: .answered)
     }
 
-    /// Returns the sender of a message; nil without a bus, because the sender could then be forged. A bus sets the
-    /// sender itself.
+    /// Returns the sender of a message. A bus sets the sender itself. Without a bus the sender could be forged, so the other end
+    /// has the name that this program has given it, or none.
     func sender(of pointer: OpaquePointer) -> BusName? {
-        guard uniqueName != nil else { return nil }
+        guard uniqueName != nil else { return peerName }
         return dbus_message_get_sender(pointer).map { BusName(trusted: String(cString: $0)) }
     }
 

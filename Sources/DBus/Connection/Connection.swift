@@ -15,6 +15,8 @@ public actor Connection {
     public nonisolated let loop: EventLoop
     /// The name that the bus gave this connection; nil without a bus.
     public nonisolated let uniqueName: BusName?
+    /// The name that this program has given to the other end (``namePeer(_:)``); nil on a bus, and for a nameless other end.
+    public internal(set) var peerName: BusName?
     /// The event loop as the actor's executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -60,13 +62,18 @@ public actor Connection {
         case released
     }
 
-    init(_ established: EstablishedConnection, on loop: EventLoop, limits: ConnectionLimits) {
+    init(
+        _ established: EstablishedConnection,
+        on loop: EventLoop,
+        limits: ConnectionLimits,
+        accounts: CallAccounts? = nil
+    ) {
         raw = established.raw
         uniqueName = established.uniqueName
         serials = established.serials
         self.loop = loop
         self.limits = limits
-        incomingCalls = IncomingCalls(limits)
+        incomingCalls = IncomingCalls(limits, accounts)
     }
 
     // MARK: The end
@@ -107,7 +114,7 @@ public actor Connection {
         return state == .released ? end : nil
     }
 
-    /// Fails the calls of this connection, and cancels the calls of others.
+    /// Fails the calls of this connection, and cancels the calls of a nameless other end.
     private func endCalls() {
         let calls = pendingCalls
         pendingCalls = [:]
@@ -117,10 +124,14 @@ public actor Connection {
             if let timer = call.timer { loop.cancelTimer(timer) }
             call.complete(.failure(.disconnected))
         }
-        incomingCalls.cancelAll()
+        if let peerName {
+            leave(peerName)
+        } else {
+            incomingCalls.cancelAll()
+            nameWatches = NameWatches()
+        }
         if incomingCalls.isIdle { waiters.resumeAll(.answered) }
         matches = [:]
-        nameWatches = NameWatches()
         subscriptions.finish()
     }
 

@@ -40,7 +40,7 @@ struct IncomingCalls {
 
     private var calls: [UInt64: Call] = [:]
     private var senders: [BusName?: Sender] = [:]
-    private(set) var accounts: CallAccounts
+    let accounts: CallAccounts
     private var turns = CallTurns()
     /// The bytes that the accounts have not read.
     private var unread: Shares<CallAccounts.Account>
@@ -48,8 +48,9 @@ struct IncomingCalls {
     private let refusedLimit: Int
     private var lastNumber: UInt64 = 0
 
-    init(_ limits: ConnectionLimits) {
-        accounts = CallAccounts(limits)
+    /// - Parameter accounts: The accounts that also count the calls of other connections; nil for accounts of this connection alone.
+    init(_ limits: ConnectionLimits, _ accounts: CallAccounts? = nil) {
+        self.accounts = accounts ?? CallAccounts(limits)
         unread = Shares(limit: limits.unreadAnswerBytes)
         refusedLimit = 4 * limits.calls
     }

@@ -15,7 +15,7 @@ public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
         self.init(name, message, isFromBus: false)
     }
 
-    init(_ name: ErrorName, _ message: String, isFromBus: Bool) {
+    package init(_ name: ErrorName, _ message: String, isFromBus: Bool) {
         self.name = name
         self.message = message
         self.isFromBus = isFromBus

@@ -32,11 +32,52 @@ extension Connection {
 
     /// Creates a connection from an accepted libdbus connection; nil if memory ran out, and the libdbus connection is
     /// then closed.
-    static func peer(_ raw: OpaquePointer, on loop: EventLoop, limits: ConnectionLimits) -> Connection? {
+    static func peer(
+        _ raw: OpaquePointer,
+        on loop: EventLoop,
+        limits: ConnectionLimits,
+        accounts: CallAccounts?
+    ) -> Connection? {
         dbus_connection_set_max_message_size(raw, limits.messageBytes)
         let established = EstablishedConnection(raw: raw, uniqueName: nil, serials: Serials())
-        let connection = Connection(established, on: loop, limits: limits)
+        let connection = Connection(established, on: loop, limits: limits, accounts: accounts)
         return connection.assumeIsolated { $0.attach() } ? connection : nil
+    }
+
+    /// Gives the other end of a connection without a bus a name, as a bus would.
+    ///
+    /// The name is the ``IncomingCall/sender`` of the other end's calls. It has to be a name that no bus gives. The other end is
+    /// then treated as a connection to a bus is: its calls continue when it has gone, and ``watchName(_:_:)`` tells its end.
+    public func namePeer(_ name: BusName) {
+        guard uniqueName == nil else { return }
+        peerName = name
+    }
+
+    /// Exports all objects that another connection of the same loop exports now.
+    public func exportObjects(of other: Connection) {
+        guard state == .open else { return }
+        objects = other.assumeIsolated { $0.objects }
+    }
+
+    /// Notes that the other end has gone. Its calls continue, and those that have not started start in their turn.
+    func leave(_ name: BusName) {
+        incomingCalls.leave(name)
+        startLeftCalls()
+        let watches = nameWatches
+        nameWatches = NameWatches()
+        // A handler may use this connection, which is ending.
+        loop.execute { for id in watches.ids(of: name) { watches.handler(id)?(name, nil) } }
+    }
+
+    /// Starts the next call of the other end, which has gone, and the others in later jobs.
+    private func startLeftCalls() {
+        guard incomingCalls.waiting > 0 else { return }
+        loop.execute {
+            self.assumeIsolated { connection in
+                _ = connection.incomingCalls.startNext()
+                connection.startLeftCalls()
+            }
+        }
     }
 
     /// Ends an accepted connection if the other end does not authenticate within the time limit.

@@ -8,7 +8,8 @@ public import Reactor
 /// users are rejected, and so are programs that do not authenticate in time.
 ///
 /// A connection without a bus calls methods and exports objects like any other connection. Such a connection has no
-/// names: destinations and senders are nil, because nothing guarantees the sender that a message claims.
+/// names: destinations and senders are nil, because nothing guarantees the sender that a message claims. The program may give
+/// the other end a name (``Connection/namePeer(_:)``).
 ///
 /// A listener lives until ``close()``, even if no reference to the listener is left.
 public actor PeerListener {
@@ -21,6 +22,7 @@ public actor PeerListener {
 
     private let raw: OpaquePointer
     private let limits: ConnectionLimits
+    private let accounts: CallAccounts?
     private let maximumConnections: Int
     private let accept: @Sendable (Connection) -> Void
     private var watches = LibraryWatches()
@@ -38,6 +40,8 @@ public actor PeerListener {
     ///   - limits: The limits of each connection.
     ///   - maximumConnections: The largest number of connections at a time. More connections are rejected.
     ///   - authenticationTime: The time limit for the other end to authenticate.
+    ///   - connection: A connection on the same loop, whose limits for calls then hold for it and all accepted connections
+    ///     together; nil for limits of each connection alone.
     ///   - accept: A closure that is called on the event loop for each connection, before a message arrives. The
     ///     closure exports the objects that the other end may call. The socket shows that the other end belongs to this
     ///     user, but the other end has not authenticated yet. Without authentication, the connection ends with
@@ -50,14 +54,16 @@ public actor PeerListener {
         limits: ConnectionLimits = ConnectionLimits(),
         maximumConnections: Int = 256,
         authenticationTime: Duration = .seconds(5),
+        sharingLimitsOf connection: Connection? = nil,
         accept: @escaping @Sendable (isolated Connection) -> Void
     ) async throws(ConnectionError) -> PeerListener {
         try await loop.run { () throws(ConnectionError) -> PeerListener in
             let raw = try withLibraryError { error in
                 address.utf8.contains(0) ? nil : dbus_server_listen(address, &error)
             }
-            let listener = PeerListener(raw, on: loop, limits, maximumConnections, authenticationTime) { connection in
-                connection.assumeIsolated { accept($0) }
+            let accounts = connection?.assumeIsolated { $0.incomingCalls.accounts }
+            let listener = PeerListener(raw, on: loop, limits, accounts, maximumConnections, authenticationTime) {
+                $0.assumeIsolated { accept($0) }
             }
             guard listener.assumeIsolated({ $0.attach() }) else { throw .outOfMemory }
             return listener
@@ -68,6 +74,7 @@ public actor PeerListener {
         _ raw: OpaquePointer,
         on loop: EventLoop,
         _ limits: ConnectionLimits,
+        _ accounts: CallAccounts?,
         _ maximumConnections: Int,
         _ authenticationTime: Duration,
         accept: @escaping @Sendable (Connection) -> Void
@@ -75,6 +82,7 @@ public actor PeerListener {
         self.raw = raw
         self.loop = loop
         self.limits = limits
+        self.accounts = accounts
         self.maximumConnections = maximumConnections
         self.authenticationTime = authenticationTime
         self.accept = accept
@@ -118,7 +126,7 @@ public actor PeerListener {
         guard connections < maximumConnections, Credentials(of: pointer)?.uid == getuid() else { return }
         dbus_connection_ref(pointer)
         dbus_connection_set_unix_user_function(pointer, isSameUser, nil, nil)
-        guard let connection = Connection.peer(pointer, on: loop, limits: limits) else { return }
+        guard let connection = Connection.peer(pointer, on: loop, limits: limits, accounts: accounts) else { return }
         connections += 1
         accept(connection)
         connection.assumeIsolated { $0.endUnlessAuthenticated(within: authenticationTime) }

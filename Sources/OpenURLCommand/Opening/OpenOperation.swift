@@ -36,7 +36,7 @@ struct OpenOperation {
     ///
     /// - Returns: the exit status of the first failure, or 0 if there is none.
     func perform(_ invocation: Invocation) -> Int32 {
-        let router = RouterClient(on: invocation)
+        let router = RouterClient(on: invocation, mayUseLane: true)
         let startup = StartupNotification(
             invocation.environment(Self.startupVariable),
             on: invocation.environment("DISPLAY")

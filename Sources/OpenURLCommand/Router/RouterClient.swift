@@ -3,27 +3,16 @@ internal import OpenURLBus
 
 /// A client of the router. The bus starts the router if the router is not running.
 struct RouterClient {
-    private enum Connection {
-        case open(BlockingConnection)
-        case failed(CommandFailure)
-    }
-
-    private let connection: Connection
+    private let way: WayToRouter
     /// Whether the processes of the bus are those of this machine.
     private let isLocal: Bool
 
     /// Connects to the router's bus. If the connection fails, every call throws that failure.
-    init(on invocation: Invocation) {
+    ///
+    /// - Parameter mayUseLane: whether the router's lane is used instead of the bus, if the router of this installation listens there.
+    init(on invocation: Invocation, mayUseLane: Bool = false) {
         isLocal = invocation.host == nil
-        do throws(ConnectionError) {
-            if invocation.host == nil {
-                connection = .open(try BlockingConnection(invocation.bus))
-            } else {
-                connection = .open(try BlockingConnection(invocation.bus, timeout: RemoteHost.connectionTime))
-            }
-        } catch {
-            connection = .failed(invocation.host?.failure(error) ?? CommandFailure(error))
-        }
+        way = WayToRouter(invocation, mayUseLane: mayUseLane && isLocal)
     }
 
     /// Connects to the router's bus, and warns on standard error if another program than the router owns the router's name.
@@ -36,9 +25,9 @@ struct RouterClient {
 
     /// Asks the bus for the process that owns the router's name, and does not wait for the answer. Starts no router.
     ///
-    /// - Returns: nil without a connection, and for the bus of another machine.
+    /// - Returns: nil without a connection, for the bus of another machine, and on the lane, whose program was looked at before.
     func askForOwner() -> BlockingConnection.BegunCall<UInt32>? {
-        guard isLocal, case .open(let bus) = connection else { return nil }
+        guard isLocal, !way.isLane, case .open(let bus) = way.connection else { return nil }
         do throws(CallError) {
             return try bus.begin(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
         } catch {
@@ -49,7 +38,7 @@ struct RouterClient {
 
     /// Warns on standard error if another program than the router owned the router's name when the bus was asked.
     func warnOfStranger(_ question: BlockingConnection.BegunCall<UInt32>, _ invocation: Invocation) {
-        guard case .open(let bus) = connection,
+        guard case .open(let bus) = way.connection,
             let identity = RouterIdentity(isCommand: true, environment: invocation.environment)
         else { return }
         do throws(CallError) {
@@ -61,10 +50,31 @@ struct RouterClient {
     }
 
     func bus() throws(CommandFailure) -> BlockingConnection {
-        switch connection {
+        switch way.connection {
         case .open(let bus): return bus
         case .failed(let failure): throw failure
         }
+    }
+
+    /// Makes a call; again over the bus if the router on the lane has ended and has not seen the call.
+    ///
+    /// - Parameter refusal: the exit status for an error that has no exit status itself.
+    private func perform<Output>(
+        refusal: Int32,
+        _ body: (BlockingConnection) throws(CallError) -> Output
+    ) throws(CommandFailure) -> Output {
+        way.leaveEndedLane()
+        let connection = try bus()
+        do throws(CallError) {
+            return try body(connection)
+        } catch .remote(let error) where way.isLane && error.name == .unknownObject {
+            way.leaveLane()
+        } catch .disconnected where way.isLane {
+            throw CommandFailure(.remote(RemoteError(.noReply, "")), refusal: refusal)
+        } catch {
+            throw CommandFailure(error, refusal: refusal)
+        }
+        return try perform(refusal: refusal, body)
     }
 
     /// The time limit of a call that the router itself limits, by the times in a manifest: at most a day each, and some time
@@ -91,9 +101,8 @@ struct RouterClient {
         refusal: Int32 = ExitStatus.unavailable,
         notice: (() -> Void)? = nil
     ) throws(CommandFailure) -> Output {
-        let bus = try bus()
-        do throws(CallError) {
-            return try bus.call(
+        try perform(refusal: refusal) { bus throws(CallError) in
+            try bus.call(
                 method,
                 on: RouterService.object,
                 input,
@@ -101,8 +110,6 @@ struct RouterClient {
                 noticeAfter: Self.noticeDelay,
                 notice: notice
             )
-        } catch {
-            throw CommandFailure(error, refusal: refusal)
         }
     }
 
@@ -121,15 +128,14 @@ struct RouterClient {
         progress: ((ProgressReport) -> Void)?,
         interrupt: (signal: Interrupt, cancels: () -> Void)?
     ) throws(CommandFailure) -> Output {
-        let bus = try bus()
-        let path = bus.uniqueName.flatMap { name in Self.token.flatMap { RequestInterface.path(of: name, $0) } }
-        let handle = path.map { RemoteObject(RouterService.name, $0, startsService: false) }
-        if let handle, let progress {
-            bus.receive(RequestInterface.progress, from: handle) { body in
-                if let report = ProgressReport(body.values.0, body.values.1) { progress(report) }
+        try perform(refusal: ExitStatus.unavailable) { bus throws(CallError) in
+            let path = bus.uniqueName.flatMap { name in Self.token.flatMap { RequestInterface.path(of: name, $0) } }
+            let handle = path.map { RemoteObject(RouterService.name, $0, startsService: false) }
+            if let handle, let progress {
+                bus.receive(RequestInterface.progress, from: handle) { body in
+                    if let report = ProgressReport(body.values.0, body.values.1) { progress(report) }
+                }
             }
-        }
-        do throws(CallError) {
             let call = try bus.begin(method, on: RouterService.object, input)
             guard let interrupt, let handle else {
                 return try bus.answer(to: call, timeout: timeout, noticeAfter: Self.noticeDelay, notice: notice)
@@ -150,8 +156,6 @@ struct RouterClient {
                 notice: notice,
                 watching: [(descriptor: interrupt.signal.descriptor, isReadable: cancel)]
             )
-        } catch {
-            throw CommandFailure(error, refusal: ExitStatus.unavailable)
         }
     }
 

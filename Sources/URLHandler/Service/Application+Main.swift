@@ -51,6 +51,8 @@ extension Application {
         let connection: Connection
         let application: Application
         let suspension: Suspension
+        // The end may come before there is a lane.
+        let lanes = Lock<RouterLanes?>(nil)
         do {
             connection = try await Connection.open(on: loop)
             application = Application(
@@ -65,13 +67,13 @@ extension Application {
             try await loop.run { [application, suspension, connection] in
                 try SignalWatch.start([SIGTERM, SIGINT, SIGCONT], on: loop) { signal in
                     if signal == SIGCONT { return suspension.end() }
-                    queue.end(application, connection) { ended.yield(0) }
+                    queue.end(application, connection, lanes.withLock { $0 }) { ended.yield(0) }
                 }
             }
         } catch {
             fail(identifier, "there is no session bus: \(error)")
         }
-        application.onTerminate { queue.end(application, connection) { ended.yield(0) } }
+        application.onTerminate { queue.end(application, connection, lanes.withLock { $0 }) { ended.yield(0) } }
         let routers = Routers(launcher.flatMap { BusName($0) })
         let object = HandlerObject(
             application: application,
@@ -83,18 +85,23 @@ extension Application {
             loop: connection.loop
         )
         await connection.export(object.interfaces, at: HandlerInterface.object(of: identifier))
+        let lane = RouterLanes(of: identifier, connection, object)
+        lanes.withLock { $0 = lane }
 
         // The task is detached from the main actor: a delegate that does not return must not keep the process alive
         // without a bus.
         Task.detached(executorPreference: loop) {
             await connection.waitUntilClosed()
-            queue.end(application, connection) { ended.yield(1) }
+            queue.end(application, connection, lanes.withLock { $0 }) { ended.yield(1) }
         }
 
         do {
             try await routers.watch(on: connection) {
                 Task(executorPreference: loop) { await application.backgroundTasks.renew() }
+                Task(executorPreference: loop) { await lane.open() }
             }
+            // The router learns of the name afterwards, so every URL comes this way.
+            await lane.open()
             guard try await connection.requestName(identifier) == .owned else {
                 fail(identifier, "another process has that name already")
             }
@@ -137,6 +144,7 @@ extension EventQueue {
     fileprivate func end(
         _ application: Application,
         _ connection: Connection,
+        _ lanes: RouterLanes?,
         _ ended: @escaping @Sendable () -> Void
     ) {
         let loop = connection.loop
@@ -146,8 +154,10 @@ extension EventQueue {
             // state then. Nothing is therefore saved after the name is free.
             await application.handle(.prepareToTerminate)
             await EventQueue.refuseMore(as: application.identifier, connection)
+            await lanes?.receiveAll()
             await application.handle(.terminate)
-            // Closing the connection first writes the answers that were given.
+            // Closing a connection first writes the answers that were given.
+            await lanes?.close()
             await connection.close()
             ended()
         }

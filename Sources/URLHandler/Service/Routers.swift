@@ -10,9 +10,11 @@ internal import Synchronization
 final class Routers: Sendable {
     private let names: Mutex<Set<BusName>>
 
-    /// Knows the router that has started this process, if there is one.
+    /// Knows the router that has started this process, if there is one, and the router at the other end of a lane. No bus gives the
+    /// router's name to a sender.
     init(_ launcher: BusName? = nil) {
-        names = Mutex(launcher.map { $0.isUnique ? [$0] : [] } ?? [])
+        names = Mutex([RouterService.name])
+        if let launcher, launcher.isUnique { add(launcher) }
     }
 
     /// Adds the current owner of the router's name, and every later owner for as long as the connection lives.

@@ -20,6 +20,10 @@ protocol HandlerBus: Sendable {
     func owner(of id: BusName) async throws(CallError) -> BusName?
     /// The process that a connection belongs to.
     func credentials(of name: BusName) async throws(CallError) -> Credentials
+    /// Reaches the handler `id` over the lane from now on, if the process of its connection `owner` has offered that.
+    func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity)
+    /// The unique name on the bus of the handler that calls over the lane by a name; the name itself for any other caller.
+    func busName(of caller: BusName) -> BusName
     /// Hands a URL to the handler `id` at the connection `owner`.
     func open(
         _ url: String,
@@ -98,16 +102,43 @@ protocol HandlerBus: Sendable {
     ) async throws(CallError)
 }
 
-/// The handlers on a real bus.
+/// The handlers on a real bus, and on the lane beside it.
 ///
 /// The connection does not conform to the protocol itself. Calls of an actor through a protocol pass a thunk that leaves the
 /// event loop after each call, and the order of arrival would be lost.
 struct ConnectedHandlers: HandlerBus {
     let connection: Connection
+    let lane: Lane
     private let subscribers = Lock<[BusName]>([])
 
-    init(connection: Connection) {
+    init(connection: Connection, lane: Lane) {
         self.connection = connection
+        self.lane = lane
+    }
+
+    /// Calls a method of a handler, over the lane if the handler is attached there.
+    private func call<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        _ id: BusName,
+        at owner: BusName,
+        _ input: Input,
+        timeout: Duration
+    ) async throws(CallError) -> Output {
+        try await call(method, RemoteObject(owner, HandlerInterface.object(of: id)), input, timeout: timeout)
+    }
+
+    private func call<Input: MessageBody, Output: MessageBody>(
+        _ method: Method<Input, Output>,
+        _ object: RemoteObject,
+        _ input: Input,
+        timeout: Duration
+    ) async throws(CallError) -> Output {
+        let way = object.destination.map(lane.connection(toHandlerAt:)) ?? connection
+        do throws(CallError) {
+            return try await way.call(method, on: object, input, timeout: timeout)
+        } catch .disconnected where way !== connection {
+            throw .endOfLane
+        }
     }
 
     var isOpen: Bool { connection.assumeIsolated { $0.isOpen } }
@@ -115,15 +146,16 @@ struct ConnectedHandlers: HandlerBus {
     var newestConnection: ConnectionNumber? { connection.assumeIsolated { $0.newestConnection } }
 
     func watchOwner(of id: BusName, _ handler: @escaping NameOwnerHandler) async throws(CallError) -> NameWatchID {
-        try await connection.watchName(id, handler)
+        guard let way = lane.connection(of: id) else { throw .missing(id) }
+        return try await way.watchName(id, handler)
     }
 
     func count(_ name: BusName, to account: String) {
-        connection.assumeIsolated { $0.setAccount(account, of: name) }
+        lane.connection(of: name)?.assumeIsolated { $0.setAccount(account, of: name) }
     }
 
     func unwatchOwner(_ watch: NameWatchID) {
-        connection.assumeIsolated { connection in
+        lane.connection(of: watch.name)?.assumeIsolated { connection in
             do throws(CallError) {
                 try connection.unwatchName(watch)
             } catch {
@@ -137,12 +169,21 @@ struct ConnectedHandlers: HandlerBus {
     }
 
     func owner(of id: BusName) async throws(CallError) -> BusName? {
-        try await connection.owner(of: id)
+        guard id.isOnLane else { return try await connection.owner(of: id) }
+        return await lane.connection(of: id)?.isOpen == true ? id : nil
     }
 
     func credentials(of name: BusName) async throws(CallError) -> Credentials {
-        try await connection.credentials(of: name)
+        guard name.isOnLane else { return try await connection.credentials(of: name) }
+        guard let credentials = lane.credentials(of: name) else { throw .missing(name) }
+        return credentials
     }
+
+    func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {
+        lane.attach(id, at: owner, process)
+    }
+
+    func busName(of caller: BusName) -> BusName { lane.busName(of: caller) }
 
     func open(
         _ url: String,
@@ -151,38 +192,37 @@ struct ConnectedHandlers: HandlerBus {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) -> OpenAnswer {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        return try await connection.call(HandlerInterface.open, on: object, Arguments(url, context), timeout: timeout)
+        try await call(HandlerInterface.open, id, at: owner, Arguments(url, context), timeout: timeout)
     }
 
     func cancel(_ request: String, _ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.cancel, on: object, request, timeout: timeout)
+        _ = try await call(HandlerInterface.cancel, id, at: owner, request, timeout: timeout)
     }
 
     func progress(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> (String, UInt64) {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        return try await connection.call(HandlerInterface.progress, on: object, Empty(), timeout: timeout).values
+        try await call(HandlerInterface.progress, id, at: owner, Empty(), timeout: timeout).values
     }
 
     func check(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.check, on: object, Empty(), timeout: timeout)
+        _ = try await call(HandlerInterface.check, id, at: owner, Empty(), timeout: timeout)
     }
 
     func terminate(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.terminate, on: object, Empty(), timeout: timeout)
+        _ = try await call(HandlerInterface.terminate, id, at: owner, Empty(), timeout: timeout)
     }
 
     func state(of id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) -> String {
         let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        return try await connection.get(HandlerInterface.state, on: object, timeout: timeout)
+        let way = lane.connection(toHandlerAt: owner)
+        do throws(CallError) {
+            return try await way.get(HandlerInterface.state, on: object, timeout: timeout)
+        } catch .disconnected where way !== connection {
+            throw .endOfLane
+        }
     }
 
     func enterBackground(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.enterBackground, on: object, Empty(), timeout: timeout)
+        _ = try await call(HandlerInterface.enterBackground, id, at: owner, Empty(), timeout: timeout)
     }
 
     func suspend(
@@ -191,18 +231,15 @@ struct ConnectedHandlers: HandlerBus {
         lifeline: UnixFD,
         timeout: Duration
     ) async throws(CallError) -> Bool {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        return try await connection.call(HandlerInterface.suspend, on: object, lifeline, timeout: timeout)
+        try await call(HandlerInterface.suspend, id, at: owner, lifeline, timeout: timeout)
     }
 
     func receiveMemoryWarning(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.receiveMemoryWarning, on: object, Empty(), timeout: timeout)
+        _ = try await call(HandlerInterface.receiveMemoryWarning, id, at: owner, Empty(), timeout: timeout)
     }
 
     func expireBackgroundTasks(_ id: BusName, at owner: BusName, timeout: Duration) async throws(CallError) {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.expireBackgroundTasks, on: object, Empty(), timeout: timeout)
+        _ = try await call(HandlerInterface.expireBackgroundTasks, id, at: owner, Empty(), timeout: timeout)
     }
 
     func notify(
@@ -211,8 +248,7 @@ struct ConnectedHandlers: HandlerBus {
         at owner: BusName,
         timeout: Duration
     ) async throws(CallError) {
-        let object = RemoteObject(owner, HandlerInterface.object(of: id))
-        _ = try await connection.call(HandlerInterface.notify, on: object, notifications, timeout: timeout)
+        _ = try await call(HandlerInterface.notify, id, at: owner, notifications, timeout: timeout)
     }
 
     func setSubscribers(_ names: [BusName]) {
@@ -232,7 +268,7 @@ struct ConnectedHandlers: HandlerBus {
     }
 
     func report(_ report: ProgressReport, from handle: ObjectPath, to owner: BusName) {
-        connection.assumeIsolated { connection in
+        lane.connection(of: owner)?.assumeIsolated { connection in
             do throws(CallError) {
                 let body = Arguments(report.fraction, report.message)
                 try connection.emit(RequestInterface.progress, from: handle, to: owner, body)
@@ -249,7 +285,7 @@ struct ConnectedHandlers: HandlerBus {
         from handle: ObjectPath,
         to owner: BusName
     ) {
-        connection.assumeIsolated { connection in
+        lane.connection(of: owner)?.assumeIsolated { connection in
             do throws(CallError) {
                 let body = Arguments(code.rawValue, url, details)
                 try connection.emit(CallbackHandleInterface.completed, from: handle, to: owner, body)
@@ -260,24 +296,24 @@ struct ConnectedHandlers: HandlerBus {
     }
 
     func tell(_ entries: [MonitorEntry], to receiver: BusName) -> Bool {
-        connection.assumeIsolated { connection in
+        lane.connection(of: receiver)?.assumeIsolated { connection in
             do throws(CallError) {
                 return try connection.emit(MonitorInterface.entries, from: RouterService.path, to: receiver, entries)
             } catch {
                 // The connection has ended, so no program listens.
                 return false
             }
-        }
+        } ?? false
     }
 
     private func emit<Body: MessageBody>(_ signal: Signal<Body>, _ body: Body) {
-        connection.assumeIsolated { connection in
-            do throws(CallError) {
-                for name in subscribers.withLock({ $0 }) {
+        for name in subscribers.withLock({ $0 }) {
+            lane.connection(of: name)?.assumeIsolated { connection in
+                do throws(CallError) {
                     try connection.emit(signal, from: RouterService.path, to: name, body)
+                } catch {
+                    // The connection has ended, so the program does not listen.
                 }
-            } catch {
-                // The connection has ended, so no program listens.
             }
         }
     }
@@ -302,7 +338,7 @@ struct ConnectedHandlers: HandlerBus {
     ) async throws(CallError) {
         let object = RemoteObject(owner, ObjectPath(for: name))
         do throws(CallError) {
-            _ = try await connection.call(FreedesktopApplication.activate, on: object, platformData, timeout: timeout)
+            _ = try await call(FreedesktopApplication.activate, object, platformData, timeout: timeout)
         } catch .remote(let error) where error.isFromMissingMethod {
             // A handler that only implements `Open` has nothing to show.
         }
@@ -317,6 +353,18 @@ struct ConnectedHandlers: HandlerBus {
     ) async throws(CallError) {
         let object = RemoteObject(owner, ObjectPath(for: name))
         let input = Arguments([url], platformData)
-        _ = try await connection.call(FreedesktopApplication.open, on: object, input, timeout: timeout)
+        _ = try await call(FreedesktopApplication.open, object, input, timeout: timeout)
+    }
+}
+
+extension CallError {
+    /// The connection of the lane has ended before the answer: the bus would tell the same of a process that has gone.
+    fileprivate static let endOfLane = CallError.remote(
+        RemoteError(.noReply, "the process closed its connection", isFromBus: true)
+    )
+
+    /// A program of the lane has gone.
+    fileprivate static func missing(_ name: BusName) -> CallError {
+        .remote(RemoteError(.nameHasNoOwner, "\(name) has gone", isFromBus: true))
     }
 }

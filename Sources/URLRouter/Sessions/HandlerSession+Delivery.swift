@@ -61,6 +61,7 @@ extension HandlerSession {
             let hadAnswered = process.hasAnswered
             let answer = await attempt(request, owner)
             requests.release(request)
+            if laneIsOffered { useLane() }
             noteAnswer(answer, of: owner)
             switch answer {
             case .success(let answer): return try result(answer, request, owner)

@@ -119,6 +119,7 @@ extension HandlerSession {
         process.claim = claim
         guard let pid = candidate.pid else { return }
         ownerProcess = (owner, pid)
+        useLane()
         if let running = process.running, UInt32(exactly: running.pid) == pid { return }
         do throws(Errno) {
             let adopted = try host.launcher.adopt(pid: pid, of: handler.id) { exit in self.processEnded(exit) }
@@ -145,6 +146,21 @@ extension HandlerSession {
             host.log.debug("\(id) cannot be watched: \(error)")
             if error == .noSuchProcess, self.owner == owner, process.running == nil { handle(.exited(.unknown)) }
         }
+    }
+
+    /// Reaches the handler over the lane from now on, if its process has offered that. URLs that went over the bus have their answers
+    /// before, so the order holds.
+    func useLane() {
+        guard let ownerProcess, ownerProcess.owner == owner, requests.inHand.isEmpty else { return }
+        guard let process = ProcessIdentity(pid: ownerProcess.pid) else { return }
+        laneIsOffered = false
+        host.bus.attach(id, at: ownerProcess.owner, process)
+    }
+
+    /// Notes that a process has offered the lane for the handler.
+    func offersLane() {
+        laneIsOffered = true
+        useLane()
     }
 
     /// Asks a handler that another program started for its state, which only the handler knows.

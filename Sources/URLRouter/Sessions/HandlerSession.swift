@@ -26,6 +26,8 @@ final class HandlerSession {
     var candidate: OwnerCandidate?
     /// The last owner of the name whose process the bus has told, and the number of the process.
     var ownerProcess: (owner: BusName, pid: UInt32)?
+    /// Whether a process has offered the lane for the handler, and the router has not looked at the offer yet.
+    var laneIsOffered = false
     /// The process that ended last. The bus may tell the end of the process's requests after the kernel has told the exit.
     var endedProcess: (pid: CInt, exit: ProcessExit, output: ProcessOutput)?
 

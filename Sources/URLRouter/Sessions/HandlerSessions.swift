@@ -129,7 +129,8 @@ final class HandlerSessions {
 
     /// The session of the handler that a connection belongs to.
     func session(ofConnection connection: BusName) -> HandlerSession? {
-        sessions.values.first { $0.machine.connection == connection }
+        let name = host.bus.busName(of: connection)
+        return sessions.values.first { $0.machine.connection == name }
     }
 
     // MARK: Memory

@@ -1,0 +1,151 @@
+internal import DBus
+internal import Glibc
+internal import OpenURLBus
+internal import Reactor
+
+/// A connection to the router.
+struct WayToRouter: Sendable {
+    let connection: Connection
+    /// The unique name of this program there; nil without a bus.
+    let name: BusName?
+    /// The comparison of the router with that of the service file; nil on the lane, where it was made before.
+    let check: RouterCheck?
+
+    /// A connection to a bus.
+    init(bus: Connection, isLocal: Bool = true) {
+        connection = bus
+        name = bus.uniqueName
+        check = RouterCheck(on: bus, isLocal: isLocal)
+    }
+
+    /// The lane, if the router of this installation listens there.
+    init?(laneOn loop: EventLoop) async {
+        guard let lane = await RouterLane.open(on: loop) else { return nil }
+        if let process = lane.process, RouterIdentity.ofEnvironment?.warning(about: process) != nil {
+            await lane.connection.close()
+            return nil
+        }
+        connection = lane.connection
+        name = lane.name
+        check = nil
+    }
+}
+
+/// The connections of a client to the router: over the lane while the router listens there, otherwise over the bus, which starts a
+/// router.
+///
+/// A client changes the way only while none of its calls waits for an answer, so the order of its URLs holds.
+final class WaysToRouter: Sendable {
+    private struct State {
+        var lane: WayToRouter?
+        var bus: WayToRouter?
+        var calls = 0
+        /// The owner of the router's name at the latest look for the lane.
+        var lookedFor: BusName?
+        var isClosed = false
+    }
+
+    /// The loop of all connections.
+    let loop: EventLoop
+    private let mayUseLane: Bool
+    private let state: Lock<State>
+
+    /// Uses one connection alone.
+    init(only way: WayToRouter) {
+        loop = way.connection.loop
+        mayUseLane = false
+        state = Lock(State(bus: way))
+    }
+
+    /// Connects to the lane, or to the session bus.
+    init(on loop: EventLoop) async throws(ConnectionError) {
+        self.loop = loop
+        mayUseLane = true
+        state = Lock(State())
+        if await !openLane() { _ = try await openBus() }
+    }
+
+    /// Makes a call over the present way, and once more over the bus if the router of the lane has ended and has not seen the call.
+    func call<Result>(_ body: (WayToRouter) async throws -> Result) async throws -> Result {
+        let way = try await begin()
+        defer { state.withLock { $0.calls -= 1 } }
+        do {
+            return try await body(way)
+        } catch CallError.remote(let error) where way.check == nil && error.name == .unknownObject {
+            state.withLock { $0.lane = nil }
+            return try await body(try await openBus())
+        } catch CallError.disconnected where way.check == nil {
+            throw CallError.remote(RemoteError(.noReply, "the router ended"))
+        }
+    }
+
+    /// The way of the next call, which is counted.
+    private func begin() async throws(ConnectionError) -> WayToRouter {
+        let (lane, mayLook) = state.withLock { state in
+            state.calls += 1
+            return (state.lane, state.calls == 1 && mayUseLane)
+        }
+        if let lane { return lane }
+        do throws(ConnectionError) {
+            let bus = try await openBus()
+            if mayLook, let owner = bus.check?.owner, state.withLock({ $0.lookedFor }) != owner {
+                state.withLock { $0.lookedFor = owner }
+                if await openLane(), let lane = state.withLock(\.lane) { return lane }
+            }
+            return bus
+        } catch {
+            state.withLock { $0.calls -= 1 }
+            throw error
+        }
+    }
+
+    /// - Returns: whether there is a lane.
+    private func openLane() async -> Bool {
+        guard let lane = await WayToRouter(laneOn: loop) else { return false }
+        let isUsed = state.withLock { state in
+            guard !state.isClosed, state.lane == nil else { return false }
+            state.lane = lane
+            return true
+        }
+        guard isUsed else {
+            await lane.connection.close()
+            return true
+        }
+        Task(executorPreference: loop) {
+            await lane.connection.waitUntilClosed()
+            self.state.withLock { if $0.lane?.connection === lane.connection { $0.lane = nil } }
+        }
+        return true
+    }
+
+    private func openBus() async throws(ConnectionError) -> WayToRouter {
+        if let bus = state.withLock(\.bus) { return bus }
+        let opened = WayToRouter(bus: try await Connection.open(on: loop))
+        let used = state.withLock { state in
+            if state.bus == nil { state.bus = opened }
+            return state.bus
+        }
+        // Another task was faster.
+        if used?.connection !== opened.connection { await opened.connection.close() }
+        return used ?? opened
+    }
+
+    /// Ends all connections.
+    func close() async {
+        let ways = state.withLock { state in
+            state.isClosed = true
+            return [state.lane, state.bus]
+        }
+        for case let way? in ways { await way.connection.close() }
+        loop.stop()
+    }
+}
+
+extension RouterIdentity {
+    /// The router that this process should find; nil in a sandbox.
+    static var ofEnvironment: RouterIdentity? {
+        RouterIdentity(isCommand: false) { name in
+            unsafe getenv(name).flatMap { unsafe $0.pointee == 0 ? nil : String(cString: $0) }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+package import DBus
+package import Reactor
+
+/// A connection to the router without a bus.
+package struct RouterLane: Sendable {
+    /// The connection. The other end has the name of the router.
+    package let connection: Connection
+    /// The unique name of this program on the lane.
+    package let name: BusName
+    /// The process that listens.
+    package let process: UInt32?
+
+    /// The time limit of the exchange with which a lane begins. Without an answer, the caller uses the bus.
+    package static let connectionTime = Duration.seconds(2)
+
+    /// Connects to the router of a bus; nil if it cannot be reached this way.
+    package static func open(for bus: BusAddress = .session, on loop: EventLoop) async -> RouterLane? {
+        guard let path = LaneAddress.path(for: bus) else { return nil }
+        do {
+            let address = LaneAddress.address(ofPath: path)
+            let connection = try await Connection.open(peer: address, on: loop, timeout: connectionTime)
+            await connection.namePeer(RouterService.name)
+            let name = try await connection.call(
+                LaneInterface.hello,
+                on: LaneInterface.object,
+                Empty(),
+                timeout: connectionTime
+            )
+            guard let name = BusName(name), name.isUnique else { return nil }
+            return RouterLane(connection: connection, name: name, process: await connection.peerCredentials?.pid)
+        } catch {
+            // The router does not run, ends now, or has too many connections. The bus tells more.
+            return nil
+        }
+    }
+}

@@ -1,0 +1,180 @@
+internal import CLinux
+internal import DBus
+internal import Glibc
+internal import Logging
+internal import OpenURLBus
+internal import Reactor
+internal import UserFiles
+
+/// The lane: a socket over which programs of the user reach the router without the bus, and the router reaches handlers.
+///
+/// A connection of the lane has a unique name, as on a bus, and everything that the router knows about callers, rights and limits
+/// applies to it. The kernel tells the process at the other end.
+///
+/// A handler offers its connection. The router takes the connection while the same process owns the handler's name on the bus,
+/// which alone decides who the handler is.
+final class Lane: Sendable {
+    /// One connection of a program.
+    private struct Socket {
+        let connection: Connection
+        let credentials: Credentials
+        /// The process at the other end when it connected; nil if it had gone.
+        let process: ProcessIdentity?
+        /// The handlers whose calls the program wants to get here.
+        var offers: Set<BusName> = []
+    }
+
+    private struct State {
+        var listener: PeerListener?
+        var lastNumber: UInt64 = 0
+        var sockets: [BusName: Socket] = [:]
+        /// The names on the lane of the handlers that are reached here, by their unique names on the bus.
+        var handlers: [BusName: BusName] = [:]
+    }
+
+    /// The number of connections at a time. Other programs use the bus.
+    private static let connections = 256
+    /// The number of handlers that one connection may offer itself for.
+    private static let offersPerConnection = 16
+
+    private let bus: Connection
+    private let state = Lock(State())
+
+    /// Creates a lane beside the router's connection to the bus. It has no socket yet.
+    init(beside bus: Connection) {
+        self.bus = bus
+    }
+
+    // MARK: The socket
+
+    /// Listens. The objects that the bus's connection exports now are exported to each program that connects.
+    ///
+    /// - Parameter offered: called on the event loop when a program has offered its connection for the handler of a name.
+    /// - Throws: the reason in words, if there is a place for the socket and it cannot be used.
+    func listen(_ offered: @escaping @Sendable (BusName) -> Void) async throws {
+        guard let path = LaneAddress.path(for: .session) else { return }
+        // The directory holds the socket and belongs to the user alone.
+        _ = try PrivateDirectory(String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)]), isMade: true)
+        let listener = try await PeerListener.listen(
+            at: LaneAddress.address(ofPath: path),
+            on: bus.loop,
+            maximumConnections: Self.connections,
+            sharingLimitsOf: bus
+        ) { [unowned self] in
+            accept($0, offered)
+        }
+        // libdbus lets everyone connect, and leaves the rest to the directory.
+        chmod(path, 0o600)
+        state.withLock { $0.listener = listener }
+    }
+
+    private func accept(_ connection: isolated Connection, _ offered: @escaping @Sendable (BusName) -> Void) {
+        guard let credentials = connection.peerCredentials, let pid = credentials.pid else { return }
+        let process = ProcessIdentity(pid: pid)
+        let descriptor = pidfd_open(CInt(bitPattern: pid), 0)
+        let known = Credentials(
+            pid: pid,
+            uid: credentials.uid,
+            processDescriptor: descriptor < 0 ? nil : UnixFD(owning: descriptor)
+        )
+        let name = state.withLock { state in
+            state.lastNumber += 1
+            let name = BusName(lane: state.lastNumber)
+            state.sockets[name] = Socket(connection: connection, credentials: known, process: process)
+            return name
+        }
+        connection.namePeer(name)
+        connection.exportObjects(of: bus)
+        connection.export([LaneObject.interface(self, name, offered)], at: LaneInterface.path)
+        Task(executorPreference: connection.loop) {
+            await connection.waitUntilClosed()
+            self.remove(name)
+        }
+    }
+
+    private func remove(_ name: BusName) {
+        state.withLock { state in
+            state.sockets[name] = nil
+            state.handlers = state.handlers.filter { $0.value != name }
+        }
+    }
+
+    /// Takes no more calls and no more connections. Calls that have arrived continue.
+    func refuseMore() async {
+        let (listener, sockets) = state.withLock { ($0.listener, $0.sockets) }
+        await listener?.close()
+        for socket in sockets.values { await socket.connection.unexportAll() }
+    }
+
+    /// Returns when every call that has arrived has its answer.
+    func waitUntilAnswered() async {
+        for socket in state.withLock(\.sockets).values { await socket.connection.waitUntilAnswered() }
+    }
+
+    /// Ends all connections.
+    func close() async {
+        for socket in state.withLock(\.sockets).values { await socket.connection.close() }
+    }
+
+    // MARK: Programs
+
+    /// The connection of a name on the lane; the bus's for any other name. Nil for a connection of the lane that has ended.
+    func connection(of name: BusName) -> Connection? {
+        name.isOnLane ? state.withLock { $0.sockets[name]?.connection } : bus
+    }
+
+    /// The process at the other end of a connection of the lane; nil if the connection has ended.
+    func credentials(of name: BusName) -> Credentials? {
+        state.withLock { $0.sockets[name]?.credentials }
+    }
+
+    // MARK: Handlers
+
+    /// Notes that a program wants to get the calls of a handler over its connection.
+    ///
+    /// - Throws: `limitsExceeded` for too many handlers.
+    func offer(_ id: BusName, at name: BusName) throws(OpenURLError) {
+        let isTaken = state.withLock { state in
+            guard let offers = state.sockets[name]?.offers else { return true }
+            guard offers.count < Self.offersPerConnection || offers.contains(id) else { return false }
+            state.sockets[name]?.offers.insert(id)
+            return true
+        }
+        if !isTaken { throw OpenURLError(.limitsExceeded, "a connection is for at most \(Self.offersPerConnection) handlers") }
+    }
+
+    /// Reaches a handler over the connection that its process has offered, if there is one.
+    ///
+    /// - Parameters:
+    ///   - owner: the handler's unique name on the bus.
+    ///   - process: the process of the handler.
+    func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {
+        state.withLock { state in
+            let name = state.sockets.first { $0.value.process == process && $0.value.offers.contains(id) }?.key
+            if let name { state.handlers[owner] = name }
+        }
+    }
+
+    /// The connection to a handler: that of the lane if the handler is attached, otherwise the bus's.
+    func connection(toHandlerAt owner: BusName) -> Connection {
+        state.withLock { state in state.handlers[owner].flatMap { state.sockets[$0]?.connection } } ?? bus
+    }
+
+    /// The unique name on the bus of the handler that has a name on the lane; the name itself for any other caller.
+    func busName(of caller: BusName) -> BusName {
+        guard caller.isOnLane else { return caller }
+        return state.withLock { $0.handlers.first { $0.value == caller }?.key } ?? caller
+    }
+}
+
+extension BusName {
+    /// No bus gives such a name.
+    private static let lanePrefix = ":lane."
+
+    fileprivate init(lane number: UInt64) {
+        self.init(stringLiteral: "\(Self.lanePrefix)\(number)")
+    }
+
+    /// Whether a name is that of a connection of the lane.
+    var isOnLane: Bool { rawValue.utf8.starts(with: Self.lanePrefix.utf8) }
+}
