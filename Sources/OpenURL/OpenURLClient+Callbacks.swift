@@ -88,7 +88,8 @@ extension OpenURLClient {
 extension WayToRouter {
     private typealias End = Arguments<UInt32, String, CallbackDetails>
 
-    fileprivate func claim(_ pattern: CallbackPattern, _ url: GenericURL, _ timeout: Duration) async throws -> Callback {
+    fileprivate func claim(_ pattern: CallbackPattern, _ url: GenericURL, _ timeout: Duration) async throws -> Callback
+    {
         try await refuseStranger()
         var options = CallbackOptions()
         options.handleToken = HandleToken.next()

@@ -140,7 +140,9 @@ final class Lane: Sendable {
             state.sockets[name]?.offers.insert(id)
             return true
         }
-        if !isTaken { throw OpenURLError(.limitsExceeded, "a connection is for at most \(Self.offersPerConnection) handlers") }
+        guard isTaken else {
+            throw OpenURLError(.limitsExceeded, "a connection is for at most \(Self.offersPerConnection) handlers")
+        }
     }
 
     /// Reaches a handler over the connection that its process has offered, if there is one.
