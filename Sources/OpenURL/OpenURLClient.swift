@@ -1,7 +1,7 @@
 public import DBus
 public import OpenURLBus
 public import RFC1808
-internal import Reactor
+public import Reactor
 
 /// A client that sends URLs to the handlers of their schemes, and asks whether a handler exists.
 ///
@@ -22,8 +22,21 @@ public struct OpenURLClient: Sendable {
     ///
     /// - Throws: ``OpenURLClientError/unavailable(_:)`` if there is no session bus.
     public init() async throws(OpenURLClientError) {
+        let loop: EventLoop
         do {
-            ways = try await WaysToRouter(on: try EventLoop())
+            loop = try EventLoop()
+        } catch {
+            throw .unavailable("the event loop cannot be created: \(error)")
+        }
+        try await self.init(on: loop)
+    }
+
+    /// Connects to the router as ``init()`` does, on an event loop of the program, which ``close()`` stops.
+    ///
+    /// A task that prefers the loop (`Task(executorPreference:)`) opens a URL without changing threads.
+    public init(on loop: EventLoop) async throws(OpenURLClientError) {
+        do {
+            ways = try await WaysToRouter(on: loop)
         } catch {
             throw .unavailable("there is no session bus: \(error)")
         }

@@ -9,7 +9,7 @@ public struct RouterDirectory {
     /// The environment variables with which a program finds the files, as `NAME=value` strings.
     public let variables: [String]
 
-    /// Creates a directory below `/tmp`.
+    /// Creates a directory below `/tmp`. This process and the programs that it starts find the router's socket there.
     public init() throws {
         var template = Array("/tmp/openurl-benchmark-XXXXXX".utf8CString)
         guard let path = mkdtemp(&template) else { throw BenchmarkError("no directory: errno \(errno)") }
@@ -18,7 +18,8 @@ public struct RouterDirectory {
         variables =
             ["XDG_DATA_DIRS=\(root)/none", "HOME=\(root)"]
             + ["DATA", "CONFIG", "CACHE", "STATE"].map { "XDG_\($0)_HOME=\(root)/\($0.lowercased())" }
-        for part in ["data", "data/openurl", "data/openurl/handlers"] { mkdir("\(root)/\(part)", 0o700) }
+        setenv("XDG_RUNTIME_DIR", "\(root)/run", 1)
+        for part in ["run", "data", "data/openurl", "data/openurl/handlers"] { mkdir("\(root)/\(part)", 0o700) }
     }
 
     /// Writes a handler's manifest. The handler's scheme is the last part of its identifier.

@@ -24,19 +24,20 @@ struct BenchOpen {
         let router = try await directory.startRouter("\(programs)/openurld", on: connection)
         let memory = try router.residentMegabytes()
         let floors = try Floors()
-        let opener = Opener(connection)
+        let bus = Opener(connection, OpenURLClient(connection: connection))
+        let lane = Opener(connection, try await OpenURLClient(on: connection.loop))
         let commands = Commands(openurl: "\(programs)/openurl")
 
         var table = Table()
         for number in 1...rounds {
             print("round \(number) of \(rounds)")
             fflush(nil)
-            table.add(try await round(opener, floors, commands, log: Handlers.burstLog(directory)))
+            table.add(try await round(bus, lane, floors, commands, log: Handlers.burstLog(directory)))
         }
         table.print()
         let megabytes = [memory, try router.residentMegabytes()].map { Int($0.rounded()) }
         print("\nthe router's resident memory: at first \(megabytes[0]) MB, in the end \(megabytes[1]) MB")
-        for id in [Handlers.swift, Handlers.other, Handlers.c, Handlers.sleeper] { try await opener.terminate(id) }
+        for id in [Handlers.swift, Handlers.other, Handlers.c, Handlers.sleeper] { try await bus.terminate(id) }
         router.end()
         floors.end()
         try directory.remove()
@@ -44,24 +45,36 @@ struct BenchOpen {
 
     @MainActor
     private static func round(
-        _ opener: Opener,
+        _ bus: Opener,
+        _ lane: Opener,
         _ floors: Floors,
         _ commands: Commands,
         log: String
     ) async throws -> [Figure: Double] {
         var round: [Figure: Double] = [:]
         (round[.echo], round[.echoRate]) = try floors.echo(calls: 1000)
-        round[.open] = try await opener.time(by: [Handlers.swift], calls: 1000)
-        round[.openRate] = try await opener.rate(Handlers.swift, calls: 3200)
         (round[.routed], round[.routedRate]) = try floors.routed(calls: 1000)
-        round[.openC] = try await opener.time(by: [Handlers.c], calls: 1000)
-        round[.openRateC] = try await opener.rate(Handlers.c, calls: 3200)
+        round[.lane] = try await lane.time(by: [Handlers.swift], calls: 1000)
+        round[.laneC] = try await lane.time(by: [Handlers.c], calls: 1000)
+        round[.open] = try floors.open(Handlers.swift, calls: 1000).microseconds
+        round[.openC] = try floors.open(Handlers.c, calls: 1000).microseconds
         round[.openFromMainActor] = try await timeFromMainActor(calls: 1000)
-        round[.alternating] = try await opener.time(by: [Handlers.swift, Handlers.other], calls: 500)
-        round[.wake] = try await opener.wake(Handlers.sleeper, times: 15)
+        round[.alternating] = try await bus.time(by: [Handlers.swift, Handlers.other], calls: 500)
+        round[.wake] = try await bus.wake(Handlers.sleeper, times: 15)
+        round[.longLane] = try await lane.timeOfLongURL(Handlers.swift, calls: 300)
+        round[.long] = try floors.open(Handlers.swift, calls: 300, bytes: Handlers.longBytes).microseconds
+        round[.laneRate] = try await lane.rate(Handlers.swift, calls: 3200)
+        round[.openRate] = try floors.open(Handlers.swift, calls: 3200, window: 64).rate
+        round[.openRateC] = try floors.open(Handlers.c, calls: 3200, window: 64).rate
+        round[.callersRate] = try floors.open(Handlers.swift, calls: 3200, window: 100, callers: 100).rate
+        round[.callersRateC] = try floors.open(Handlers.c, calls: 3200, window: 100, callers: 100).rate
+        round[.manyEchoRate] = try floors.echoRate(calls: 10_240, window: 1024)
+        round[.manyLaneRate] = try await lane.rate(Handlers.swift, calls: 10_240, window: 1024)
+        round[.manyOpenRate] = try floors.open(Handlers.swift, calls: 10_240, window: 1024).rate
+        round[.manyOpenRateC] = try floors.open(Handlers.c, calls: 10_240, window: 1024).rate
         round[.burstInC] = try floors.burst(1000)
-        round[.burst] = try await opener.burst(1000, log: log)
-        return round.merging(try await commands.times(opener, runs: 10)) { $1 }
+        round[.burst] = try await bus.burst(1000, log: log)
+        return round.merging(try await commands.times(bus, runs: 10)) { $1 }
     }
 
     /// Returns the median in microseconds for a program whose code runs on the main actor and whose client has its own

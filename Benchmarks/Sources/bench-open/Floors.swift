@@ -30,6 +30,24 @@ struct Floors {
         (try time(Self.router, calls), try rate(Self.router, calls, window: 64))
     }
 
+    /// Opens a URL with a client in C, over connections to the bus.
+    ///
+    /// - Parameter bytes: the length of the URL at least.
+    func open(
+        _ id: String,
+        calls: Int,
+        window: Int = 1,
+        callers: Int = 1,
+        bytes: Int = 0
+    ) throws -> (microseconds: Double, rate: Double) {
+        let arguments = ["client", Handlers.url(id), "\(bytes)", "\(calls)", "\(window)", "\(callers)"]
+        let numbers = try Program(Self.program, arguments).numbers(2)
+        return (numbers[0] / 1e3, numbers[1])
+    }
+
+    /// The rate of calls of the service with many in flight.
+    func echoRate(calls: Int, window: Int) throws -> Double { try rate(Self.service, calls, window: window) }
+
     /// Returns the milliseconds that the router takes for `count` calls at once.
     func burst(_ count: Int) throws -> Double {
         Double(count) / (try rate(Self.router, count, window: count)) * 1e3

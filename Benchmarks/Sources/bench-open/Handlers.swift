@@ -19,6 +19,14 @@ enum Handlers {
 
     static func burstLog(_ directory: RouterDirectory) -> String { "\(directory.root)/burst.log" }
 
+    /// The bytes of a long URL.
+    static let longBytes = 60_000
+
+    static func longURL(_ id: String) -> String {
+        let url = url(id)
+        return url + String(repeating: "x", count: longBytes - url.utf8.count)
+    }
+
     static func url(_ id: String, _ number: Int = 0) -> String {
         "\(id.split(separator: ".").last ?? ""):add?title=hello&body=world&number=\(number)"
     }

@@ -12,9 +12,10 @@ actor Opener {
     private let client: OpenURLClient
     nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
-    init(_ connection: Connection) {
+    /// - Parameter client: A client on the loop of the connection.
+    init(_ connection: Connection, _ client: OpenURLClient) {
         self.connection = connection
-        client = OpenURLClient(connection: connection)
+        self.client = client
     }
 
     @discardableResult
@@ -41,17 +42,29 @@ actor Opener {
         return median(taken)
     }
 
-    /// Returns the URLs per second, with 64 in flight.
-    func rate(_ id: String, calls: Int) async throws -> Double {
+    /// Returns the URLs per second, with some in flight at a time.
+    func rate(_ id: String, calls: Int, window: Int = 64) async throws -> Double {
         try await open(id)
         let start = ContinuousClock.now
-        let tasks = (0..<64).map { _ in
+        let tasks = (0..<window).map { _ in
             Task.immediate(executorPreference: connection.loop) {
-                for _ in 0..<calls / 64 { _ = try await time(id, .active) }
+                for _ in 0..<calls / window { _ = try await time(id, .active) }
             }
         }
         for task in tasks { try await task.value }
-        return Double(calls / 64 * 64) / ((ContinuousClock.now - start) / .seconds(1))
+        return Double(calls / window * window) / ((ContinuousClock.now - start) / .seconds(1))
+    }
+
+    /// Returns the median in microseconds for a long URL, one at a time.
+    func timeOfLongURL(_ id: String, calls: Int) async throws -> Double {
+        let url = try GenericURL(Handlers.longURL(id))
+        var taken: [Double] = []
+        for _ in 0..<calls {
+            let start = ContinuousClock.now
+            _ = try await client.open(url)
+            taken.append((ContinuousClock.now - start) / .microseconds(1))
+        }
+        return median(taken)
     }
 
     func terminate(_ id: String) async throws {

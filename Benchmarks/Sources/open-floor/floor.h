@@ -9,5 +9,11 @@ int handle(DBusConnection *bus, const char *name);
 /// Opens a URL as the `openurl` command does.
 int open_url(DBusConnection *bus, const char *url);
 
+/// Opens a URL again and again, over several connections to the bus. Prints "MEDIAN_NS CALLS_PER_SECOND".
+int open_urls(const char *text, long bytes, long count, long window, int connections);
+
+/// Returns the call that opens a URL.
+DBusMessage *call_for(const char *url);
+
 /// Answers calls with a filter under the given name, until the bus ends.
 int serve(DBusConnection *bus, const char *name, DBusHandleMessageFunction answer);

@@ -1,6 +1,6 @@
 #include "floor.h"
 
-int open_url(DBusConnection *bus, const char *url) {
+DBusMessage *call_for(const char *url) {
     DBusMessage *call =
         dbus_message_new_method_call("org.openurl.Router1", "/org/openurl/Router1", "org.openurl.Router1", "OpenURL");
     DBusMessageIter arguments, options;
@@ -8,5 +8,10 @@ int open_url(DBusConnection *bus, const char *url) {
     dbus_message_iter_append_basic(&arguments, DBUS_TYPE_STRING, &url);
     dbus_message_iter_open_container(&arguments, DBUS_TYPE_ARRAY, "{sv}", &options);
     dbus_message_iter_close_container(&arguments, &options);
+    return call;
+}
+
+int open_url(DBusConnection *bus, const char *url) {
+    DBusMessage *call = call_for(url);
     return dbus_connection_send_with_reply_and_block(bus, call, DBUS_TIMEOUT_INFINITE, NULL) ? 0 : 1;
 }
