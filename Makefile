@@ -171,12 +171,19 @@ fuzz:
 	$(FUZZ)/fuzz-url -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=Tests/Fuzz/url.dict \
 		-print_final_stats=1 -artifact_prefix=$(FUZZ)/ $(FUZZ)/corpus Tests/Fuzz/Seeds
 
-# Times GenericURL beside Foundation's URL and a memchr pass, in one run.
-bench:
-	swift run -c release --package-path Benchmarks compare-url
-
 BENCHMARKS = Benchmarks/.build/release
 BUILD_BENCHMARK = swift build -c release --static-swift-stdlib --package-path Benchmarks --product
+
+# Times GenericURL beside Foundation's URL, a memchr pass, and those of ada and uriparser that pkg-config finds, in one run.
+PEERS = $(BENCHMARKS)/peers
+bench:
+	swift build -c release --package-path Benchmarks --product compare-url
+	@rm -rf $(PEERS); mkdir -p $(PEERS)
+	@! pkg-config --exists ada || c++ -std=c++20 -O3 -shared -fPIC -o $(PEERS)/ada.so Benchmarks/Peers/ada.cpp \
+		$$(pkg-config --cflags --libs ada)
+	@! pkg-config --exists liburiparser || cc -O3 -shared -fPIC -o $(PEERS)/uriparser.so Benchmarks/Peers/uriparser.c \
+		$$(pkg-config --cflags --libs liburiparser)
+	$(BENCHMARKS)/compare-url
 
 # Times the DBus module beside C programs that make the same calls, through a bus and without one, in one run.
 bench-dbus:

@@ -5,7 +5,7 @@ extension GenericURL {
     /// a scheme has no meaning. The type is `String` because other strings are compared with the scheme. A scheme of up
     /// to 15 bytes needs no allocation.
     public var scheme: String? {
-        layout.schemeEnd == 0 ? nil : String(ascii: string.utf8.span.extracting(first: layout.schemeEnd))
+        layout.scheme.map { String(ascii: string.utf8.span.extracting($0)) }
     }
 
     /// The scheme in lower case, for comparison and for use as a key (RFC 1808 section 2.1); `nil` for a relative
@@ -18,17 +18,17 @@ extension GenericURL {
     ///
     /// The value is `nil` without `//`, and empty in `file:///etc`.
     public var networkLocation: Substring? {
-        layout.networkLocation.map(view)
+        bytes.networkLocation.map { Substring($0) }
     }
 
     /// The user name, which ends at the first `:` before the `@`.
     public var user: Substring? {
-        layout.user.map(view)
+        bytes.user.map { Substring($0) }
     }
 
     /// The password: the text between the first `:` of the user information and the `@`.
     public var password: Substring? {
-        layout.password.map(view)
+        bytes.password.map { Substring($0) }
     }
 
     /// The host: a name, or an IPv6 address in brackets.
@@ -38,34 +38,35 @@ extension GenericURL {
     /// without brackets, in the form that ``Builder`` and `getaddrinfo` accept. An IPv4 address is treated as a name
     /// and is never converted.
     public var host: Substring? {
-        layout.host.map(view)
+        bytes.host.map { Substring($0) }
     }
 
     /// The port; `nil` also if no digits follow the `:`, which is allowed.
+    @inlinable
     public var port: UInt16? {
         layout.port
     }
 
     /// The path with its leading `/`, without parameters; empty for a URL without a path and for an opaque URL.
     public var path: Substring {
-        view(layout.isOpaque ? layout.path.upperBound..<layout.path.upperBound : layout.path)
+        Substring(bytes.path)
     }
 
     /// The parameters: the text after the first `;` of the path, including any further `;` and `/` (decision D9).
     ///
     /// An opaque URL has no parameters: a `;` is part of its ``opaquePart``.
     public var parameters: Substring? {
-        layout.parameters.map(view)
+        bytes.parameters.map { Substring($0) }
     }
 
     /// The text between the first `?` and the fragment.
     public var query: Substring? {
-        layout.query.map(view)
+        bytes.query.map { Substring($0) }
     }
 
     /// The text after the first `#`.
     public var fragment: Substring? {
-        layout.fragment(in: string.utf8.count).map(view)
+        bytes.fragment.map { Substring($0) }
     }
 
     /// The text between the scheme's colon and the query or fragment, in a URL such as `mailto:a@b.c` or `tel:+49`
@@ -74,7 +75,7 @@ extension GenericURL {
     /// The value is `nil` for every URL that can have a path: a URL without a scheme, or with a `/` after the scheme's
     /// colon.
     public var opaquePart: Substring? {
-        layout.isOpaque ? view(layout.path) : nil
+        bytes.opaquePart.map { Substring($0) }
     }
 
     /// Whether the URL has the form `scheme:rest` without a slash after the colon, and so has no hierarchy (decision
@@ -96,16 +97,6 @@ extension GenericURL {
 
     /// Returns the bytes of `range` as a view of the stored string.
     func view(_ range: Range<Int>) -> Substring {
-        let bytes = string.utf8
-        let start = bytes.index(bytes.startIndex, offsetBy: range.lowerBound)
-        let end = bytes.index(start, offsetBy: range.count)
-        return Substring(bytes[start..<end])
-    }
-}
-
-extension String {
-    /// Creates a string from bytes that are known to be ASCII.
-    init(ascii bytes: Span<UInt8>) {
-        self = unsafe bytes.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
+        Substring(string, range)
     }
 }

@@ -24,10 +24,10 @@
 /// Equality and hashing compare the bytes. ``isEquivalent(to:)`` also ignores differences in case that have no meaning.
 public struct GenericURL: Sendable {
     /// The URL as it was written.
-    let string: String
+    @usableFromInline let string: String
 
     /// The position of each component in ``string``.
-    let layout: Layout
+    @usableFromInline let layout: Layout
 
     /// The length limit, in bytes, of a URL that is parsed or built without another limit.
     public static let defaultMaximumLength = 65_536
@@ -46,6 +46,7 @@ public struct GenericURL: Sendable {
     ///   - string: The text to parse, which the URL stores unchanged.
     ///   - maximumLength: The length of the longest accepted input, in bytes.
     /// - Throws: ``ParseError`` with the offset of the wrong byte.
+    @inlinable
     public init(_ string: String, maximumLength: Int = defaultMaximumLength) throws(ParseError) {
         layout = try Layout(parsing: string.utf8.span, maximumLength: maximumLength)
         self.string = string

@@ -8,12 +8,14 @@ public struct URLCorpus: Sendable {
     public let urls: [String]
     /// References to resolve, each against ``base``.
     public let references: [String]
+    /// Absolute URLs of the web, of 43 bytes on average. Every parser accepts each of these without a change.
+    public let webURLs: [String]
     /// A base URL as deep as typical URLs of the web.
     public let base = "http://user@www.example.com:8080/a/b/c/d.html;p=1?q=2#f"
 
-    /// The mean length of ``urls`` in bytes.
-    public var meanLength: Double {
-        Double(urls.reduce(0) { $0 + $1.utf8.count }) / Double(urls.count)
+    /// Returns the mean length of some URLs, in whole bytes.
+    public static func meanLength(of urls: [String]) -> Int {
+        urls.isEmpty ? 0 : (urls.reduce(0) { $0 + $1.utf8.count } + urls.count / 2) / urls.count
     }
 
     /// Generates `count` URLs and as many references.
@@ -21,6 +23,7 @@ public struct URLCorpus: Sendable {
         var generator = SplitMix64(state: 1808)
         urls = (0..<count).map { _ in generator.url() }
         references = (0..<count).map { _ in generator.reference() }
+        webURLs = (0..<count).map { _ in generator.webURL() }
     }
 }
 
@@ -87,6 +90,21 @@ private struct SplitMix64: RandomNumberGenerator {
             return scheme + "://" + host() + (chance(15) ? "?" + word() : path(1...4) + tail())
         }
         return (chance(70) ? "https://" : "http://") + host() + path(1...6) + tail()
+    }
+
+    mutating func webURL() -> String {
+        let names = [
+            "www.example.com", "acme.com", "en.example.org", "cdn.images.example.org", "localhost", "docs.acme.io",
+        ]
+        var url = chance(85) ? "https://" : "http://"
+        if chance(2) { url += chance(50) ? "user:pa55word@" : "user@" }
+        url += names[Int.random(in: 0..<names.count, using: &self)]
+        if chance(6) { url += ":\(Int.random(in: 1_024...65_535, using: &self))" }
+        url += chance(15) ? "/" : path(1...2)
+        if chance(3) { url += ";" + word() }
+        if chance(30) { url += "?" + word() + "=" + word() }
+        if chance(10) { url += "#" + word() }
+        return url
     }
 
     mutating func reference() -> String {

@@ -2,33 +2,116 @@ import Foundation
 import RFC1808
 import URLCorpus
 
-/// Compares `GenericURL` with Foundation's `URL` and `URLComponents`, and with a `memchr` pass over the same bytes.
+/// Compares `GenericURL` with Foundation's `URL` and `URLComponents`, with a `memchr` pass over the same bytes, and with the
+/// libraries of other projects that are installed.
 ///
-/// Absolute times on a shared machine mean little, so the result is the ratio to Foundation. The arguments are the
-/// number of rounds (101 by default) and a prefix of the names of the subjects to measure.
+/// Absolute times on a shared machine mean little, so the result is a ratio within each group. The arguments are the
+/// number of rounds (101 by default), a prefix of the names of the subjects to measure, and the number of URLs (4,096).
 @main
 struct CompareURL {
     static func main() throws {
-        let corpus = URLCorpus(count: 4_096)
         let arguments = CommandLine.arguments.dropFirst()
+        let corpus = URLCorpus(count: arguments.dropFirst(2).first.flatMap(Int.init) ?? 4_096)
         let rounds = arguments.first.flatMap(Int.init) ?? 101
         let only = arguments.dropFirst().first
-        let subjects = try subjects(corpus).filter { subject in only.map { subject.name.hasPrefix($0) } ?? true }
+        let peers = peers()
+        let subjects = try (subjects(corpus) + webSubjects(corpus, peers)).filter { subject in
+            only.map { subject.name.hasPrefix($0) } ?? true
+        }
         let results = try measure(subjects, rounds: rounds)
 
-        print("\(corpus.urls.count) URLs, mean \(Int(corpus.meanLength.rounded())) bytes; \(rounds) rounds, medians")
-        print("subject                              ns/URL   allocations   x Foundation URL")
-        for group in ["floor: ", "parse: ", "parse+components: ", "resolve: "] {
-            let names = results.keys.filter { $0.hasPrefix(group) }.sorted()
-            let reference = results[group + "URL"]
-            for name in names {
+        let length = URLCorpus.meanLength(of: corpus.urls)
+        print("\(corpus.urls.count) URLs, mean \(length) bytes; \(rounds) rounds, medians")
+        let foundation = ["floor: ", "parse: ", "parse+components: ", "resolve: "]
+        printTable(results, groups: foundation, reference: "URL", "Foundation URL")
+        print("\n\(corpus.webURLs.count) URLs of the web, mean \(URLCorpus.meanLength(of: corpus.webURLs)) bytes")
+        let reference = peers.first?.name ?? "URL"
+        printTable(results, groups: ["web, parse: ", "web, parse+components: "], reference: reference, reference)
+    }
+
+    /// The libraries that are installed. `make bench` builds a shared object for each of them beside this program.
+    private static func peers() -> [Peer] {
+        let directory = CommandLine.arguments[0].split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        return ["ada", "uriparser"].compactMap { name in
+            let peer = Peer(path: (directory + ["peers", name + ".so"]).joined(separator: "/"))
+            if peer == nil { print("\(name) is not installed, so the table has no line for it.") }
+            return peer
+        }
+    }
+
+    private static func printTable(
+        _ results: [String: Measurement],
+        groups: [String],
+        reference: String,
+        _ title: String
+    ) {
+        print("subject                                               ns/URL   allocations   x \(title)")
+        for group in groups {
+            let reference = results[group + reference]
+            for name in results.keys.filter({ $0.hasPrefix(group) }).sorted() {
                 guard let result = results[name] else { continue }
                 let ratio = reference.map { String(format: "%.3f", result.ratio(to: $0)) } ?? "-"
-                let padded = name.padding(toLength: 36, withPad: " ", startingAt: 0)
+                let padded = name.padding(toLength: 53, withPad: " ", startingAt: 0)
                 let numbers = String(format: "%7.1f %13.2f   ", result.medianNanoseconds, result.allocations)
                 print(padded + numbers + ratio)
             }
         }
+    }
+
+    private static func subject(
+        _ name: String,
+        _ inputs: [String],
+        _ body: @escaping (String) throws -> Int
+    ) -> Subject {
+        Subject(name: name, inputs: inputs.count) {
+            var sum = 0
+            for input in inputs { sum &+= try body(input) }
+            return sum
+        }
+    }
+
+    /// The subjects that the libraries of other projects share: every URL of the web means the same to all of them.
+    private static func webSubjects(_ corpus: URLCorpus, _ peers: [Peer]) throws -> [Subject] {
+        let urls = corpus.webURLs
+        let bytes = urls.map { Array($0.utf8) }
+        let texts = urls.map { $0.utf8CString }
+
+        func subject(_ name: String, _ parse: @escaping Peer.Parse) -> Subject {
+            Subject(name: name, inputs: texts.count) {
+                var sum = 0
+                for text in texts {
+                    sum &+= text.withUnsafeBufferPointer { text in
+                        text.baseAddress.map { parse($0, text.count - 1) } ?? 0
+                    }
+                }
+                return sum
+            }
+        }
+        func fromBytes(_ name: String, _ size: @escaping (GenericURL) -> Int) -> Subject {
+            Subject(name: name, inputs: bytes.count) {
+                var sum = 0
+                for url in bytes { sum &+= size(try GenericURL(utf8: url.span)) }
+                return sum
+            }
+        }
+        let subjects = [
+            Self.subject("web, parse: GenericURL", urls) { try GenericURL($0).port == nil ? 1 : 2 },
+            Self.subject("web, parse: URL", urls) { URL(string: $0) == nil ? 1 : 2 },
+            Self.subject("web, parse+components: GenericURL", urls) { try byteCount(GenericURL($0)) },
+            fromBytes("web, parse+components: GenericURL, from bytes", byteCount),
+            Self.subject("web, parse+components: GenericURL, text", urls) { try textCount(GenericURL($0)) },
+            fromBytes("web, parse+components: GenericURL, text, from bytes", textCount),
+            Self.subject("web, parse+components: URL", urls) { URL(string: $0).map(size) ?? 0 },
+        ]
+        let expected = try urls.reduce(0) { try $0 + textCount(GenericURL($1)) }
+        return try subjects
+            + peers.flatMap { peer in
+                let components = subject("web, parse+components: " + peer.name, peer.parseComponents)
+                // A library that read other components would do other work.
+                let sum = try components.run()
+                guard sum == expected else { throw Disagreement(peer: peer.name, bytes: sum, expected: expected) }
+                return [subject("web, parse: " + peer.name, peer.parse), components]
+            }
     }
 
     private static func subjects(_ corpus: URLCorpus) throws -> [Subject] {
@@ -41,13 +124,6 @@ struct CompareURL {
 
         let foundationReferences = references.compactMap { URL(string: $0, relativeTo: foundationBase) }
 
-        func subject(_ name: String, _ inputs: [String], _ body: @escaping (String) throws -> Int) -> Subject {
-            Subject(name: name, inputs: inputs.count) {
-                var sum = 0
-                for input in inputs { sum &+= try body(input) }
-                return sum
-            }
-        }
         return [
             Subject(name: "floor: memchr", inputs: bytes.count) {
                 var sum = 0
@@ -95,6 +171,34 @@ struct CompareURL {
         ]
     }
 
+    /// The number of bytes of all components, as `Peers/peer.h` counts them: the `;` is part of the path there.
+    private static func byteCount(_ url: GenericURL) -> Int {
+        var sum = url.port == nil ? 0 : 1
+        sum += url.bytes.scheme?.count ?? 0
+        sum += url.bytes.user?.count ?? 0
+        sum += url.bytes.password?.count ?? 0
+        sum += url.bytes.host?.count ?? 0
+        sum += url.bytes.path.count
+        sum += url.bytes.parameters.map { $0.count + 1 } ?? 0
+        sum += url.bytes.query?.count ?? 0
+        sum += url.bytes.fragment?.count ?? 0
+        return sum
+    }
+
+    /// The same number, from the components as text.
+    private static func textCount(_ url: GenericURL) -> Int {
+        var sum = url.port == nil ? 0 : 1
+        sum += url.scheme?.utf8.count ?? 0
+        sum += url.user?.utf8.count ?? 0
+        sum += url.password?.utf8.count ?? 0
+        sum += url.host?.utf8.count ?? 0
+        sum += url.path.utf8.count
+        sum += url.parameters.map { $0.utf8.count + 1 } ?? 0
+        sum += url.query?.utf8.count ?? 0
+        sum += url.fragment?.utf8.count ?? 0
+        return sum
+    }
+
     private static func size(_ url: GenericURL) -> Int {
         (url.scheme?.utf8.count ?? 0) + (url.user?.utf8.count ?? 0) + (url.password?.utf8.count ?? 0)
             + (url.host?.utf8.count ?? 0) + Int(url.port ?? 0) + url.path.utf8.count
@@ -113,4 +217,11 @@ struct CompareURL {
             + (url.port ?? 0) + url.percentEncodedPath.utf8.count + (url.percentEncodedQuery?.utf8.count ?? 0)
             + (url.percentEncodedFragment?.utf8.count ?? 0)
     }
+}
+
+/// The error of a library that reads other components than `GenericURL`.
+struct Disagreement: Error {
+    let peer: String
+    let bytes: Int
+    let expected: Int
 }

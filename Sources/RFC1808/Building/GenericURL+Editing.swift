@@ -96,7 +96,7 @@ extension GenericURL {
         case .fragment:
             return (layout.queryEnd..<string.utf8.count, "#", "")
         case .opaquePart:
-            return layout.isOpaque ? (layout.path, "", "") : nil
+            return layout.opaquePart.map { ($0, "", "") }
         }
     }
 }

@@ -3,6 +3,7 @@ extension Layout {
     ///
     /// RFC 1808 section 2.4 takes a URL apart from both ends. One pass from the left finds the same boundaries, because
     /// the first `#`, `?` and `;` each end the component before them.
+    @usableFromInline
     init(parsing bytes: Span<UInt8>, maximumLength: Int) throws(GenericURL.ParseError) {
         guard !bytes.isEmpty else { throw GenericURL.ParseError(.emptyInput, at: 0, in: bytes) }
         guard bytes.count <= maximumLength else {

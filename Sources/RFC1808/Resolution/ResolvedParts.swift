@@ -40,7 +40,7 @@ extension ResolvedParts {
         against base: Layout,
         _ baseBytes: Span<UInt8>
     ) {
-        pathRange = reference.path
+        pathRange = reference.pathOrOpaquePart
 
         // Step 3: a reference with a network location inherits nothing but the scheme, unless the location is empty.
         if let location = reference.networkLocation {
@@ -106,6 +106,6 @@ extension Layout {
     /// RFC 1808 has no opaque part, and reads `foo:a;b` as the path `a` with parameters.
     fileprivate func pathWithoutParameters(in bytes: Span<UInt8>) -> Range<Int> {
         guard isOpaque else { return path }
-        return pathStart..<(path.first { bytes[$0] == UInt8(ascii: ";") } ?? pathEnd)
+        return pathStart..<(pathOrOpaquePart.first { bytes[$0] == UInt8(ascii: ";") } ?? pathEnd)
     }
 }
