@@ -166,7 +166,7 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	mkdir -p $(FUZZ)/corpus
 	swiftc -O -sanitize=fuzzer,address -use-ld=lld -parse-as-library -swift-version 6 \
-		-enable-upcoming-feature InternalImportsByDefault -module-name FuzzURL \
+		-enable-upcoming-feature InternalImportsByDefault -package-name openurl -module-name FuzzURL \
 		$$(find Sources/RFC1808 -name '*.swift') Tests/Fuzz/FuzzURL.swift -o $(FUZZ)/fuzz-url
 	$(FUZZ)/fuzz-url -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=Tests/Fuzz/url.dict \
 		-print_final_stats=1 -artifact_prefix=$(FUZZ)/ $(FUZZ)/corpus Tests/Fuzz/Seeds

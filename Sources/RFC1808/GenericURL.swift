@@ -10,8 +10,9 @@
 ///
 /// Parsing never repairs and never decodes a string. The parser either refuses the string with a ``ParseError`` or
 /// accepts the string, and ``description`` then returns the same bytes. The components are raw views of the one stored
-/// string. Reading a component allocates no memory, except for a ``scheme`` of more than 15 bytes. Escapes are decoded
-/// only on demand, by ``decoded(_:)``, ``pathSegments`` and ``queryItems``. A `+` always means a plus sign.
+/// string. Reading a component allocates no memory, except for a ``scheme`` of more than 15 bytes. A program that looks
+/// at many URLs reads ``bytes``, which takes less time. Escapes are decoded only on demand, by ``decoded(_:)``,
+/// ``pathSegments`` and ``queryItems``. A `+` always means a plus sign.
 ///
 /// An absent component is `nil`, and a component that is present but empty is `""`. For example, `foo:/a?` has an empty
 /// query and `foo:/a` has no query (decision D2). Only ``path`` is never absent.
@@ -71,9 +72,8 @@ extension GenericURL: LosslessStringConvertible {
     /// Parses a URL of any length, and returns `nil` for a string that is not a URL.
     ///
     /// This initializer serves code that is generic over `LosslessStringConvertible`. In other code, the context
-    /// selects the initializer. An expression that needs an optional, such as `GenericURL(text)?.scheme` or
-    /// `if let url = GenericURL(text)`, uses this initializer. An expression after `try` uses the throwing initializer,
-    /// which limits the length.
+    /// selects the initializer. An expression that needs an optional, such as `GenericURL(text)?.scheme`, uses this
+    /// initializer. An expression after `try` uses the throwing initializer, which limits the length.
     @_disfavoredOverload
     public init?(_ description: String) {
         do {

@@ -57,10 +57,16 @@ private func checkedComponents(_ url: GenericURL) -> [Substring?] {
     text += (url.query.map { "?" + $0 } ?? "") + (url.fragment.map { "#" + $0 } ?? "")
     precondition(text == url.description)
     precondition(url.isOpaque == (url.opaquePart != nil))
-    return [
+    let components = [
         url.networkLocation, url.user, url.password, url.host, url.path, url.parameters, url.query, url.fragment,
         url.opaquePart, url.scheme.map { $0[...] },
     ]
+    let bytes = [
+        url.bytes.networkLocation, url.bytes.user, url.bytes.password, url.bytes.host, url.bytes.path,
+        url.bytes.parameters, url.bytes.query, url.bytes.fragment, url.bytes.opaquePart, url.bytes.scheme,
+    ]
+    precondition(bytes.map { $0.map(Array.init) } == components.map { $0.map { Array($0.utf8) } })
+    return components
 }
 
 private func checkDecoding(_ url: GenericURL) {

@@ -8,7 +8,7 @@ public struct URLCorpus: Sendable {
     public let urls: [String]
     /// References to resolve, each against ``base``.
     public let references: [String]
-    /// Absolute URLs of the web, of 43 bytes on average. Every parser accepts each of these without a change.
+    /// Absolute URLs of the web, of 47 bytes on average. Every parser accepts each of these without a change.
     public let webURLs: [String]
     /// A base URL as deep as typical URLs of the web.
     public let base = "http://user@www.example.com:8080/a/b/c/d.html;p=1?q=2#f"
@@ -96,14 +96,21 @@ private struct SplitMix64: RandomNumberGenerator {
         let names = [
             "www.example.com", "acme.com", "en.example.org", "cdn.images.example.org", "localhost", "docs.acme.io",
         ]
-        var url = chance(85) ? "https://" : "http://"
-        if chance(2) { url += chance(50) ? "user:pa55word@" : "user@" }
+        let words = [
+            "about", "search", "wiki", "docs", "index.html", "2026", "thumbnail-large.png", "en_GB", "issues",
+            "Uniform_Resource_Locator", "b7f3c2e0", "latest", "products",
+        ]
+        func word(_ generator: inout SplitMix64) -> String { words[Int.random(in: 0..<words.count, using: &generator)] }
+        var url = chance(90) ? "https://" : "http://"
+        if chance(1) { url += chance(50) ? "user:pa55word@" : "user@" }
         url += names[Int.random(in: 0..<names.count, using: &self)]
-        if chance(6) { url += ":\(Int.random(in: 1_024...65_535, using: &self))" }
-        url += chance(15) ? "/" : path(1...2)
-        if chance(3) { url += ";" + word() }
-        if chance(30) { url += "?" + word() + "=" + word() }
-        if chance(10) { url += "#" + word() }
+        if chance(3) { url += ":\(Int.random(in: 1_024...65_535, using: &self))" }
+        if chance(15) { return url + "/" }
+        for _ in 0..<Int.random(in: 1...4, using: &self) { url += "/" + word(&self) }
+        if chance(5) { url += "%20" + word(&self) }
+        if chance(1) { url += ";" + word(&self) }
+        if chance(30) { url += "?q=" + word(&self) + (chance(40) ? "&page=" + word(&self) : "") }
+        if chance(10) { url += "#" + word(&self) }
         return url
     }
 

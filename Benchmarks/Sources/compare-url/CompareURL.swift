@@ -65,7 +65,7 @@ struct CompareURL {
     ) -> Subject {
         Subject(name: name, inputs: inputs.count) {
             var sum = 0
-            for input in inputs { sum &+= try body(input) }
+            for index in inputs.indices { sum &+= try body(inputs[index]) }
             return sum
         }
     }
