@@ -2,3 +2,4 @@
 @_exported public import DBus
 @_exported public import OpenURLBus
 @_exported public import RFC1808
+@_exported public import Reactor
