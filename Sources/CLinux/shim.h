@@ -52,3 +52,52 @@ static inline void buffer_standard_output_by_line(void) { setvbuf(stdout, NULL, 
 // <sys/socket.h> declares accept4 for _GNU_SOURCE only. The kernel's own flags are those of open(2).
 extern int accept4(int socket, struct sockaddr *address, socklen_t *size, int flags);
 static inline int accept_nonblocking(int socket) { return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
+// The concurrency runtime of Swift lets a program replace the executor of the main actor, but declares the functions for it in no
+// header. A function of the runtime's own has the calling convention of Swift.
+#define SWIFT_CALL __attribute__((swiftcall))
+struct swift_executor {
+    const void *identity;
+    const void *implementation;
+};
+typedef SWIFT_CALL struct swift_executor (*swift_main_executor)(void);
+typedef SWIFT_CALL _Bool (*swift_is_main_executor)(struct swift_executor executor);
+typedef SWIFT_CALL void (*swift_drain_main)(void);
+extern SWIFT_CALL struct swift_executor (*swift_task_getMainExecutor_hook)(swift_main_executor original);
+extern SWIFT_CALL _Bool (*swift_task_isMainExecutor_hook)(struct swift_executor executor, swift_is_main_executor original);
+extern SWIFT_CALL void (*swift_task_asyncMainDrainQueue_hook)(swift_drain_main original, const void *compatibility);
+
+// The executor that replaces that of the main actor, and the function that runs its jobs on the main thread. Only the functions
+// below use the variable: each object file that has the functions has a variable of its own.
+struct main_thread {
+    struct swift_executor executor;
+    void (*run)(const void *identity);
+};
+static inline struct main_thread *main_thread(void) {
+    static struct main_thread value;
+    return &value;
+}
+static inline SWIFT_CALL struct swift_executor replaced_main_executor(swift_main_executor original) {
+    return main_thread()->executor;
+}
+static inline SWIFT_CALL _Bool is_any_main_executor(struct swift_executor executor, swift_is_main_executor original) {
+    return executor.identity == main_thread()->executor.identity || original(executor);
+}
+static inline SWIFT_CALL void take_main_thread(swift_drain_main original, const void *compatibility) {
+    // Other threads may read the hooks now. A pointer is read and written as a whole.
+    __atomic_store_n(&swift_task_isMainExecutor_hook, is_any_main_executor, __ATOMIC_RELEASE);
+    __atomic_store_n(&swift_task_getMainExecutor_hook, replaced_main_executor, __ATOMIC_RELEASE);
+    main_thread()->run(main_thread()->executor.identity);
+}
+
+// Makes the main thread of a program with an async `main` call `run`, which does not return, as soon as `main` waits for the first
+// time. From then on the main actor has this executor. Does nothing if `main` has waited already, or is not async.
+static inline void replace_main_executor(struct swift_executor executor, void (*run)(const void *identity)) {
+    *main_thread() = (struct main_thread){executor, run};
+    __atomic_store_n(&swift_task_asyncMainDrainQueue_hook, take_main_thread, __ATOMIC_RELEASE);
+}
+
+// libdispatch has these functions for run loops that own the main thread, and declares them in no header that is installed. The
+// descriptor is readable when the main queue has blocks to run; the function runs them, on the main thread.
+extern int _dispatch_get_main_queue_handle_4CF(void);
+extern void _dispatch_main_queue_callback_4CF(void *message);

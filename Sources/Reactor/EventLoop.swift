@@ -28,6 +28,12 @@ public import SystemPackage
 /// of an actor waits for an executor that has ended. If the system cannot start a thread, the process ends, because
 /// everything that waits on the loop would wait forever.
 ///
+/// ### Main thread
+///
+/// ``shareMainThread()`` lets the main thread turn the loop and run the main actor's jobs, so that a change between the two is no
+/// change of threads. The loop's own thread stands in while a job of the main actor blocks the main thread for more than some
+/// milliseconds. The loop's thread is then whichever of the two threads turns the loop; they never do so at the same time.
+///
 /// ### Deadlines
 ///
 /// Deadlines are instants of `ContinuousClock`, which keeps running while the system sleeps. `poll` does not count the
@@ -44,11 +50,18 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         /// Whether the thread waits or is about to wait. Only the wakeup descriptor tells a waiting thread about a new
         /// job.
         var isWaiting = false
+        /// The part of the main thread, if the loop shares it.
+        var main: MainThreadShare?
     }
 
-    private enum Job {
+    enum Job {
         case task(UnownedJob)
         case closure(@Sendable () -> Void)
+    }
+
+    /// What a thread does next.
+    private enum Step {
+        case jobs, mainJobs(MainThread, setsAlarm: Bool), wait, handOver(MainThread)
     }
 
     /// The number of rounds of jobs before descriptors get their turn. The limit keeps jobs that add jobs from starving
@@ -110,15 +123,25 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Close what the loop carries, such as connections, before this call. An answer that has not arrived by then never
     /// arrives.
     public func stop() {
-        shared.withLock { $0.isStopping = true }
+        shared.withLock { $0.isStopping = $0.main == nil }
         wake()
     }
 
-    private func turn() {
+    /// Turns the loop until it has been stopped, or until the main thread wants it.
+    ///
+    /// - Parameter main: The main thread, if it is the calling thread.
+    /// - Returns: The main thread, which has the loop now; nil if the loop has been stopped.
+    @discardableResult
+    private func turn(on main: MainThread? = nil) -> MainThread? {
         thread.store(UInt(pthread_self()), ordering: .relaxed)
         var round: [Job] = []
         while true {
-            let hasMore = runJobs(&round)
+            let hasMore: Bool
+            switch runJobs(&round, on: main) {
+            case .handOver(let main): return main
+            case .wait: hasMore = false
+            case .jobs, .mainJobs: hasMore = true
+            }
             let ended: TimerQueue? = shared.withLock { shared in
                 guard shared.isStopping, shared.jobs.isEmpty else { return nil }
                 shared.isRunning = false
@@ -128,7 +151,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
                 return timers
             }
             // A handler may hold its loop, so the timers that no longer fire are released here, outside the lock.
-            if ended != nil { return }
+            if ended != nil { return nil }
             // `wait` returns an array, so a handler may add and cancel watches and timers during the iteration.
             for (watch, events) in wait(hasMore: hasMore) where watch.isEnabled {
                 watch.handler?(events)
@@ -153,33 +176,152 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return ready.isEmpty ? descriptors.wait(milliseconds: timers.millisecondsToNext()) : ready
     }
 
-    /// Runs the jobs that have arrived, in order.
+    /// Runs the jobs that have arrived, in order. The main thread runs those of the main actor in between.
     ///
     /// - Parameter round: An empty array. The caller reuses it, so that a turn does not allocate memory.
-    /// - Returns: Whether jobs are left, which must not wait for a descriptor.
-    private func runJobs(_ round: inout [Job]) -> Bool {
+    /// - Returns: `wait` if no job is left; a job that is left must not wait for a descriptor.
+    private func runJobs(_ round: inout [Job], on main: MainThread?) -> Step {
         let start = ContinuousClock.now
+        var step = Step.wait
         for _ in 0..<Self.roundsBeforePolling {
-            shared.withLock { shared in
-                swap(&shared.jobs, &round)
-                shared.isWaiting = round.isEmpty
-            }
-            if round.isEmpty { return false }
-            for job in round {
-                switch job {
-                case .task(let job):
-                    job.runSynchronously(
-                        isolatedTo: asUnownedSerialExecutor(),
-                        taskExecutor: asUnownedTaskExecutor()
-                    )
-                case .closure(let body): body()
+            step = takeJobs(&round, on: main, after: step)
+            switch step {
+            case .wait, .handOver: return step
+            case .mainJobs(let main, let setsAlarm): runMainJobs(&round, on: main, setsAlarm: setsAlarm)
+            case .jobs:
+                for job in round {
+                    switch job {
+                    case .task(let job):
+                        job.runSynchronously(
+                            isolatedTo: asUnownedSerialExecutor(),
+                            taskExecutor: asUnownedTaskExecutor()
+                        )
+                    case .closure(let body): body()
+                    }
                 }
+                clear(&round)
             }
-            // Keep the memory for the next round, but give back the memory of a large burst.
-            round.removeAll(keepingCapacity: round.count <= 4096)
-            if ContinuousClock.now - start > Self.timeBeforePolling { return true }
+            if ContinuousClock.now - start > Self.timeBeforePolling { return step }
         }
-        return true
+        return step
+    }
+
+    /// Takes all jobs of the loop or all jobs of the main actor; of both by turns, if there are both.
+    private func takeJobs(_ round: inout [Job], on main: MainThread?, after last: Step) -> Step {
+        shared.withLock { shared in
+            if let main {
+                let isTurn = if case .jobs = last { true } else { shared.jobs.isEmpty }
+                if isTurn, let setsAlarm = shared.main?.takeJobs(&round) {
+                    shared.isWaiting = false
+                    thread.store(0, ordering: .relaxed)
+                    return .mainJobs(main, setsAlarm: setsAlarm)
+                }
+            } else if shared.main?.handOver() == true, let main = shared.main?.thread {
+                shared.isWaiting = false
+                thread.store(0, ordering: .relaxed)
+                return .handOver(main)
+            }
+            swap(&shared.jobs, &round)
+            shared.isWaiting = round.isEmpty
+            return round.isEmpty ? .wait : .jobs
+        }
+    }
+
+    /// Keeps the memory for the next round, but gives back the memory of a large burst.
+    private func clear(_ round: inout [Job]) {
+        round.removeAll(keepingCapacity: round.count <= 4096)
+    }
+
+    // MARK: The main thread
+
+    /// Lets the main thread of a program turn the loop and run the jobs of the main actor, from the time when the program's
+    /// async `main` first waits, until the process ends.
+    ///
+    /// Blocks of libdispatch's main queue run too. If the main thread blocks, the loop's own thread turns the loop meanwhile. Signals
+    /// of the process arrive at that thread, so that they do not interrupt the calls of the main actor. After this call, ``stop()``
+    /// does nothing.
+    ///
+    /// The main thread stays as it is if `main` has waited already, or is not async. Call the method on the main actor, and for one
+    /// loop of the process only.
+    ///
+    /// - Throws: The error of `eventfd(2)` or `timerfd_create(2)` if the process has no descriptor left.
+    package func shareMainThread() throws(Errno) {
+        let main = try MainThread(of: self)
+        shared.withLock { $0.main = MainThreadShare(thread: main) }
+        main.replaceMainExecutor()
+    }
+
+    /// Turns the loop on the calling thread, which is the main thread, until the process ends.
+    func run(on main: MainThread) {
+        let isRunning = shared.withLock { shared in
+            defer { shared.isRunning = true }
+            // The main queue may hold jobs that have been enqueued before.
+            shared.main?.begin(.closure(main.drainQueue), isTurned: shared.isRunning)
+            return shared.isRunning
+        }
+        if !isRunning { startThread { self.standIn(for: main) } }
+        takeBack(main)
+        descriptors.add(
+            DescriptorWatch(descriptor: main.queue, events: .readable, loop: nil) { [weak self] _ in
+                main.clearQueue()
+                self?.addMain(.closure(main.drainQueue))
+            }
+        )
+        turn(on: main)
+    }
+
+    /// Runs the jobs of the main actor. The own thread may turn the loop meanwhile.
+    private func runMainJobs(_ round: inout [Job], on main: MainThread, setsAlarm: Bool) {
+        if setsAlarm { main.setAlarm() }
+        for job in round {
+            switch job {
+            case .task(let job): job.runSynchronously(on: main.asUnownedSerialExecutor())
+            case .closure(let body): body()
+            }
+        }
+        clear(&round)
+        takeBack(main)
+    }
+
+    /// Gives the loop to the main thread.
+    private func takeBack(_ main: MainThread) {
+        let (isTaken, mustWake) = shared.withLock { shared in
+            if shared.main?.takeBack() == true { return (true, false) }
+            defer { shared.isWaiting = false }
+            return (false, shared.isWaiting)
+        }
+        if mustWake { wake() }
+        if !isTaken { main.waitForLoop() }
+        thread.store(UInt(pthread_self()), ordering: .relaxed)
+    }
+
+    /// Turns the loop each time that a job of the main actor blocks the main thread.
+    private func standIn(for main: MainThread) {
+        main.receiveSignals()
+        while true {
+            main.waitForAlarm()
+            switch shared.withLock({ $0.main?.alarm() }) {
+            case .standIn:
+                turn()
+                main.giveLoop()
+            case .wait: main.setAlarm()
+            case .sleep, nil: break
+            }
+        }
+    }
+
+    var isTurnedByMainThread: Bool { shared.withLock { $0.main?.turner == .main } }
+
+    /// Adds a job of the main actor, for the main thread.
+    func addMain(_ job: Job) {
+        let onLoop = isOnThread
+        let mustWake = shared.withLock { shared in
+            shared.main?.jobs.append(job)
+            guard shared.isWaiting, !onLoop, shared.main?.turner == .main else { return false }
+            shared.isWaiting = false
+            return true
+        }
+        if mustWake { wake() }
     }
 
     // MARK: Jobs
@@ -225,7 +367,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
             shared.isWaiting = false
             return (false, true)
         }
-        if mustStart { startThread() }
+        if mustStart { startThread { self.runOwnThread() } }
         if mustWake { wake() }
     }
 
@@ -234,8 +376,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         _ = write(wakeup, &one, MemoryLayout.size(ofValue: one))
     }
 
-    private func startThread() {
-        if let failure = Reactor.startThread("event loop", { self.turn() }) {
+    private func runOwnThread() {
+        guard let main = turn() else { return }
+        main.giveLoop()
+        standIn(for: main)
+    }
+
+    private func startThread(_ body: @escaping @Sendable () -> Void) {
+        if let failure = Reactor.startThread("event loop", body) {
             // Everything that waits on the loop would wait forever, and no caller is there to get an error.
             fatalError("the event loop's thread cannot be started: \(failure)")
         }
@@ -243,7 +391,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: Isolation
 
-    private var isOnThread: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
+    var isOnThread: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
     /// Returns whether the calling thread is the loop's.
     public func isIsolatingCurrentContext() -> Bool? { isOnThread }

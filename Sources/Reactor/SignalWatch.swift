@@ -36,8 +36,8 @@ public enum SignalWatch {
             sigaction(signal, &action, nil)
         }
         // A process inherits blocked signals from the process that started it, and those may include these signals. One
-        // thread that receives them is enough.
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        // thread that receives them is enough, and the main thread leaves them to the loop's own.
+        if !loop.isTurnedByMainThread { pthread_sigmask(SIG_UNBLOCK, &set, nil) }
     }
 }
 

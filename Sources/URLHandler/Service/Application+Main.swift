@@ -30,6 +30,7 @@ extension Application {
         let loop: EventLoop
         do {
             loop = try EventLoop()
+            try loop.shareMainThread()
         } catch {
             fail(identifier, "the event loop cannot be created: \(error)")
         }

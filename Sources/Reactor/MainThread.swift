@@ -1,0 +1,202 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+internal import SystemPackage
+
+/// The main thread of a program, as the executor of the main actor, while it also turns a loop.
+///
+/// The concurrency runtime asks for the executor of the main actor at each change to it, so the executor can be replaced while the
+/// program runs. Swift 6.3 has no stable interface for it: `ExecutorFactory` is not public.
+final class MainThread: SerialExecutor {
+    /// The time for which a job of the main actor may block the main thread before the loop's own thread turns the loop: at least
+    /// once, and less than twice.
+    private static let patience = 2_000_000  // ns
+
+    private let loop: EventLoop
+    private let id = Atomic<UInt>(0)
+    /// The timer that wakes the loop's own thread.
+    private let alarm: CInt
+    /// The event that gives the loop back to the main thread.
+    private let handover: CInt
+    /// The descriptor of libdispatch's main queue, which is readable when the queue has blocks to run.
+    let queue: CInt
+
+    init(of loop: EventLoop) throws(Errno) {
+        self.loop = loop
+        alarm = timerfd_create(CLOCK_MONOTONIC, CInt(TFD_CLOEXEC))
+        guard alarm >= 0 else { throw Errno(rawValue: errno) }
+        handover = eventfd(0, CInt(EFD_CLOEXEC))
+        guard handover >= 0 else {
+            let failure = Errno(rawValue: errno)
+            close(alarm)
+            throw failure
+        }
+        queue = _dispatch_get_main_queue_handle_4CF()
+    }
+
+    /// Makes this object the executor of the main actor when the main thread of the program has nothing else to do.
+    func replaceMainExecutor() {
+        // The runtime keeps the object from now on.
+        _ = Unmanaged.passRetained(self)
+        let executor = unsafeBitCast(asUnownedSerialExecutor(), to: swift_executor.self)
+        replace_main_executor(executor) { identity in
+            if let identity { Unmanaged<MainThread>.fromOpaque(identity).takeUnretainedValue().run() }
+        }
+    }
+
+    private func run() {
+        id.store(UInt(pthread_self()), ordering: .relaxed)
+        blockSignals()
+        loop.run(on: self)
+    }
+
+    // MARK: The executor of the main actor
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        loop.addMain(.task(UnownedJob(job)))
+    }
+
+    func isIsolatingCurrentContext() -> Bool? {
+        id.load(ordering: .relaxed) == UInt(pthread_self()) && !loop.isOnThread
+    }
+
+    func checkIsolated() {
+        precondition(isIsolatingCurrentContext() == true, "not on the main actor")
+    }
+
+    // MARK: libdispatch's main queue
+
+    func clearQueue() {
+        var count: UInt64 = 0
+        _ = read(queue, &count, MemoryLayout.size(ofValue: count))
+    }
+
+    @Sendable func drainQueue() {
+        _dispatch_main_queue_callback_4CF(nil)
+    }
+
+    // MARK: The change between the two threads
+
+    /// Wakes the loop's own thread after a time.
+    func setAlarm() {
+        var time = itimerspec()
+        time.it_value.tv_nsec = Self.patience
+        timerfd_settime(alarm, 0, &time, nil)
+    }
+
+    func waitForAlarm() { take(alarm) }
+
+    func giveLoop() {
+        var one: UInt64 = 1
+        _ = write(handover, &one, MemoryLayout.size(ofValue: one))
+    }
+
+    func waitForLoop() { take(handover) }
+
+    private func take(_ descriptor: CInt) {
+        var count: UInt64 = 0
+        while read(descriptor, &count, MemoryLayout.size(ofValue: count)) < 0, errno == EINTR {}
+    }
+
+    // MARK: Signals
+
+    /// Leaves signals to the loop's own thread, except those that the calling thread causes itself. A signal would end a call of the
+    /// main actor such as `sleep`.
+    private func blockSignals() {
+        var set = sigset_t()
+        sigfillset(&set)
+        for signal in [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS] { sigdelset(&set, signal) }
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    func receiveSignals() {
+        var set = sigset_t()
+        sigfillset(&set)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
+}
+
+/// The thread that turns a loop.
+enum Turner { case own, main }
+
+/// The part of the main thread in a loop, which the loop's lock guards.
+struct MainThreadShare {
+    let thread: MainThread
+    /// The jobs of the main actor.
+    var jobs: [EventLoop.Job] = []
+    /// The thread that turns the loop; nil while the main thread runs jobs of the main actor and the own thread sleeps.
+    private(set) var turner: Turner? = .own
+    /// Whether the main thread waits for the loop.
+    private var isWanted = false
+    /// The number of times that the main thread has begun to run jobs of the main actor.
+    private var batch: UInt = 0
+    /// The batch during which the alarm was set; nil if no alarm is set.
+    private var watchedBatch: UInt?
+
+    init(thread: MainThread) {
+        self.thread = thread
+    }
+
+    /// Begins the part of the main thread, which then waits for the loop.
+    ///
+    /// - Parameters:
+    ///   - first: The first job of the main actor.
+    ///   - isTurned: Whether the own thread turns the loop.
+    mutating func begin(_ first: EventLoop.Job, isTurned: Bool) {
+        jobs.insert(first, at: 0)
+        if !isTurned { turner = nil }
+    }
+
+    /// Gives the loop to the main thread, if the main thread wants it.
+    mutating func handOver() -> Bool {
+        guard isWanted else { return false }
+        isWanted = false
+        turner = .main
+        return true
+    }
+
+    /// Takes the jobs of the main actor for the main thread, which gives the loop up.
+    ///
+    /// An alarm is not cleared when the jobs have run. The next jobs usually run before it, and need no alarm of their own.
+    ///
+    /// - Parameter jobs: An empty array, which gets the jobs.
+    /// - Returns: Whether the alarm has to be set; nil if there are no jobs.
+    mutating func takeJobs(_ jobs: inout [EventLoop.Job]) -> Bool? {
+        if self.jobs.isEmpty { return nil }
+        swap(&self.jobs, &jobs)
+        turner = nil
+        batch &+= 1
+        if watchedBatch != nil { return false }
+        watchedBatch = batch
+        return true
+    }
+
+    /// Gives the loop to the main thread; if that is not possible at once, when the own thread hands it over.
+    mutating func takeBack() -> Bool {
+        isWanted = turner != nil
+        if !isWanted { turner = .main }
+        return !isWanted
+    }
+
+    /// The duty of the own thread after an alarm.
+    enum Duty {
+        case sleep
+        /// To set the alarm again.
+        case wait
+        case standIn
+    }
+
+    mutating func alarm() -> Duty {
+        guard turner == nil else {
+            watchedBatch = nil
+            return .sleep
+        }
+        if watchedBatch != batch {
+            watchedBatch = batch
+            return .wait
+        }
+        watchedBatch = nil
+        turner = .own
+        return .standIn
+    }
+}
