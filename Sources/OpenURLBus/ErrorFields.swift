@@ -8,19 +8,23 @@ package struct ErrorFields: Sendable, Hashable {
         var message: String
     }
 
-    /// The error; nil where there is none.
-    var error: NamedError?
-
-    fileprivate var name: String? {
-        get { error?.name }
-        set { error = newValue.map { NamedError(name: $0, message: "") } }
+    /// The error; nil where there is none. A message without the name of an error is ignored.
+    var error: NamedError? {
+        get { name.map { NamedError(name: $0, message: message ?? "") } }
+        set { (name, message) = (newValue?.name, newValue?.message) }
     }
 
-    // A message without the name of an error is ignored. The field of the name therefore comes first.
-    fileprivate var message: String? {
-        get { error?.message }
-        set { if let newValue { error?.message = newValue } }
+    // The keys arrive in any order.
+    fileprivate var name: String?
+    fileprivate var message: String?
+
+    init(error: NamedError? = nil) {
+        self.error = error
     }
+
+    package static func == (a: ErrorFields, b: ErrorFields) -> Bool { a.error == b.error }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(error) }
 }
 
 /// A type with the keys `error` and `message`.
@@ -29,7 +33,7 @@ package protocol ErrorReporting: Sendable {
 }
 
 extension Field where Root: ErrorReporting {
-    /// The key `error`. The key ``message`` follows it in a list.
+    /// The key `error`.
     static var error: Field {
         Field("error", { $0.errorFields.name }, { $0.errorFields.name = $1 }, "The name of the error, if there is one.")
     }
@@ -38,7 +42,7 @@ extension Field where Root: ErrorReporting {
     static var message: Field {
         Field(
             "message",
-            { $0.errorFields.message },
+            { $0.errorFields.error?.message },
             { $0.errorFields.message = $1 },
             "The message of the error, for a person."
         )

@@ -228,16 +228,28 @@ public final class Application {
         _ body: @escaping @MainActor () async throws -> OpenResponse
     ) async throws -> OpenResponse {
         guard let arrived else { return try await ArrivedURL.$current.withValue(nil) { try await body() } }
-        // The task begins at once. A method that does not wait needs no change of tasks.
-        let task = ArrivedURL.$current.withValue(arrived) { Task.immediate { @MainActor in try await body() } }
-        arrived.begin(task)
-        let result = await withTaskCancellationHandler {
-            // `Task.result` leaves the main actor, for the thread pool of the Swift runtime unless there is another executor.
-            await withTaskExecutorPreference(arrived.loop) { await task.result }
-        } onCancel: {
-            task.cancel()
+        let response = DelegateResponse()
+        // The task begins at once. For a method that does not wait, the task has ended when its value comes back.
+        let task = ArrivedURL.$current.withValue(arrived) {
+            Task.immediate { @MainActor in
+                do {
+                    response.result = .success(try await body())
+                } catch {
+                    response.result = .failure(error)
+                }
+            }
+        }
+        if response.result == nil {
+            arrived.begin(task)
+            await withTaskCancellationHandler {
+                // `Task.value` leaves the main actor, for the thread pool of the Swift runtime unless there is another executor.
+                await withTaskExecutorPreference(arrived.loop) { await task.value }
+            } onCancel: {
+                task.cancel()
+            }
         }
         await arrived.end()
+        guard let result = response.result else { throw CancellationError() }
         return try result.get()
     }
 
@@ -374,4 +386,9 @@ public final class Application {
         let line = Array("\(identifier): \(message)\n".utf8)
         _ = unsafe write(STDERR_FILENO, line, line.count)
     }
+}
+
+/// The response of a delegate's method, as soon as there is one.
+@MainActor private final class DelegateResponse {
+    var result: Result<OpenResponse, any Error>?
 }

@@ -235,6 +235,31 @@ public struct MessageReader: ~Copyable {
         }
     }
 
+    /// Reads a variant if it holds one value of type `content`. `body` reads that value.
+    ///
+    /// - Returns: The result of `body`; nil for a value of another type, which is still to be read.
+    package mutating func readVariant<Content>(
+        ifOf content: Signature,
+        _ body: (inout MessageReader) throws(MessageDecodingError) -> Content
+    ) throws(MessageDecodingError) -> Content? {
+        try expect(TypeCode.variant)
+        guard depth < MessageWriter.maximumDepth else { throw .tooDeep }
+        var inner = MessageReader(within: self)
+        dbus_message_iter_recurse(&iterator, &inner.iterator)
+        guard inner.holds(content) else { return nil }
+        let result = try body(&inner)
+        budget = inner.budget
+        descriptors = inner.descriptors
+        dbus_message_iter_next(&iterator)
+        return result
+    }
+
+    private mutating func holds(_ type: Signature) -> Bool {
+        let types = type.rawValue.utf8
+        guard let first = types.first, CInt(first) == code else { return false }
+        return types.count == 1 || currentSignature() == type.rawValue
+    }
+
     private mutating func readContainer(
         _ code: CInt,
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void

@@ -19,7 +19,9 @@ package struct Field<Root: Sendable>: Sendable {
     /// Appends the entry, unless the property says that the key is left out.
     let write: @Sendable (Root, inout MessageWriter) throws(MessageEncodingError) -> Void
     /// Sets the property to a value that arrived.
-    let read: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void
+    let set: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void
+    /// Reads a variant, and sets the property to its value.
+    let read: @Sendable (inout Root, inout MessageReader) throws(MessageDecodingError) -> Void
     /// Sets the property where the key did not arrive; nil for a property that keeps its initial value.
     let readAbsence: (@Sendable (inout Root) -> Void)?
     /// Returns the value for output; nil where the property holds none.
@@ -32,7 +34,7 @@ package struct Field<Root: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - get: returns the value of the property; nil for a property without a value, whose key is then not written.
-    ///   - set: sets the property to a value that arrived.
+    ///   - set: sets the property to a value that arrived. The keys arrive in any order, so the other properties do not matter.
     ///   - omitted: a value that is not written.
     ///   - substitute: returns the value for a key that did not arrive. The fields that come earlier in the list have
     ///     their values by then. Without a substitute the property keeps its initial value.
@@ -58,11 +60,20 @@ package struct Field<Root: Sendable>: Sendable {
                 try value.appendVariant(of: type, to: &writer)
             }
         }
-        read = { (root, value) throws(MessageDecodingError) in
+        let setValue: @Sendable (inout Root, Value) throws(MessageDecodingError) -> Void = {
+            (root, value) throws(MessageDecodingError) in
             guard let content = try Content(value: value) else {
                 throw .invalidValue("'\(key)' has to be of type '\(type)', not '\(value.signature)'")
             }
             set(&root, content)
+        }
+        self.set = setValue
+        read = { (root, reader) throws(MessageDecodingError) in
+            if let content = try Content.readVariant(&reader) {
+                set(&root, content)
+            } else {
+                try setValue(&root, try reader.readVariant())
+            }
         }
         if let substitute {
             readAbsence = { root in set(&root, substitute(root)) }

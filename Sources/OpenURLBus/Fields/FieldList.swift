@@ -11,6 +11,7 @@ package struct FieldList<Root: Sendable>: Sendable {
 
     /// Creates a list.
     package init(initial: Root, incomplete: String = "", _ fields: Field<Root>...) {
+        precondition(fields.count <= Present.capacity, "the list has more fields than `Present` has bits")
         all = fields
         self.initial = initial
         self.incomplete = incomplete
@@ -26,16 +27,51 @@ package struct FieldList<Root: Sendable>: Sendable {
     /// - Parameter value: returns the value that arrived for a key.
     func read(_ value: (_ key: String) -> Value?) throws(MessageDecodingError) -> Root {
         var root = initial
+        var present = Present()
         // A loop over the elements would copy each field, with a reference count for each of its properties.
         for index in all.indices {
-            if let value = value(all[index].key) {
-                try all[index].read(&root, value)
-            } else if all[index].isRequired {
-                throw .invalidValue(incomplete)
-            } else if let readAbsence = all[index].readAbsence {
-                readAbsence(&root)
-            }
+            guard let value = value(all[index].key) else { continue }
+            try all[index].set(&root, value)
+            present.insert(index)
         }
+        try readAbsences(&root, present)
         return root
     }
+
+    /// Reads the entries of an `a{sv}`. The last entry counts where a key arrives twice.
+    func read(_ reader: inout MessageReader) throws(MessageDecodingError) -> Root {
+        var root = initial
+        var present = Present()
+        try reader.readArray { (reader) throws(MessageDecodingError) in
+            try reader.readEntry { (reader) throws(MessageDecodingError) in
+                let key = try reader.readString()
+                guard let index = all.indices.first(where: { all[$0].key == key }) else {
+                    _ = try reader.readVariant()
+                    return
+                }
+                try all[index].read(&root, &reader)
+                present.insert(index)
+            }
+        }
+        try readAbsences(&root, present)
+        return root
+    }
+
+    private func readAbsences(_ root: inout Root, _ present: Present) throws(MessageDecodingError) {
+        for index in all.indices where !present.contains(index) {
+            if all[index].isRequired { throw .invalidValue(incomplete) }
+            if let readAbsence = all[index].readAbsence { readAbsence(&root) }
+        }
+    }
+}
+
+/// The positions of the fields that have arrived.
+private struct Present {
+    static let capacity = UInt64.bitWidth
+
+    private var bits: UInt64 = 0
+
+    mutating func insert(_ index: Int) { bits |= 1 << UInt64(index) }
+
+    func contains(_ index: Int) -> Bool { bits & 1 << UInt64(index) != 0 }
 }

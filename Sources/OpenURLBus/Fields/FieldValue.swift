@@ -10,6 +10,11 @@ package protocol FieldValue: DBusType, Equatable {
     /// - Returns: nil where the variant holds another type.
     init?(value: Value) throws(MessageDecodingError)
 
+    /// Reads a variant that holds exactly the type of `signature`, without a `Value` in between.
+    ///
+    /// - Returns: nil where the variant is still to be read, as a `Value`.
+    static func readVariant(_ reader: inout MessageReader) throws(MessageDecodingError) -> Self?
+
     /// Appends a variant that holds the value.
     ///
     /// - Parameter type: `signature`, which is built from parts for some types and therefore kept by the field.
@@ -31,6 +36,10 @@ package indirect enum FieldContent: Sendable {
 
 extension FieldValue {
     package static var words: [String] { [] }
+
+    package static func readVariant(_ reader: inout MessageReader) throws(MessageDecodingError) -> Self? {
+        try reader.readVariant(ifOf: signature) { (reader) throws(MessageDecodingError) in try Self(from: &reader) }
+    }
 
     package func appendVariant(
         of type: Signature,
@@ -79,6 +88,10 @@ extension String: FieldValue {
 extension Value: FieldValue {
     package init?(value: Value) {
         self = value
+    }
+
+    package static func readVariant(_ reader: inout MessageReader) throws(MessageDecodingError) -> Value? {
+        try reader.readVariant()
     }
 
     package func appendVariant(

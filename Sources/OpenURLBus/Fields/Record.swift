@@ -41,7 +41,8 @@ extension Record {
     ///
     /// - Throws: `MessageDecodingError` for a known key whose value has another type, or for a missing required key.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
-        try self.init(try Entries(from: &reader))
+        self = try Self.fields.read(&reader)
+        try validate()
     }
 
     /// Appends an entry for each field that has a value.

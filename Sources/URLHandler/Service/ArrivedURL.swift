@@ -9,7 +9,7 @@ package final class ArrivedURL: Sendable {
 
     private struct State {
         var isCancelled = false
-        var task: Task<OpenResponse, any Error>?
+        var task: Task<Void, Never>?
     }
 
     /// The name of the request.
@@ -38,7 +38,7 @@ package final class ArrivedURL: Sendable {
     }
 
     /// Notes the task in which the delegate opens the URL.
-    func begin(_ task: Task<OpenResponse, any Error>) {
+    func begin(_ task: Task<Void, Never>) {
         let isCancelled = state.withLock { state in
             state.task = task
             return state.isCancelled
