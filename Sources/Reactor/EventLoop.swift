@@ -246,27 +246,23 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     ///
     /// - Throws: The error of `eventfd(2)` or `timerfd_create(2)` if the process has no descriptor left.
     package func shareMainThread() throws(Errno) {
-        let main = try MainThread(of: self)
+        try MainThread(of: self).replaceMainExecutor()
+    }
+
+    /// Shares the loop with the main thread, which may turn the loop from now on.
+    func share(with main: MainThread) {
         shared.withLock { $0.main = MainThreadShare(thread: main) }
-        main.replaceMainExecutor()
     }
 
     /// Turns the loop on the calling thread, which is the main thread, until the process ends.
     func run(on main: MainThread) {
         let isRunning = shared.withLock { shared in
             defer { shared.isRunning = true }
-            // The main queue may hold jobs that have been enqueued before.
-            shared.main?.begin(.closure(main.drainQueue), isTurned: shared.isRunning)
+            if !shared.isRunning { shared.main?.turner = nil }
             return shared.isRunning
         }
         if !isRunning { startThread { self.standIn(for: main) } }
         takeBack(main)
-        descriptors.add(
-            DescriptorWatch(descriptor: main.queue, events: .readable, loop: nil) { [weak self] _ in
-                main.clearQueue()
-                self?.addMain(.closure(main.drainQueue))
-            }
-        )
         turn(on: main)
     }
 

@@ -18,8 +18,6 @@ final class MainThread: SerialExecutor {
     private let alarm: CInt
     /// The event that gives the loop back to the main thread.
     private let handover: CInt
-    /// The descriptor of libdispatch's main queue, which is readable when the queue has blocks to run.
-    let queue: CInt
 
     init(of loop: EventLoop) throws(Errno) {
         self.loop = loop
@@ -31,7 +29,7 @@ final class MainThread: SerialExecutor {
             close(alarm)
             throw failure
         }
-        queue = _dispatch_get_main_queue_handle_4CF()
+        loop.share(with: self)
     }
 
     /// Makes this object the executor of the main actor when the main thread of the program has nothing else to do.
@@ -40,11 +38,29 @@ final class MainThread: SerialExecutor {
         _ = Unmanaged.passRetained(self)
         let executor = unsafeBitCast(asUnownedSerialExecutor(), to: swift_executor.self)
         replace_main_executor(executor) { identity in
-            if let identity { Unmanaged<MainThread>.fromOpaque(identity).takeUnretainedValue().run() }
+            guard let identity else { return }
+            let main = Unmanaged<MainThread>.fromOpaque(identity).takeUnretainedValue()
+            main.drainMainQueue()
+            main.run()
         }
     }
 
-    private func run() {
+    /// Runs the blocks of libdispatch's main queue among the jobs of the main actor.
+    private func drainMainQueue() {
+        let queue = _dispatch_get_main_queue_handle_4CF()
+        let drain: @Sendable () -> Void = { _dispatch_main_queue_callback_4CF(nil) }
+        loop.execute { [loop] in
+            _ = loop.watch(queue, for: .readable) { _ in
+                Self.take(queue)
+                loop.addMain(.closure(drain))
+            }
+        }
+        // The jobs of the main actor up to now are in the queue.
+        loop.addMain(.closure(drain))
+    }
+
+    /// Turns the loop and runs the jobs of the main actor on the calling thread until the process ends.
+    func run() {
         id.store(UInt(pthread_self()), ordering: .relaxed)
         blockSignals()
         loop.run(on: self)
@@ -64,17 +80,6 @@ final class MainThread: SerialExecutor {
         precondition(isIsolatingCurrentContext() == true, "not on the main actor")
     }
 
-    // MARK: libdispatch's main queue
-
-    func clearQueue() {
-        var count: UInt64 = 0
-        _ = read(queue, &count, MemoryLayout.size(ofValue: count))
-    }
-
-    @Sendable func drainQueue() {
-        _dispatch_main_queue_callback_4CF(nil)
-    }
-
     // MARK: The change between the two threads
 
     /// Wakes the loop's own thread after a time.
@@ -84,16 +89,16 @@ final class MainThread: SerialExecutor {
         timerfd_settime(alarm, 0, &time, nil)
     }
 
-    func waitForAlarm() { take(alarm) }
+    func waitForAlarm() { Self.take(alarm) }
 
     func giveLoop() {
         var one: UInt64 = 1
         _ = write(handover, &one, MemoryLayout.size(ofValue: one))
     }
 
-    func waitForLoop() { take(handover) }
+    func waitForLoop() { Self.take(handover) }
 
-    private func take(_ descriptor: CInt) {
+    private static func take(_ descriptor: CInt) {
         var count: UInt64 = 0
         while read(descriptor, &count, MemoryLayout.size(ofValue: count)) < 0, errno == EINTR {}
     }
@@ -125,7 +130,7 @@ struct MainThreadShare {
     /// The jobs of the main actor.
     var jobs: [EventLoop.Job] = []
     /// The thread that turns the loop; nil while the main thread runs jobs of the main actor and the own thread sleeps.
-    private(set) var turner: Turner? = .own
+    var turner: Turner? = .own
     /// Whether the main thread waits for the loop.
     private var isWanted = false
     /// The number of times that the main thread has begun to run jobs of the main actor.
@@ -135,16 +140,6 @@ struct MainThreadShare {
 
     init(thread: MainThread) {
         self.thread = thread
-    }
-
-    /// Begins the part of the main thread, which then waits for the loop.
-    ///
-    /// - Parameters:
-    ///   - first: The first job of the main actor.
-    ///   - isTurned: Whether the own thread turns the loop.
-    mutating func begin(_ first: EventLoop.Job, isTurned: Bool) {
-        jobs.insert(first, at: 0)
-        if !isTurned { turner = nil }
     }
 
     /// Gives the loop to the main thread, if the main thread wants it.
