@@ -45,6 +45,8 @@ import URLHandler
 /// - `state=TEXT`: the state to save.
 /// - `crash-in=PATH`: crash in the phase whose name the file holds, while the file exists.
 /// - `memory=MIB`: fill some memory at the start.
+/// - `late`: wait for a task before the handler begins. The main thread is libdispatch's by then.
+/// - `main-queue`: use libdispatch's main queue on each URL, and say in the log which thread is the main actor's.
 @main
 struct TestHandler {
     static func main() async {
@@ -65,6 +67,7 @@ struct TestHandler {
         // The delay simulates a program that is slow to start.
         if let delay = behaviour["startDelay"].flatMap(UInt32.init) { usleep(delay * 1000) }
         if behaviour["gate"] != nil { close(open("\(arguments[2]).gate", O_RDONLY | O_CLOEXEC)) }
+        if behaviour["late"] != nil { await Task.detached {}.value }
         await Application.main(id, delegate: delegate)
     }
 }
@@ -131,6 +134,7 @@ final class TestDelegate: ApplicationDelegate {
         if let count = behaviour["report"].flatMap(Int.init) {
             for number in 0...count { application.reportProgress(Double(number) / Double(count), "part \(number)") }
         }
+        if behaviour["main-queue"] != nil { await useMainQueue() }
         if behaviour["hang"] == "open" { while true { pause() } }
         if behaviour["hang-url"] == "\(url)" { while true { pause() } }
         if behaviour["stall"] == "open" || behaviour["stall-url"] == "\(url)" {
@@ -244,6 +248,17 @@ final class TestDelegate: ApplicationDelegate {
         }
         await client.close()
         return response
+    }
+
+    private func useMainQueue() async {
+        await withCheckedContinuation { done in DispatchQueue.main.async { done.resume() } }
+        await withCheckedContinuation { done in
+            DispatchQueue.global().async {
+                DispatchQueue.main.sync { MainActor.assumeIsolated { self.record("main queue") } }
+                done.resume()
+            }
+        }
+        record(Thread.isMainThread ? "main thread" : "other thread")
     }
 
     private func environment() -> [Value] {
