@@ -13,6 +13,9 @@ extension Application {
     /// handler that a person has started launches immediately, without a URL. `SIGTERM` and `SIGINT` end the handler in
     /// an orderly way. The library uses `SIGCONT` itself.
     ///
+    /// Call the function as the first asynchronous function of `main`. The main thread then serves the bus, the main actor and
+    /// `DispatchQueue.main`, without a change of threads. If `main` has waited for something else before, a URL takes longer.
+    ///
     /// The exit status is 0 if the handler was told to end. The exit status is 1 in these cases, and a message on
     /// standard error names the cause:
     ///

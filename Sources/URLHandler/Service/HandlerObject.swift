@@ -108,8 +108,8 @@ struct HandlerObject: Sendable {
         } catch {
             throw OpenURLError(.malformedURL, String(describing: error))
         }
-        // The main actor usually finishes before this thread could go to sleep and wake up again, so the loop polls
-        // first.
+        // The main actor, if it is on another thread, usually finishes before this thread could go to sleep and wake up
+        // again, so the loop polls first.
         loop.expectInput()
         guard let arrived = arrived(context, call) else {
             return try await queue.run { try await application.open(url, context) }
