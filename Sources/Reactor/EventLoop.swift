@@ -241,8 +241,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// of the process arrive at that thread, so that they do not interrupt the calls of the main actor. After this call, ``stop()``
     /// does nothing.
     ///
-    /// The main thread stays as it is if `main` has waited already, or is not async. Call the method on the main actor, and for one
-    /// loop of the process only.
+    /// The main thread stays as it is if `main` has waited already, or is not async. Call the method on the main actor, for one loop
+    /// of the process only, and not for a loop that ``runOnCurrentThread(beginning:)`` runs.
     ///
     /// - Throws: The error of `eventfd(2)` or `timerfd_create(2)` if the process has no descriptor left.
     package func shareMainThread() throws(Errno) {
@@ -306,6 +306,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
+    /// Whether the main thread turns the loop now.
     var isTurnedByMainThread: Bool { shared.withLock { $0.main?.turner == .main } }
 
     /// Adds a job of the main actor, for the main thread.
