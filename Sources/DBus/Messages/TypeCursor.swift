@@ -1,29 +1,21 @@
 /// A position in the promised signature of a message's body, or of one container, while the values are written.
 ///
-/// libdbus ends the process if a value has another type than its container. If a body differs from its signature, every
-/// receiver rejects the message. Each step is therefore checked here before libdbus is called.
+/// If a body differs from its signature, every receiver rejects the message, or reads other values. Each step is therefore
+/// checked. The positions are those of bytes in the signatures that the writer holds.
 struct TypeCursor {
-    private let types: String.UTF8View
-    private let start: String.Index
-    private let end: String.Index
+    private let start: Int
+    private let end: Int
     private let repeats: Bool
-    private var next: String.Index
+    private var next: Int
 
-    /// Creates a cursor that expects the types of a signature in order.
-    init(_ signature: Signature) {
-        types = signature.rawValue.utf8
-        start = types.startIndex
-        end = types.endIndex
+    /// Creates a cursor that expects the types of a range in order.
+    ///
+    /// - Parameter repeats: Whether the types are the element of an array, of which there is any number.
+    init(_ types: Range<Int>, repeats: Bool = false) {
+        start = types.lowerBound
+        end = types.upperBound
         next = start
-        repeats = false
-    }
-
-    private init(_ types: String.UTF8View, _ start: String.Index, _ end: String.Index, repeats: Bool) {
-        self.types = types
-        self.start = start
-        self.end = end
         self.repeats = repeats
-        next = start
     }
 
     /// Whether no value is missing: all types have been taken. In an array, the last element is complete.
@@ -32,45 +24,44 @@ struct TypeCursor {
     /// Takes a basic type or a variant.
     ///
     /// - Returns: Whether the type is the next one.
-    mutating func take(_ code: CInt) -> Bool {
+    mutating func take(_ code: CInt, of types: [UInt8]) -> Bool {
         guard next != end, CInt(types[next]) == code else { return false }
-        advance(to: types.index(after: next))
+        advance(to: next + 1)
         return true
     }
 
     /// Takes an array.
     ///
-    /// - Returns: The cursor of the elements; nil if another type comes next.
-    mutating func takeArray(of element: Substring) -> TypeCursor? {
+    /// - Returns: The range of the element's type; nil if another type comes next.
+    mutating func takeArray(of types: [UInt8]) -> Range<Int>? {
         guard next != end, types[next] == UInt8(ascii: "a") else { return nil }
-        let first = types.index(after: next)
-        let last = endOfType(at: first)
-        guard types[first..<last].elementsEqual(element.utf8) else { return nil }
+        let first = next + 1
+        let last = endOfType(at: first, of: types)
         advance(to: last)
-        return TypeCursor(types, first, last, repeats: true)
+        return first..<last
     }
 
     /// Takes a structure, which begins with `(`, or a dictionary's entry, which begins with `{`.
     ///
-    /// - Returns: The cursor of the fields; nil if another type comes next.
-    mutating func takeBracketed(_ bracket: UInt8) -> TypeCursor? {
+    /// - Returns: The range of the fields' types; nil if another type comes next.
+    mutating func takeBracketed(_ bracket: UInt8, of types: [UInt8]) -> Range<Int>? {
         guard next != end, types[next] == bracket else { return nil }
-        let first = types.index(after: next)
-        let last = endOfType(at: next)
+        let first = next + 1
+        let last = endOfType(at: next, of: types)
         advance(to: last)
-        return TypeCursor(types, first, types.index(before: last), repeats: false)
+        return first..<last - 1
     }
 
-    private mutating func advance(to position: String.Index) {
+    private mutating func advance(to position: Int) {
         next = repeats && position == end ? start : position
     }
 
-    private func endOfType(at position: String.Index) -> String.Index {
+    private func endOfType(at position: Int, of types: [UInt8]) -> Int {
         var position = position
         var depth = 0
         while position != end {
             let byte = types[position]
-            types.formIndex(after: &position)
+            position += 1
             switch byte {
             case UInt8(ascii: "a"): continue
             case UInt8(ascii: "("), UInt8(ascii: "{"): depth += 1

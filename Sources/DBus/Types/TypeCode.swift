@@ -19,6 +19,17 @@ enum TypeCode {
     static let dictionaryEntry = code("e")
     static let invalid: CInt = 0
 
+    /// The alignment of a type in a message, by the first byte of its signature.
+    static func alignment(of byte: UInt8) -> Int {
+        switch CInt(byte) {
+        case Self.byte, signature, variant: 1
+        case int16, uint16: 2
+        case int64, uint64, double: 8
+        case CInt(UInt8(ascii: "(")), CInt(UInt8(ascii: "{")): 8
+        default: 4
+        }
+    }
+
     private static func code(_ character: Unicode.Scalar) -> CInt { CInt(character.value) }
 }
 
