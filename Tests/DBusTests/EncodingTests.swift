@@ -60,7 +60,7 @@ import Testing
 
     @Test func descriptorsAreDuplicatedAndLimited() throws {
         let pipe = try Pipe()
-        let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), [pipe.writeEnd], limit: 4096)
+        let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), [pipe.writeEnd], limit: 4096))
         let copies: [UnixFD] = try Message.body(message.pointer, limit: .max)
         #expect(copies.count == 1 && copies[0].rawValue != pipe.writeEnd.rawValue)
         #expect(fcntl(copies[0].rawValue, F_GETFD) & FD_CLOEXEC != 0)
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func answerOfAnotherTypeIsRefusedBeforeReading() throws {
-        let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), "a", limit: 4096)
+        let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), "a", limit: 4096))
         #expect(throws: MessageDecodingError.wrongType(expected: "u", found: "s")) {
             let _: UInt32 = try Message.body(message.pointer, limit: .max)
         }
@@ -83,12 +83,14 @@ import Testing
 
     @Test func readValuesHaveASizeLimit() throws {
         let long = String(repeating: "x", count: 5000)
-        let message = try Message.methodCall(
-            "a.b",
-            "C",
-            on: RemoteObject(nil, "/"),
-            [Value.string(long)],
-            limit: 65_536
+        let message = try Message(
+            .methodCall(
+                "a.b",
+                "C",
+                on: RemoteObject(nil, "/"),
+                [Value.string(long)],
+                limit: 65_536
+            )
         )
         #expect(throws: MessageDecodingError.tooLarge(limit: 4096)) {
             let _: [Value] = try Message.body(message.pointer, limit: 4096)
@@ -98,14 +100,14 @@ import Testing
     @Test func objectPathCountsTowardsTheSizeLimit() throws {
         let path = try #require(ObjectPath("/" + String(repeating: "p", count: 1 << 20)))
         #expect(throws: MessageEncodingError.tooLarge(limit: 1 << 20)) {
-            try Message.methodCall("a.b", "C", on: RemoteObject(nil, path), Empty(), limit: 1 << 20)
+            try Message(.methodCall("a.b", "C", on: RemoteObject(nil, path), Empty(), limit: 1 << 20))
         }
     }
 
     @Test(arguments: [17_000, 900_000]) func longErrorTextIsTruncated(_ size: Int) throws {
         let address = ReplyAddress(sender: ":1.1", serial: 5, isExpected: true)
         let text = String(repeating: "x", count: size)
-        let message = try Message.error(to: address, RemoteError("a.b", text), limit: 1 << 20)
+        let message = try Message(.error(to: address, RemoteError("a.b", text), limit: 1 << 20))
         let result: Result<Empty, CallError> = Message.result(message.pointer)
         #expect(result == .failure(.remote(RemoteError("a.b", String(repeating: "x", count: 1023) + "…"))))
     }

@@ -57,7 +57,7 @@ import Testing
     private func marshalled(_ value: Value) -> [CChar]? {
         let message: Message
         do throws(MessageEncodingError) {
-            message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), value, limit: 65_536)
+            message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), value, limit: 65_536))
         } catch {
             return nil
         }

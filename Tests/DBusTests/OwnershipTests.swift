@@ -9,7 +9,7 @@ import Testing
 @Suite struct OwnershipTests {
     @Test func releasedDescriptorBelongsToTheCaller() throws {
         let pipe = try Pipe()
-        let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), pipe.writeEnd, limit: 4096)
+        let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), pipe.writeEnd, limit: 4096))
         func taken() throws -> CInt? {
             let received: UnixFD = try Message.body(message.pointer, limit: .max)
             let other = received
@@ -104,11 +104,12 @@ import Testing
 }
 
 extension Connection {
-    /// Runs `body` between a call and its answer. The loop runs jobs before it reads messages.
+    /// Runs `body` between a call, which has been written, and its answer. The loop runs jobs before it reads messages.
     fileprivate nonisolated func onceWaitingForAnswer(_ body: @escaping @Sendable (isolated Connection) -> Void) {
         loop.execute {
             self.assumeIsolated { connection in
-                if connection.callsInFlight > 0 { body(connection) } else { connection.onceWaitingForAnswer(body) }
+                let isWaiting = connection.callsInFlight > 0 && !connection.hasMessagesToSend
+                if isWaiting { body(connection) } else { connection.onceWaitingForAnswer(body) }
             }
         }
     }

@@ -8,7 +8,7 @@ let messageLimit = 16 << 20
 
 /// Writes a body, passes it through libdbus's own marshaller and validator, and reads the result.
 func roundTrip<Body: MessageBody>(_ body: Body, limit: Int = messageLimit) throws -> Body {
-    let message = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
+    let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit))
     dbus_message_set_serial(message.pointer, 1)
     var bytes: UnsafeMutablePointer<CChar>?
     var count: CInt = 0
@@ -26,7 +26,7 @@ func roundTrip<Body: MessageBody>(_ body: Body, limit: Int = messageLimit) throw
 /// Returns the reason why a body cannot be sent, or nil if the body can be sent.
 func refusal<Body: MessageBody>(of body: Body, limit: Int = messageLimit) -> MessageEncodingError? {
     do throws(MessageEncodingError) {
-        _ = try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
+        _ = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit))
         return nil
     } catch {
         return error

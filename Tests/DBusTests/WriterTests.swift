@@ -45,7 +45,7 @@ private struct Letter: DBusType, Equatable {
 
 @Suite struct WriterTests {
     private func message(_ body: some MessageBody, limit: Int = 16 << 20) throws(MessageEncodingError) -> Message {
-        try Message.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit)
+        try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit))
     }
 
     private func copy<Body: MessageBody>(_ body: Body, limit: Int = 16 << 20) throws -> Body {

@@ -105,7 +105,7 @@ import Testing
         request.trace = (0..<80).map { TracePhase(long, microseconds: $0) }
         request.outcome = ObservedRequest.Outcome(microseconds: 1, error: OpenURLError(.declined, long))
         let page = Array(repeating: request.entry(), count: MonitorInterface.pageSize)
-        let message = try Message.signal("a.b", "C", from: "/", page, limit: .max)
+        let message = try Message(.signal("a.b", "C", from: "/", page, limit: .max))
         let read: [MonitorEntry] = try Message.body(message.pointer, limit: ConnectionLimits().bodyBytes)
         #expect(read == page)
     }

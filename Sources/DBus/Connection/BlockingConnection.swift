@@ -302,12 +302,14 @@ public final class BlockingConnection {
     ) throws(CallError) -> Message {
         let message: Message
         do throws(MessageEncodingError) {
-            message = try .methodCall(
-                method.interface,
-                method.name,
-                on: object,
-                input,
-                limit: ConnectionLimits().messageBytes
+            message = try Message(
+                .methodCall(
+                    method.interface,
+                    method.name,
+                    on: object,
+                    input,
+                    limit: ConnectionLimits().messageBytes
+                )
             )
         } catch {
             throw .notSent(error)
@@ -442,7 +444,7 @@ public final class BlockingConnection {
             let limit = ConnectionLimits().messageBytes
             let error = RemoteError(.unknownObject, "this program has no objects")
             let answer = try PeerInterface.Call(call)?.answer(at: address, limit: limit)
-            _ = try send(try answer ?? .error(to: address, error, limit: limit))
+            _ = try send(try Message(try answer ?? .error(to: address, error, limit: limit)))
         } catch {
             // There is no memory for an answer. The caller's own time limit ends the call.
         }

@@ -160,7 +160,7 @@ extension Connection {
         do {
             let output = try await body(call)
             guard address.isExpected else { return }
-            let answer = try Message.reply(to: address, output, limit: limits.messageBytes)
+            let answer = try WrittenMessage.reply(to: address, output, limit: limits.messageBytes)
             if try sendAnswer(answer, to: address, isError: false) { return }
             throw RemoteError(.limitsExceeded, "too many answers wait for the bus; call again later")
         } catch CallError.disconnected where state != .open {
@@ -183,7 +183,7 @@ extension Connection {
             default: RemoteError(.failed, String(describing: error))
             }
         do {
-            let message = try Message.error(to: address, answer, limit: limits.messageBytes)
+            let message = try WrittenMessage.error(to: address, answer, limit: limits.messageBytes)
             _ = try sendAnswer(message, to: address, isError: true)
         } catch {
             // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.

@@ -6,7 +6,7 @@ struct PendingCall {
     let destination: BusName?
     let timer: TimerID?
     /// The message of the call while it waits in the queue; nil once it has been sent.
-    var unsent: Message?
+    var unsent: WrittenMessage?
     /// The serial of the call; nil while the call waits in the queue.
     var serial: UInt32?
     /// Takes the answer, or the error. The code that removes the entry calls this closure, exactly once.
@@ -34,12 +34,16 @@ extension Connection {
         timeout: Duration? = .seconds(25)
     ) async throws(CallError) -> Output {
         let number = nextCall()
+        // The message is gone when it has been sent: it has duplicates of the descriptors in `input`, which would otherwise
+        // stay open until the answer.
+        let message = UnsentMessage(try methodCall(method, on: object, input))
+        let destination = object.destination
         // A resumed task first goes to the executor that it prefers, and from there to its actor. If the preferred
         // executor is not the loop, the way to the actor leads through another thread, and tasks may overtake each
         // other.
         let result: Result<Output, CallError> = await withTaskExecutorPreference(loop) {
             await withTaskCancellationHandler {
-                await answer(to: method, on: object, input, number, timeout)
+                await answer(to: message, destination, number, timeout)
             } onCancel: {
                 loop.execute { self.assumeIsolated { $0.fail(number, .cancelled) } }
             }
@@ -48,27 +52,19 @@ extension Connection {
     }
 
     /// Sends a call and waits for its answer.
-    ///
-    /// The message is made as late as possible, and is gone when it has been sent: it has duplicates of the descriptors in
-    /// `input`, which would otherwise stay open until the answer.
-    private func answer<Input: MessageBody, Output: MessageBody>(
-        to method: Method<Input, Output>,
-        on object: RemoteObject,
-        _ input: Input,
+    private func answer<Output: MessageBody>(
+        to message: UnsentMessage,
+        _ destination: BusName?,
         _ number: UInt64,
         _ timeout: Duration?
     ) async -> Result<Output, CallError> {
         await withCheckedContinuation { continuation in
             // The closure runs as one step on the loop's thread, so neither an answer nor a cancellation can arrive
             // before the entry in `pendingCalls` exists.
-            if Task.isCancelled { return continuation.resume(returning: .failure(.cancelled)) }
-            let message: Message
-            do throws(CallError) {
-                message = try methodCall(method, on: object, input)
-            } catch {
-                return continuation.resume(returning: .failure(error))
+            guard !Task.isCancelled, let message = message.take() else {
+                return continuation.resume(returning: .failure(.cancelled))
             }
-            begin(message, object.destination, number, timeout) { [limits] reply in
+            begin(message, destination, number, timeout) { [limits] reply in
                 continuation.resume(returning: reply.flatMap { Message.result($0.pointer, limit: limits.messageBytes) })
             }
         }
@@ -78,7 +74,7 @@ extension Connection {
     ///
     /// - Parameter complete: A closure that is called once, with the answer or the error.
     private func begin(
-        _ message: Message,
+        _ message: WrittenMessage,
         _ destination: BusName?,
         _ number: UInt64,
         _ timeout: Duration?,
@@ -98,10 +94,11 @@ extension Connection {
         pendingCalls[number] = PendingCall(
             destination: destination,
             timer: timer,
-            unsent: message,
+            unsent: serial == nil ? message : nil,
+            serial: serial,
             complete: complete
         )
-        if let serial { markSent(number, as: serial) } else { queue.append(call: number) }
+        if let serial { sentCalls[serial] = number } else { queue.append(call: number) }
     }
 
     func markSent(_ number: UInt64, as serial: UInt32) {
@@ -187,8 +184,8 @@ extension Connection {
         on object: RemoteObject,
         _ input: Input
     ) throws(CallError) {
-        let message = try methodCall(method, on: object, input)
-        dbus_message_set_no_reply(message.pointer, 1)
+        var message = try methodCall(method, on: object, input)
+        message.expectNoAnswer()
         try send(message)
     }
 
@@ -196,7 +193,7 @@ extension Connection {
         _ method: Method<Input, Output>,
         on object: RemoteObject,
         _ input: Input
-    ) throws(CallError) -> Message {
+    ) throws(CallError) -> WrittenMessage {
         do throws(MessageEncodingError) {
             return try .methodCall(method.interface, method.name, on: object, input, limit: limits.messageBytes)
         } catch {
@@ -218,7 +215,7 @@ extension Connection {
         _ body: Body
     ) throws(CallError) -> Bool {
         if let destination, incomingCalls.isHeld(destination) { return false }
-        let message: Message
+        let message: WrittenMessage
         do throws(MessageEncodingError) {
             message = try .signal(
                 signal.interface,
@@ -241,32 +238,36 @@ extension Connection {
 
     // MARK: Receiving
 
-    /// Handles a message that has arrived.
-    ///
-    /// - Returns: Whether the message needs no further handling by libdbus.
-    func receive(_ message: LibraryPointer) -> Bool {
-        let pointer = message.pointer
+    /// Handles a message that has arrived. A message of an unknown type is ignored.
+    func receive(_ pointer: OpaquePointer) {
         switch dbus_message_get_type(pointer) {
         case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR:
             guard let number = sentCalls[dbus_message_get_reply_serial(pointer)], let sent = pendingCalls[number],
                 uniqueName == nil || calledNames.isAnswer(pointer, to: sent.destination),
                 let call = removeCall(number)
-            else { return false }
-            call.complete(.success(message))
-            return true
+            else { return }
+            call.complete(.success(LibraryPointer(pointer: pointer)))
         case DBUS_MESSAGE_TYPE_METHOD_CALL:
             // When the connection is ending, a call that has not begun is dropped.
             if state == .open { receiveCall(pointer) }
-            return true
         case DBUS_MESSAGE_TYPE_SIGNAL:
             if dbus_message_is_signal(pointer, DBUS_INTERFACE_LOCAL, "Disconnected") != 0 {
                 disconnect(.disconnected)
             } else if state == .open {
                 receiveSignal(pointer)
             }
-            return true
-        default:
-            return false
+        default: break
         }
     }
+}
+
+/// A message that is handed on once.
+private final class UnsentMessage {
+    private var message: WrittenMessage?
+
+    init(_ message: WrittenMessage) {
+        self.message = message
+    }
+
+    func take() -> WrittenMessage? { message.take() }
 }

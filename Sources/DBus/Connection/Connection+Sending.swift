@@ -5,7 +5,7 @@ internal import Reactor
 /// The messages that wait until the other end has taken earlier ones, in order.
 struct OutgoingQueue {
     enum Entry {
-        case message(Message)
+        case message(WrittenMessage)
         /// A call, by its number. Its message is in its ``PendingCall``, so a call that has been cancelled is not sent.
         case call(UInt64)
     }
@@ -21,11 +21,11 @@ struct OutgoingQueue {
     /// The bytes that a descriptor counts as, because a process has few descriptors.
     private static let descriptorBytes = 64 << 10
 
-    private func cost(_ message: Message) -> Int {
-        message.size + (dbus_message_contains_unix_fds(message.pointer) != 0 ? Self.descriptorBytes : 0)
+    private func cost(_ message: WrittenMessage) -> Int {
+        message.size + (message.descriptors.isEmpty ? 0 : Self.descriptorBytes)
     }
 
-    mutating func append(_ message: Message) {
+    mutating func append(_ message: WrittenMessage) {
         bytes += cost(message)
         entries.append(.message(message))
     }
@@ -53,7 +53,7 @@ struct OutgoingQueue {
 /// The sending of messages.
 extension Connection {
     /// Sends a message to which no task awaits an answer.
-    func send(_ message: Message) throws(CallError) {
+    func send(_ message: WrittenMessage) throws(CallError) {
         if try transmit(message) != nil { return }
         queue.append(message)
         guard isReading else {
@@ -65,33 +65,29 @@ extension Connection {
     /// Hands a message to libdbus, unless the message has to wait for earlier ones.
     ///
     /// - Returns: The serial of the message; nil if the message has to wait.
-    func transmit(_ message: Message) throws(CallError) -> UInt32? {
+    func transmit(_ message: WrittenMessage) throws(CallError) -> UInt32? {
         guard state == .open, let raw, dbus_connection_get_is_connected(raw) != 0 else { throw .disconnected }
-        if dbus_message_contains_unix_fds(message.pointer) != 0 {
-            // libdbus silently drops a message with descriptors if the other end does not accept them. The caller would
-            // then wait until the deadline.
+        if !message.descriptors.isEmpty {
+            // The caller would otherwise wait until the deadline, because the other end drops the message.
             if dbus_connection_can_send_type(raw, TypeCode.unixFD) == 0 { throw .notSent(.descriptorNotPassed) }
-            if dbus_connection_get_outgoing_unix_fds(raw) >= Self.descriptorsOnTheWay { return nil }
+            if output.descriptors >= Self.descriptorsOnTheWay { return nil }
         }
-        guard queue.isEmpty, dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes else { return nil }
-        let serial = try handOver(message)
+        guard queue.isEmpty, output.bytes <= limits.queuedBytes else { return nil }
+        let serial = handOver(message)
         // An answer or the next call may arrive sooner than this thread could sleep and wake up.
         loop.expectInput()
-        // libdbus immediately writes as much as it can. If it has written everything, no later event reports that there
-        // is room.
-        if waiters.contains(.room) { sendQueued() }
         return serial
     }
 
-    private func handOver(_ message: Message) throws(CallError) -> UInt32 {
+    private func handOver(_ message: WrittenMessage) -> UInt32 {
         let serial = nextSerial()
-        dbus_message_set_serial(message.pointer, serial)
-        guard dbus_connection_send(raw, message.pointer, nil) != 0 else { throw .notSent(.outOfMemory) }
+        output.append(message, as: serial)
+        scheduleWriting()
         return serial
     }
 
-    /// The number of descriptors in libdbus's queue above which messages with descriptors wait in the program.
-    private static let descriptorsOnTheWay: CLong = 64
+    /// The number of descriptors on their way to the socket above which messages with descriptors wait.
+    private static let descriptorsOnTheWay = 64
 
     /// Sends the answer to a call of another program, unless too many bytes wait for the bus.
     ///
@@ -99,7 +95,7 @@ extension Connection {
     /// an error for which there is no room is left out. The room that stays free is for signals. Without a bus, the other end is the only caller, and ``send(_:)`` ends the connection.
     ///
     /// - Returns: False if the answer is too large for the room.
-    func sendAnswer(_ message: Message, to caller: ReplyAddress, isError: Bool) throws(CallError) -> Bool {
+    func sendAnswer(_ message: WrittenMessage, to caller: ReplyAddress, isError: Bool) throws(CallError) -> Bool {
         let free = limits.unreadBytes - waitingBytes - message.size
         if uniqueName != nil, free < (isError ? 1 : 2) * limits.queuedBytes { return false }
         try send(message)
@@ -107,37 +103,25 @@ extension Connection {
         return true
     }
 
-    /// The bytes that wait for the other end, including libdbus's own answers.
-    var waitingBytes: Int {
-        guard let raw else { return 0 }
-        return dbus_connection_get_outgoing_size(raw) + queue.bytes
-    }
+    /// The bytes that wait for the other end.
+    var waitingBytes: Int { output.bytes + queue.bytes }
 
     /// Whether the bytes that wait for the other end are within the limit.
     private var isReading: Bool { waitingBytes <= limits.unreadBytes }
 
-    /// Whether a message would be handed to libdbus immediately.
-    var hasRoom: Bool {
-        guard let raw else { return true }
-        return queue.isEmpty && dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes
-    }
+    /// Whether a message would not wait for earlier ones.
+    var hasRoom: Bool { queue.isEmpty && output.bytes <= limits.queuedBytes }
 
     private var mayHandOver: Bool {
-        guard let raw else { return false }
-        return dbus_connection_get_outgoing_size(raw) <= limits.queuedBytes / 2
-            && dbus_connection_get_outgoing_unix_fds(raw) <= Self.descriptorsOnTheWay / 2
+        output.bytes <= limits.queuedBytes / 2 && output.descriptors <= Self.descriptorsOnTheWay / 2
     }
 
-    var hasMessagesToSend: Bool {
-        guard let raw else { return false }
-        return !queue.isEmpty || dbus_connection_has_messages_to_send(raw) != 0
-    }
+    var hasMessagesToSend: Bool { !queue.isEmpty || !output.isEmpty }
 
-    /// Sends waiting messages until enough bytes are in libdbus's queue.
+    /// Hands over waiting messages until enough bytes are on their way to the socket.
     ///
     /// The method also ends a connection whose other end takes nothing, and a closing connection whose last message has
-    /// been written. libdbus reports neither event. Bytes may leave or enter its queue when libdbus is handed a
-    /// message, answers a message by itself, or finds room in the socket, so this method is called after each of these.
+    /// been written.
     func sendQueued() {
         guard state == .open || state == .closing else { return }
         if !isReading { return disconnect(.unread) }
@@ -145,12 +129,7 @@ extension Connection {
             while mayHandOver, let next = queue.popFirst() {
                 switch next {
                 case .call(let number): sendQueuedCall(number)
-                case .message(let message):
-                    do throws(CallError) {
-                        _ = try handOver(message)
-                    } catch {
-                        // No task waits for the message, and the memory for it ran out.
-                    }
+                case .message(let message): _ = handOver(message)
                 }
             }
             if queue.isEmpty, mayHandOver { waiters.resumeAll(.room) }
@@ -160,10 +139,56 @@ extension Connection {
 
     private func sendQueuedCall(_ number: UInt64) {
         guard let message = pendingCalls[number]?.unsent else { return }
-        do throws(CallError) {
-            markSent(number, as: try handOver(message))
-        } catch {
-            fail(number, error)
+        markSent(number, as: handOver(message))
+    }
+
+    // MARK: Writing
+
+    /// Writes the messages on their way at the end of the loop's round of jobs, so that those of a round need one system call.
+    private func scheduleWriting() {
+        guard !writingIsScheduled else { return }
+        writingIsScheduled = true
+        loop.execute {
+            self.assumeIsolated { connection in
+                connection.writingIsScheduled = false
+                connection.write()
+                connection.startCall()
+            }
+        }
+    }
+
+    /// Writes as much as the socket takes, and then what waited for room.
+    func write() {
+        guard state == .open || state == .closing, let raw else { return }
+        while !output.isEmpty {
+            // libdbus closes the socket when the other end has gone, and the number may then belong to another file. libdbus
+            // writes during the authentication, and what it was handed before it got this owner.
+            var socket: CInt = -1
+            guard dbus_connection_get_is_connected(raw) != 0, dbus_connection_get_is_authenticated(raw) != 0,
+                dbus_connection_has_messages_to_send(raw) == 0, dbus_connection_get_socket(raw, &socket) != 0
+            else { return }
+            switch output.write(to: socket) {
+            case .written: break
+            case .full:
+                waitForWriting(socket)
+                return sendQueued()
+            // What the other end has sent before its end can still be read, and libdbus then tells the end.
+            case .ended: output = OutputBuffer()
+            case .failed: return disconnect(.disconnected)
+            }
+            if output.isEmpty { sendQueued() }
+        }
+        outputWatch?.isEnabled = false
+        sendQueued()
+    }
+
+    private func waitForWriting(_ socket: CInt) {
+        if let outputWatch { return outputWatch.isEnabled = true }
+        outputWatch = loop.watch(socket, for: .writable) { [unowned self] _ in
+            assumeIsolated { connection in
+                connection.write()
+                connection.startCall()
+            }
         }
     }
 

@@ -3,8 +3,10 @@ internal import Reactor
 
 /// The exchange of bytes between libdbus and the event loop.
 ///
-/// libdbus names the descriptors to watch, and the event loop reports when a descriptor is ready. Each message that has
-/// arrived passes through one filter to ``Connection/receive(_:)``.
+/// libdbus opens and authenticates the connection, reads messages, and checks them. It names the descriptors to watch, and the
+/// event loop reports when a descriptor is ready. This module takes each message that has arrived to
+/// ``Connection/receive(_:)``, and writes messages to the socket itself. libdbus must send nothing then, so it does not
+/// dispatch messages: it would answer some of them.
 extension Connection {
     /// Connects libdbus's callbacks to this actor.
     ///
@@ -15,15 +17,6 @@ extension Connection {
         dbus_connection_set_max_received_size(raw, limits.receivedBytes)
         // Without a free descriptor, libdbus would take a message with descriptors for the end of the connection.
         dbus_connection_set_max_received_unix_fds(raw, CLong(clamping: limits.descriptors))
-        // An answer of libdbus itself would have a serial of its own, which does not increase with the others.
-        dbus_connection_set_route_peer_messages(raw, 1)
-        guard dbus_connection_add_filter(raw, receiveMessage, pointer, nil) != 0 else {
-            dbus_connection_close(raw)
-            dbus_connection_unref(raw)
-            markReleased()
-            Unmanaged.passUnretained(self).release()
-            return false
-        }
         guard dbus_connection_set_watch_functions(raw, addWatch, removeWatch, toggleWatch, pointer, nil) != 0 else {
             disconnect(.disconnected)
             return false
@@ -37,9 +30,9 @@ extension Connection {
         dbus_connection_set_watch_functions(raw, nil, nil, nil, nil, nil)
         dbus_connection_set_dispatch_status_function(raw, nil, nil, nil)
         watches.removeAll()
+        endOutputWatch()
         dbus_connection_close(raw)
-        while dbus_connection_dispatch(raw) == DBUS_DISPATCH_DATA_REMAINS {}
-        dbus_connection_remove_filter(raw, receiveMessage, Unmanaged.passUnretained(self).toOpaque())
+        while let message = dbus_connection_pop_message(raw) { dbus_message_unref(message) }
         dbus_connection_unref(raw)
         // This call balances the reference that attach() took for libdbus.
         Unmanaged.passUnretained(self).release()
@@ -53,7 +46,16 @@ extension Connection {
         watches.add(watch, on: loop, handle)
     }
 
-    fileprivate func remove(_ watch: OpaquePointer) { watches.remove(watch) }
+    /// Removes a watch, which libdbus does before it closes the socket.
+    fileprivate func remove(_ watch: OpaquePointer) {
+        watches.remove(watch)
+        endOutputWatch()
+    }
+
+    private func endOutputWatch() {
+        outputWatch?.cancel()
+        outputWatch = nil
+    }
 
     fileprivate func toggle(_ watch: OpaquePointer) { watches.toggle(watch) }
 
@@ -88,7 +90,8 @@ extension Connection {
     private func endDispatch() {
         isDispatching = false
         if let authenticationTimer { forgetAuthenticationTimer(authenticationTimer) }
-        sendQueued()
+        // The messages may have waited for the end of the authentication.
+        if writingIsScheduled || output.isEmpty { sendQueued() } else { write() }
         startCall()
     }
 
@@ -96,17 +99,18 @@ extension Connection {
     ///
     /// - Returns: Whether a message was handled and none is left.
     private func takeMessages(_ raw: OpaquePointer) -> Bool {
-        guard dbus_connection_get_dispatch_status(raw) == DBUS_DISPATCH_DATA_REMAINS else { return false }
-        for _ in 0..<Self.messagesPerTurn {
-            switch dbus_connection_dispatch(raw) {
-            case DBUS_DISPATCH_DATA_REMAINS: continue
-            case DBUS_DISPATCH_NEED_MEMORY:
-                loop.schedule(at: .now + .milliseconds(10)) { self.assumeIsolated { $0.dispatch() } }
-                return false
-            default: return true
-            }
+        var count = 0
+        while count < Self.messagesPerTurn, let message = dbus_connection_pop_message(raw) {
+            receive(message)
+            dbus_message_unref(message)
+            count += 1
         }
-        scheduleDispatch()
+        switch dbus_connection_get_dispatch_status(raw) {
+        case DBUS_DISPATCH_DATA_REMAINS: scheduleDispatch()
+        case DBUS_DISPATCH_NEED_MEMORY:
+            loop.schedule(at: .now + .milliseconds(10)) { self.assumeIsolated { $0.dispatch() } }
+        default: return count > 0
+        }
         return false
     }
 
@@ -132,13 +136,6 @@ extension Connection {
 
 private func connection(_ data: UnsafeMutableRawPointer?) -> Connection? {
     data.map { Unmanaged<Connection>.fromOpaque($0).takeUnretainedValue() }
-}
-
-private let receiveMessage: DBusHandleMessageFunction = { _, message, data in
-    guard let message, let connection = connection(data) else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
-    let unchecked = LibraryPointer(pointer: message)
-    let isHandled = connection.assumeIsolated { $0.receive(unchecked) }
-    return isHandled ? DBUS_HANDLER_RESULT_HANDLED : DBUS_HANDLER_RESULT_NOT_YET_HANDLED
 }
 
 private let addWatch: DBusAddWatchFunction = { watch, data in

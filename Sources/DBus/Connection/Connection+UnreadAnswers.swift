@@ -9,7 +9,7 @@ extension Connection {
     private static let timeToRead = Duration.seconds(1)
 
     /// Counts a message to a caller.
-    func countSent(_ message: Message, to receiver: BusName?) {
+    func countSent(_ message: WrittenMessage, to receiver: BusName?) {
         guard newestConnection != nil, tellsUnread, let receiver,
             incomingCalls.countSent(message.size, to: receiver)
         else { return }

@@ -41,6 +41,11 @@ public actor Connection {
     var sentCalls: [UInt32: UInt64] = [:]
     var calledNames = CalledNames()
     var queue = OutgoingQueue()
+    /// The messages on their way to the socket.
+    var output = OutputBuffer()
+    var writingIsScheduled = false
+    /// The watch for room in the socket; nil until the socket was full.
+    var outputWatch: DescriptorWatch?
 
     var objects = ObjectTree()
     var incomingCalls: IncomingCalls
@@ -145,6 +150,7 @@ public actor Connection {
         if let closeTimer { loop.cancelTimer(closeTimer) }
         state = .disconnected
         queue = OutgoingQueue()
+        output = OutputBuffer()
         waiters.resumeAll(.room)
         // libdbus may be in the middle of a callback now, so its connection is released in a later job.
         loop.execute { self.assumeIsolated { $0.release() } }

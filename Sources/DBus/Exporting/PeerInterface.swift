@@ -28,7 +28,7 @@ public enum PeerInterface {
             }
         }
 
-        func answer(at address: ReplyAddress, limit: Int) throws(MessageEncodingError) -> Message {
+        func answer(at address: ReplyAddress, limit: Int) throws(MessageEncodingError) -> WrittenMessage {
             if case .ping = self { return try .reply(to: address, Empty(), limit: limit) }
             guard let machine = dbus_try_get_local_machine_id(nil) else {
                 return try .error(to: address, RemoteError(.failed, "this machine has no ID"), limit: limit)

@@ -1,13 +1,11 @@
 internal import CDBus
 
-/// One message of libdbus, which is released with its last reference.
+/// One message of libdbus, which is released with its last reference: a message that has arrived, or the copy of a written one.
 ///
 /// The class is unchecked `Sendable` because libdbus counts references atomically, and only the creator of a message
 /// writes to it, before the message is sent.
 final class Message: @unchecked Sendable {
-    private(set) var pointer: OpaquePointer
-    /// The upper bound of the size in bytes of a message that this program wrote.
-    private(set) var size = 0
+    let pointer: OpaquePointer
 
     /// Takes over a reference to a libdbus message.
     init(owning pointer: OpaquePointer) {
@@ -18,111 +16,33 @@ final class Message: @unchecked Sendable {
         dbus_message_unref(pointer)
     }
 
-    static func methodCall<Body: MessageBody>(
-        _ interface: InterfaceName,
-        _ member: MemberName,
-        on object: RemoteObject,
-        _ body: Body,
-        limit: Int
-    ) throws(MessageEncodingError) -> Message {
-        try check(object.path, interface)
-        var header = MessageHeader(.methodCall, startsService: object.startsService)
-        header.add(.path, object.path.rawValue)
-        header.add(.interface, interface.rawValue)
-        header.add(.member, member.rawValue)
-        if let destination = object.destination { header.add(.destination, destination.rawValue) }
-        return try Message(header, body, limit: limit)
-    }
-
-    static func signal<Body: MessageBody>(
-        _ interface: InterfaceName,
-        _ member: MemberName,
-        from path: ObjectPath,
-        to destination: BusName? = nil,
-        _ body: Body,
-        limit: Int
-    ) throws(MessageEncodingError) -> Message {
-        try check(path, interface)
-        var header = MessageHeader(.signal)
-        header.add(.path, path.rawValue)
-        header.add(.interface, interface.rawValue)
-        header.add(.member, member.rawValue)
-        if let destination { header.add(.destination, destination.rawValue) }
-        return try Message(header, body, limit: limit)
-    }
-
-    static func reply(to call: ReplyAddress, _ body: some MessageBody, limit: Int) throws(MessageEncodingError)
-        -> Message
-    {
-        try Message(MessageHeader(.methodReturn, to: call), body, limit: limit)
-    }
-
-    /// The bytes of an error's text from which on only the beginning is sent: the text may quote what the caller has sent.
-    private static let errorBytes = 16 << 10
-
-    static func error(to call: ReplyAddress, _ error: RemoteError, limit: Int) throws(MessageEncodingError) -> Message {
-        var header = MessageHeader(.error, to: call)
-        header.add(.errorName, error.name.rawValue)
-        // An error with a changed text still tells the caller more than no answer.
-        var text = error.message
-        if text.utf8.contains(0) { text = text.split(separator: "\0").joined(separator: " ") }
-        if text.utf8.count > min(limit / 2, errorBytes) {
-            // The mark tells a reader that the end is missing: it may look for the beginning of a secret in front of the mark.
-            text = String(text.unicodeScalars.prefix(1023)) + "…"
-        }
-        return try Message(header, text, limit: limit)
-    }
-
     /// Writes a value of one type into a message and reads it as another type, like the two sides of a call.
     static func converted<Content: DBusType>(_ value: Value) throws -> Content {
         let address = ReplyAddress(sender: nil, serial: 1, isExpected: true)
-        let message = try Message.reply(to: address, value, limit: .max)
+        let message = try Message(.reply(to: address, value, limit: .max))
         return try withExtendedLifetime(message) {
             var reader = MessageReader(message: message.pointer, limit: .max)
             return try VariantContent<Content>(from: &reader).content
         }
     }
 
-    private static let reservedPath = "/org/freedesktop/DBus/Local"
-    private static let reservedInterface = "org.freedesktop.DBus.Local"
-
-    private static func check(_ path: ObjectPath, _ interface: InterfaceName) throws(MessageEncodingError) {
-        if path.rawValue == reservedPath { throw .reservedName(reservedPath) }
-        if interface.rawValue == reservedInterface { throw .reservedName(reservedInterface) }
-    }
-
-    /// The upper bound of a header's size without its path: at most seven names, each of at most 255 bytes.
-    private static let headerSize = 2048
-
-    private convenience init<Body: MessageBody>(
-        _ header: consuming MessageHeader,
-        _ body: Body,
-        limit: Int
-    ) throws(MessageEncodingError) {
-        let signature = Body.signature
-        // A signature that was combined from others may be too long or too deep.
-        guard Signature.isValid(signature.rawValue.utf8) else { throw .inconsistentValue }
-        let used = Self.headerSize + header.pathLength
-        guard used <= limit else { throw .tooLarge(limit: limit) }
-        let fields = header.bytes.count
-        header.finish(signature)
-        var writer = MessageWriter(after: header.bytes, signature, limit: limit, used: used)
-        try body.write(to: &writer)
-        try writer.finish()
-        self.init(owning: try Self.checked(writer.bytes))
-        size = writer.size
-        guard !writer.descriptors.isEmpty else { return }
-        // libdbus reads no descriptors from bytes, so the values are appended with the descriptors one by one.
-        var bare = MessageHeader(fields: writer.bytes[..<fields])
+    /// Makes a message of libdbus, which checks the message.
+    convenience init(_ written: WrittenMessage) throws(MessageEncodingError) {
+        guard !written.descriptors.isEmpty else {
+            self.init(owning: try Self.checked(written.bytes))
+            return
+        }
+        // libdbus takes no descriptors with bytes, so the values are appended with the descriptors one by one.
+        var bare = MessageHeader(fields: written.bytes[..<written.fieldsEnd])
         bare.finish(.empty)
-        let message = Message(owning: try Self.checked(bare.bytes))
+        let message = Message(owning: try Self.checked(written.bytes))
+        self.init(owning: try Self.checked(bare.bytes.array))
         var source = DBusMessageIter()
         var target = DBusMessageIter()
-        dbus_message_iter_init(pointer, &source)
-        dbus_message_iter_init_append(message.pointer, &target)
-        var descriptors = writer.descriptors[...]
+        dbus_message_iter_init(message.pointer, &source)
+        dbus_message_iter_init_append(pointer, &target)
+        var descriptors = written.descriptors[...]
         guard Self.copy(&source, to: &target, &descriptors) else { throw .descriptorNotPassed }
-        swap(&pointer, &message.pointer)
     }
 
     /// Makes a message of bytes, which libdbus checks.
@@ -161,7 +81,8 @@ final class Message: @unchecked Sendable {
                 dbus_message_iter_recurse(&source, &contents)
                 let isArray = code == TypeCode.array
                 // The signature of an array begins with `a`. Structures and entries are opened without a signature.
-                let types = isArray ? dbus_message_iter_get_signature(&source) : dbus_message_iter_get_signature(&contents)
+                let types =
+                    isArray ? dbus_message_iter_get_signature(&source) : dbus_message_iter_get_signature(&contents)
                 defer { dbus_free(types) }
                 let signature = isArray ? types.map { $0 + 1 } : code == TypeCode.variant ? types : nil
                 guard dbus_message_iter_open_container(&target, code, signature, &copy) != 0 else { return false }

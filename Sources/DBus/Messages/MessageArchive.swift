@@ -15,14 +15,9 @@ public enum MessageArchive {
     /// - Throws: ``MessageEncodingError``. A body with a descriptor is ``MessageEncodingError/descriptorNotPassed``,
     ///   because a descriptor means nothing in a file.
     public static func bytes<Body: MessageBody>(of body: Body, limit: Int) throws(MessageEncodingError) -> [UInt8] {
-        let message = try Message.signal(interface, "Body", from: "/", body, limit: limit)
-        guard dbus_message_contains_unix_fds(message.pointer) == 0 else { throw .descriptorNotPassed }
-        dbus_message_set_serial(message.pointer, 1)
-        var bytes: UnsafeMutablePointer<CChar>?
-        var count: CInt = 0
-        guard dbus_message_marshal(message.pointer, &bytes, &count) != 0, let bytes else { throw .outOfMemory }
-        defer { dbus_free(bytes) }
-        return UnsafeRawBufferPointer(start: bytes, count: Int(count)).map { $0 }
+        let message = try WrittenMessage.signal(interface, "Body", from: "/", body, limit: limit)
+        guard message.descriptors.isEmpty else { throw .descriptorNotPassed }
+        return message.bytes
     }
 
     /// Reads a body from bytes.

@@ -1,5 +1,5 @@
 /// The header of a message in bytes, by "Message Format" in the D-Bus specification.
-struct MessageHeader {
+struct MessageHeader: ~Copyable {
     enum Kind: UInt8 {
         case methodCall = 1
         case methodReturn = 2
@@ -15,23 +15,29 @@ struct MessageHeader {
         case replySerial = 5
         case destination = 6
         case signature = 8
+        case descriptors = 9
     }
 
-    private(set) var bytes: [UInt8] = []
+    private(set) var bytes: ByteBuffer
     /// The bytes of the path, which alone has no limit of its own.
     private(set) var pathLength = 0
 
+    private static let noAnswerFlag: UInt8 = 1
+    private static let noStartFlag: UInt8 = 2
+    private static let flagsPlace = 2
     private static let bodyLengthPlace = 4
+    /// The place of the serial in a message.
+    static let serialPlace = 8
     private static let fieldsLengthPlace = 12
     private static let fieldsPlace = 16
 
     /// Begins a header, whose serial is replaced when the message is sent.
     init(_ kind: Kind, expectsAnswer: Bool = true, startsService: Bool = true) {
-        bytes.reserveCapacity(1024)
+        bytes = ByteBuffer(capacity: 1024)
         let isLittle = 1.littleEndian == 1
         bytes.append(UInt8(ascii: isLittle ? "l" : "B"))
         bytes.append(kind.rawValue)
-        bytes.append((expectsAnswer ? 0 : 1) | (startsService ? 0 : 2))
+        bytes.append((expectsAnswer ? 0 : Self.noAnswerFlag) | (startsService ? 0 : Self.noStartFlag))
         bytes.append(1)
         bytes.append(number: UInt32(0))
         bytes.append(number: UInt32(1))
@@ -56,13 +62,12 @@ struct MessageHeader {
     mutating func add(_ field: Field, _ name: String) {
         begin(field, field == .path ? "o" : "s")
         if field == .path { pathLength = name.utf8.count }
-        var name = name
-        name.withUTF8 { bytes.append(text: $0) }
+        _ = bytes.append(text: name)
     }
 
     /// Takes the unfinished header of a message that has been written.
     init(fields: ArraySlice<UInt8>) {
-        bytes = Array(fields)
+        bytes = ByteBuffer(fields)
         bytes.set(0, at: Self.bodyLengthPlace)
     }
 
@@ -77,7 +82,22 @@ struct MessageHeader {
     }
 
     /// Completes the header that a message begins with.
-    static func complete(_ message: inout [UInt8], afterBodyFrom start: Int) {
+    static func complete(_ message: inout ByteBuffer, afterBodyFrom start: Int) {
         message.set(UInt32(message.count - start), at: bodyLengthPlace)
+    }
+
+    /// Adds the number of descriptors to a finished header, in front of the signature.
+    static func addDescriptors(_ count: Int, to message: inout [UInt8], after fieldsEnd: Int) {
+        var field = ByteBuffer(capacity: 8)
+        field.append(Field.descriptors.rawValue)
+        field.append(signature: "u")
+        field.append(number: UInt32(count))
+        message.insert(contentsOf: field.array, at: (fieldsEnd + 7) & ~7)
+        let length = message.withUnsafeBytes { $0.load(fromByteOffset: fieldsLengthPlace, as: UInt32.self) }
+        message.set(length + UInt32(field.count), at: fieldsLengthPlace)
+    }
+
+    static func expectNoAnswer(to message: inout [UInt8]) {
+        message[flagsPlace] |= noAnswerFlag
     }
 }

@@ -40,10 +40,6 @@ public enum MessageEncodingError: Error, Sendable, Hashable, CustomStringConvert
 /// The bus closes the connection for some mistakes. A writer throws an error instead, before anything is sent: it compares
 /// types with the promised signature, and counts size and depth. After an error, nothing more is written and the message is
 /// not sent, even if the error was caught.
-///
-/// The writer writes the bytes itself, by "Marshaling (Wire Format)" in the D-Bus specification, and libdbus checks the whole
-/// message later. libdbus's own functions for a dictionary of ten values take four times as long, checks included, and end
-/// the process for a wrong type.
 public struct MessageWriter: ~Copyable {
     /// The largest depth of nested containers, including variants.
     ///
@@ -54,11 +50,11 @@ public struct MessageWriter: ~Copyable {
     public static let maximumDescriptors = 16
 
     /// The message so far. Its header, with padding, is a multiple of 8 bytes, so that a value's place in the body tells its padding.
-    private(set) var bytes: [UInt8]
-    /// The descriptors in the body, in order. The body has their positions in this array.
+    private var buffer: ByteBuffer
+    /// Duplicates of the descriptors in the body, in order. The body has their positions in this array.
     private(set) var descriptors: [UnixFD] = []
     /// The promised signature, followed by the signatures of the variants that are being written.
-    private var types: [UInt8]
+    private var types = ByteBuffer(capacity: 128)
     private var expected: TypeCursor
     private let bodyStart: Int
     private let limit: Int
@@ -74,11 +70,11 @@ public struct MessageWriter: ~Copyable {
     ///   - signature: The types of the values that will be written.
     ///   - limit: The largest size of the message in bytes. Padding counts as in the worst case.
     ///   - used: The bytes of the message's header, which count towards the limit.
-    init(after header: consuming [UInt8], _ signature: Signature, limit: Int, used: Int) {
+    init(after header: consuming ByteBuffer, _ signature: Signature, limit: Int, used: Int) {
         bodyStart = header.count
-        bytes = header
-        types = Array(signature.rawValue.utf8)
-        expected = TypeCursor(types.indices)
+        buffer = header
+        types.append(utf8: signature.rawValue)
+        expected = TypeCursor(0..<types.count)
         self.limit = limit
         budget = limit - used
     }
@@ -87,9 +83,12 @@ public struct MessageWriter: ~Copyable {
     var size: Int { limit - budget }
 
     /// Completes the message, if all values of the signature have been written.
-    mutating func finish() throws(MessageEncodingError) {
+    ///
+    /// - Returns: The bytes of the message.
+    mutating func finish() throws(MessageEncodingError) -> [UInt8] {
         try checkCompleteness()
-        MessageHeader.complete(&bytes, afterBodyFrom: bodyStart)
+        MessageHeader.complete(&buffer, afterBodyFrom: bodyStart)
+        return buffer.array
     }
 
     private func checkCompleteness() throws(MessageEncodingError) {
@@ -121,18 +120,12 @@ public struct MessageWriter: ~Copyable {
 
     private mutating func appendFixed<T: BitwiseCopyable>(_ value: T, _ code: CInt) throws(MessageEncodingError) {
         try take(code, size: 2 * MemoryLayout<T>.size)
-        bytes.append(number: value)
+        buffer.append(number: value)
     }
 
     private mutating func appendText(_ text: String, _ code: CInt) throws(MessageEncodingError) {
         try take(code, size: text.utf8.count + 8)
-        var text = text
-        let hasNUL = text.withUTF8 { utf8 in
-            if let start = utf8.baseAddress, memchr(start, 0, utf8.count) != nil { return true }
-            bytes.append(text: utf8)
-            return false
-        }
-        if hasNUL { throw failed(.nulInString) }
+        guard buffer.append(text: text) else { throw failed(.nulInString) }
     }
 
     /// Appends a value of type `y`.
@@ -177,14 +170,16 @@ public struct MessageWriter: ~Copyable {
         try proceed()
         guard Signature.isValid(value.rawValue.utf8) else { throw failed(.inconsistentValue) }
         try take(TypeCode.signature, size: value.rawValue.utf8.count + 8)
-        bytes.append(signature: value)
+        buffer.append(signature: value)
     }
     /// Appends a value of type `h`. The message gets a duplicate of the descriptor.
     public mutating func append(_ value: UnixFD) throws(MessageEncodingError) {
         try take(TypeCode.unixFD, size: 8)
         guard descriptors.count < Self.maximumDescriptors else { throw failed(.descriptorNotPassed) }
-        bytes.append(number: UInt32(descriptors.count))
-        descriptors.append(value)
+        let duplicate = fcntl(value.rawValue, F_DUPFD_CLOEXEC, 3)
+        guard duplicate >= 0 else { throw failed(.descriptorNotPassed) }
+        buffer.append(number: UInt32(descriptors.count))
+        descriptors.append(UnixFD(owning: duplicate))
     }
 
     /// Appends an array of numbers at once.
@@ -199,7 +194,7 @@ public struct MessageWriter: ~Copyable {
         try appendArray(of: element.signature) { (writer) throws(MessageEncodingError) in
             // The array may have padding before its first element.
             try writer.spend(numbers.count + element.size)
-            writer.bytes.append(contentsOf: numbers)
+            writer.buffer.append(contentsOf: numbers)
         }
     }
 
@@ -234,17 +229,17 @@ public struct MessageWriter: ~Copyable {
         _ body: (inout MessageWriter) throws(MessageEncodingError) -> Void
     ) throws(MessageEncodingError) {
         try spend(8 + elements.count)
-        bytes.pad(to: MemoryLayout<UInt32>.size)
-        let place = bytes.count
-        bytes.append(number: UInt32(0))
-        bytes.pad(to: TypeCode.alignment(of: types[elements.lowerBound]))
-        let start = bytes.count
+        buffer.pad(to: MemoryLayout<UInt32>.size)
+        let place = buffer.count
+        buffer.append(number: UInt32(0))
+        buffer.pad(to: TypeCode.alignment(of: types[elements.lowerBound]))
+        let start = buffer.count
         try write(TypeCursor(elements, repeats: true), body)
         // A receiver takes a longer array for a damaged message.
-        guard bytes.count - start <= ConnectionLimits.largestMessage else {
+        guard buffer.count - start <= ConnectionLimits.largestMessage else {
             throw failed(.tooLarge(limit: ConnectionLimits.largestMessage))
         }
-        bytes.set(UInt32(bytes.count - start), at: place)
+        buffer.set(UInt32(buffer.count - start), at: place)
     }
 
     /// Whether a range of the expected types is a signature.
@@ -279,7 +274,7 @@ public struct MessageWriter: ~Copyable {
         try proceed()
         guard let fields = expected.takeBracketed(bracket, of: types) else { throw failed(.inconsistentValue) }
         try spend(8)
-        bytes.pad(to: 8)
+        buffer.pad(to: 8)
         try write(TypeCursor(fields), body)
     }
 
@@ -297,14 +292,13 @@ public struct MessageWriter: ~Copyable {
     ) throws(MessageEncodingError) {
         try proceed()
         // A signature that was combined from others may be too long or too deep.
-        guard expected.take(TypeCode.variant, of: types), content.isSingle, Signature.isValid(content.rawValue.utf8)
-        else { throw failed(.inconsistentValue) }
+        guard expected.take(TypeCode.variant, of: types), content.isSingle else { throw failed(.inconsistentValue) }
         try spend(8 + content.rawValue.utf8.count)
-        bytes.append(signature: content)
+        buffer.append(signature: content)
         let outer = types.count
-        types.append(contentsOf: content.rawValue.utf8)
+        types.append(utf8: content.rawValue)
         try write(TypeCursor(outer..<types.count), body)
-        types.removeSubrange(outer...)
+        types.truncate(to: outer)
     }
 
     /// Writes the values of a container.

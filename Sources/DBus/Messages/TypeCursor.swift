@@ -24,7 +24,7 @@ struct TypeCursor {
     /// Takes a basic type or a variant.
     ///
     /// - Returns: Whether the type is the next one.
-    mutating func take(_ code: CInt, of types: [UInt8]) -> Bool {
+    mutating func take(_ code: CInt, of types: borrowing ByteBuffer) -> Bool {
         guard next != end, CInt(types[next]) == code else { return false }
         advance(to: next + 1)
         return true
@@ -33,7 +33,7 @@ struct TypeCursor {
     /// Takes an array.
     ///
     /// - Returns: The range of the element's type; nil if another type comes next.
-    mutating func takeArray(of types: [UInt8]) -> Range<Int>? {
+    mutating func takeArray(of types: borrowing ByteBuffer) -> Range<Int>? {
         guard next != end, types[next] == UInt8(ascii: "a") else { return nil }
         let first = next + 1
         let last = endOfType(at: first, of: types)
@@ -44,7 +44,7 @@ struct TypeCursor {
     /// Takes a structure, which begins with `(`, or a dictionary's entry, which begins with `{`.
     ///
     /// - Returns: The range of the fields' types; nil if another type comes next.
-    mutating func takeBracketed(_ bracket: UInt8, of types: [UInt8]) -> Range<Int>? {
+    mutating func takeBracketed(_ bracket: UInt8, of types: borrowing ByteBuffer) -> Range<Int>? {
         guard next != end, types[next] == bracket else { return nil }
         let first = next + 1
         let last = endOfType(at: next, of: types)
@@ -56,7 +56,7 @@ struct TypeCursor {
         next = repeats && position == end ? start : position
     }
 
-    private func endOfType(at position: Int, of types: [UInt8]) -> Int {
+    private func endOfType(at position: Int, of types: borrowing ByteBuffer) -> Int {
         var position = position
         var depth = 0
         while position != end {

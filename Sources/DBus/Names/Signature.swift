@@ -28,18 +28,19 @@ public struct Signature: ValidatedName {
         guard bytes.count <= maximumLength else { return false }
         // Most values are of a type that is one byte.
         if bytes.count == 1, let byte = bytes.first { return Scanner.isComplete(byte) }
-        var scanner = Scanner(bytes[...])
-        while scanner.hasMore {
-            guard scanner.skipCompleteType() else { return false }
+        return scan(String(bytes)) { scanner in
+            while scanner.hasMore {
+                guard scanner.skipCompleteType() else { return false }
+            }
+            return true
         }
-        return true
     }
 
-    /// Whether the signature describes exactly one value.
+    /// Whether the signature is valid and describes exactly one value.
     public var isSingle: Bool {
+        guard rawValue.utf8.count <= Self.maximumLength else { return false }
         if rawValue.utf8.count == 1, let byte = rawValue.utf8.first { return Scanner.isComplete(byte) }
-        var scanner = Scanner(rawValue.utf8[...])
-        return scanner.skipCompleteType() && !scanner.hasMore
+        return Self.scan(rawValue) { $0.skipCompleteType() && !$0.hasMore }
     }
 
     /// Returns the signature of the values of `a` followed by those of `b`. The result may be too long to be valid.
@@ -49,34 +50,44 @@ public struct Signature: ValidatedName {
 
     /// The signatures of the single complete types.
     var elements: [Signature] {
-        var scanner = Scanner(rawValue.utf8[...])
-        var elements: [Signature] = []
-        while scanner.hasMore {
-            let start = scanner.position
-            guard scanner.skipCompleteType() else { break }
-            elements.append(Signature(trusted: String(rawValue[start..<scanner.position])))
+        Self.scan(rawValue) { scanner in
+            var elements: [Signature] = []
+            while scanner.hasMore {
+                let start = scanner.position
+                guard scanner.skipCompleteType() else { break }
+                let type = scanner.bytes[start..<scanner.position]
+                elements.append(Signature(trusted: String(decoding: type, as: UTF8.self)))
+            }
+            return elements
         }
-        return elements
+    }
+
+    /// Calls a closure with the bytes of a signature. A scan of the string by its own indices takes several times as long.
+    private static func scan<Result>(_ text: String, _ body: (inout Scanner) -> Result) -> Result {
+        var text = text
+        return text.withUTF8 { bytes in
+            var scanner = Scanner(bytes)
+            return body(&scanner)
+        }
     }
 
     private struct Scanner {
-        private let bytes: Substring.UTF8View
-        private(set) var position: String.Index
+        let bytes: UnsafeBufferPointer<UInt8>
+        private(set) var position = 0
         private var arrays = 0
         private var structures = 0
 
-        init(_ bytes: Substring.UTF8View) {
+        init(_ bytes: UnsafeBufferPointer<UInt8>) {
             self.bytes = bytes
-            position = bytes.startIndex
         }
 
-        var hasMore: Bool { position != bytes.endIndex }
+        var hasMore: Bool { position != bytes.count }
 
         private var byte: UInt8? { hasMore ? bytes[position] : nil }
 
         private mutating func next() -> UInt8? {
             guard let byte else { return nil }
-            bytes.formIndex(after: &position)
+            position += 1
             return byte
         }
 

@@ -93,6 +93,7 @@ final class Callers {
         let waiting = held ?? []
         held = nil
         for continuation in waiting { continuation.resume() }
+        freedMemory.startEnded()
     }
 
     private func identify(_ name: BusName?) async -> KnownCallers.Entry {

@@ -1,7 +1,6 @@
-internal import CLinux
 internal import Reactor
 
-/// Gives the memory of a burst of requests back to the system.
+/// Gives the memory of the start, and of a burst of requests, back to the system.
 ///
 /// The objects of thousands of requests end in any order, so they leave holes all over the heap. The C library gives back only
 /// the end of the heap by itself, and the router would keep most of the memory of its largest burst.
@@ -23,12 +22,17 @@ final class FreedMemory {
     ///   - giveBack: gives back the free memory; a call takes some milliseconds.
     init(
         on loop: EventLoop,
-        after delay: Duration = .seconds(2),
-        giveBack: @escaping () -> Void = { _ = malloc_trim(0) }
+        after delay: Duration = .seconds(1),
+        giveBack: @escaping () -> Void = UnusedMemory.giveBack
     ) {
         self.loop = loop
         self.delay = delay
         self.giveBack = giveBack
+    }
+
+    /// Notes the end of the start.
+    func startEnded() {
+        if timer == nil { start() }
     }
 
     /// Notes the end of a request.

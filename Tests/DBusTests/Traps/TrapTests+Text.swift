@@ -123,7 +123,7 @@ extension TrapTests {
     )
     func errorTextIsSentWithReplacements(_ text: String, _ expected: String) throws {
         let address = ReplyAddress(sender: ":1.1", serial: 5, isExpected: true)
-        let message = try Message.error(to: address, RemoteError("a.b", text), limit: 4096)
+        let message = try Message(.error(to: address, RemoteError("a.b", text), limit: 4096))
         let result: Result<Empty, CallError> = Message.result(message.pointer)
         #expect(result == .failure(.remote(RemoteError("a.b", expected))))
     }

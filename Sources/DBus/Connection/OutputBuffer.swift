@@ -1,0 +1,107 @@
+internal import DequeModule
+internal import Glibc
+
+/// The messages on their way to the socket, in bytes.
+///
+/// Messages without descriptors share a piece, which one system call writes. A message with descriptors is a piece of its own,
+/// because the descriptors go with the first of the bytes.
+struct OutputBuffer {
+    private struct Piece {
+        var bytes: [UInt8]
+        var descriptors: [UnixFD]
+    }
+
+    enum Progress {
+        /// The first piece, or a part of it, has been written.
+        case written
+        /// The socket takes nothing now.
+        case full
+        /// The other end has gone.
+        case ended
+        case failed
+    }
+
+    private var pieces: Deque<Piece> = []
+    /// The bytes of the first piece that have been written.
+    private var written = 0
+    /// The bytes that have not been written.
+    private(set) var bytes = 0
+    /// The descriptors that have not been written.
+    private(set) var descriptors = 0
+
+    var isEmpty: Bool { pieces.isEmpty }
+
+    /// The size of a piece above which a message begins another one.
+    private static let pieceSize = 64 << 10
+
+    mutating func append(_ message: WrittenMessage, as serial: UInt32) {
+        let start: Int
+        let last = pieces.count - 1
+        if message.descriptors.isEmpty, last >= 0, pieces[last].descriptors.isEmpty,
+            pieces[last].bytes.count < Self.pieceSize
+        {
+            start = pieces[last].bytes.count
+            pieces[last].bytes.append(contentsOf: message.bytes)
+            bytes += message.bytes.count
+            pieces[last].bytes.set(serial, at: start + MessageHeader.serialPlace)
+        } else {
+            var sent = message.sentBytes
+            sent.set(serial, at: MessageHeader.serialPlace)
+            bytes += sent.count
+            descriptors += message.descriptors.count
+            pieces.append(Piece(bytes: sent, descriptors: message.descriptors))
+        }
+    }
+
+    /// Writes the first piece, as far as the socket takes it.
+    mutating func write(to socket: CInt) -> Progress {
+        guard let first = pieces.first else { return .written }
+        let descriptors = written == 0 ? first.descriptors : []
+        let count = first.bytes.withUnsafeBytes { bytes in
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+            return descriptors.isEmpty
+                ? send(socket, rest.baseAddress, rest.count, CInt(MSG_NOSIGNAL))
+                : Self.pass(rest, descriptors, to: socket)
+        }
+        guard count >= 0 else {
+            switch errno {
+            case EINTR: return .written
+            case EAGAIN: return .full
+            case EPIPE, ECONNRESET: return .ended
+            default: return .failed
+            }
+        }
+        written += count
+        bytes -= count
+        self.descriptors -= descriptors.count
+        if written == first.bytes.count {
+            pieces.removeFirst()
+            written = 0
+        } else {
+            pieces[0].descriptors = []
+        }
+        return .written
+    }
+
+    private static func pass(_ bytes: UnsafeRawBufferPointer, _ descriptors: [UnixFD], to socket: CInt) -> Int {
+        // One control message, as cmsg(3) lays it out.
+        var control = ByteBuffer(capacity: 64)
+        control.append(number: MemoryLayout<cmsghdr>.size + descriptors.count * MemoryLayout<CInt>.size)
+        control.append(number: SOL_SOCKET)
+        control.append(number: CInt(SCM_RIGHTS))
+        for descriptor in descriptors { control.append(number: descriptor.rawValue) }
+        control.pad(to: MemoryLayout<cmsghdr>.alignment)
+        var piece = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
+        var bytes = control.array
+        return bytes.withUnsafeMutableBytes { control in
+            withUnsafeMutablePointer(to: &piece) { piece in
+                var message = msghdr()
+                message.msg_iov = piece
+                message.msg_iovlen = 1
+                message.msg_control = control.baseAddress
+                message.msg_controllen = control.count
+                return sendmsg(socket, &message, CInt(MSG_NOSIGNAL))
+            }
+        }
+    }
+}

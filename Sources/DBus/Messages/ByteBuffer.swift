@@ -1,0 +1,111 @@
+internal import Glibc
+
+/// The bytes of a message, by "Marshaling (Wire Format)" in the D-Bus specification.
+///
+/// The appends of an array of bytes cost more than all other work of the writer, because each checks for other owners of the
+/// array. This buffer has one owner.
+struct ByteBuffer: ~Copyable {
+    private var base: UnsafeMutableRawPointer
+    private var capacity: Int
+    private(set) var count = 0
+
+    init(capacity: Int) {
+        base = .allocate(byteCount: capacity, alignment: 8)
+        self.capacity = capacity
+    }
+
+    init(_ bytes: some Collection<UInt8>) {
+        self.init(capacity: bytes.count)
+        UnsafeMutableRawBufferPointer(start: base, count: capacity).copyBytes(from: bytes)
+        count = capacity
+    }
+
+    deinit {
+        base.deallocate()
+    }
+
+    /// A copy of the bytes.
+    var array: [UInt8] { Array(UnsafeRawBufferPointer(start: base, count: count)) }
+
+    subscript(place: Int) -> UInt8 {
+        precondition(place < count)
+        return base.load(fromByteOffset: place, as: UInt8.self)
+    }
+
+    /// Removes the bytes from a place on.
+    mutating func truncate(to place: Int) {
+        count = min(count, place)
+    }
+
+    /// Makes room for more bytes, whose values the caller sets.
+    private mutating func extend(by size: Int) -> UnsafeMutableRawPointer {
+        if size > capacity - count { grow(by: size) }
+        defer { count += size }
+        return base + count
+    }
+
+    @inline(never) private mutating func grow(by size: Int) {
+        capacity = max(2 * capacity, count + size)
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
+        larger.copyMemory(from: base, byteCount: count)
+        base.deallocate()
+        base = larger
+    }
+
+    mutating func append(_ byte: UInt8) {
+        extend(by: 1).storeBytes(of: byte, as: UInt8.self)
+    }
+
+    mutating func append(contentsOf bytes: UnsafeRawBufferPointer) {
+        guard let start = bytes.baseAddress else { return }
+        extend(by: bytes.count).copyMemory(from: start, byteCount: bytes.count)
+    }
+
+    /// Appends the bytes of a string.
+    mutating func append(utf8 text: String) {
+        var text = text
+        text.withUTF8 { append(contentsOf: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Appends zeros up to a multiple of a power of two.
+    mutating func pad(to alignment: Int) {
+        while count & (alignment - 1) != 0 { append(0) }
+    }
+
+    /// Appends a number with its padding.
+    mutating func append<Number: BitwiseCopyable>(number: Number) {
+        pad(to: MemoryLayout<Number>.size)
+        extend(by: MemoryLayout<Number>.size).storeBytes(of: number, as: Number.self)
+    }
+
+    /// Appends a string or an object path.
+    ///
+    /// - Returns: False if the text has a NUL.
+    mutating func append(text: String) -> Bool {
+        append(number: UInt32(text.utf8.count))
+        let start = count
+        append(utf8: text)
+        append(0)
+        return memchr(base + start, 0, count - start) == base + (count - 1)
+    }
+
+    /// Appends a valid signature.
+    mutating func append(signature: Signature) {
+        append(UInt8(signature.rawValue.utf8.count))
+        append(utf8: signature.rawValue)
+        append(0)
+    }
+
+    /// Replaces the bytes of a number.
+    mutating func set(_ number: UInt32, at place: Int) {
+        precondition(place + MemoryLayout<UInt32>.size <= count)
+        base.storeBytes(of: number, toByteOffset: place, as: UInt32.self)
+    }
+}
+
+extension [UInt8] {
+    /// Replaces the bytes of a number.
+    mutating func set(_ number: UInt32, at place: Int) {
+        withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: place, as: UInt32.self) }
+    }
+}
