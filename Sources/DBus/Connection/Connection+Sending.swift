@@ -74,6 +74,11 @@ extension Connection {
         }
         guard queue.isEmpty, output.bytes <= limits.queuedBytes else { return nil }
         let serial = handOver(message)
+        if output.bytes >= OutputBuffer.pieceSize {
+            // Many bytes do not wait for the end of the round, because they take memory and count for the limits.
+            write()
+            guard state == .open else { throw .disconnected }
+        }
         // An answer or the next call may arrive sooner than this thread could sleep and wake up.
         loop.expectInput()
         return serial

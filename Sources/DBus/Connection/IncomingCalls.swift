@@ -139,9 +139,10 @@ struct IncomingCalls {
     /// Gives back what a call uses. Nothing is counted for a started call of a sender that has left.
     private mutating func discount(_ number: UInt64, _ call: Call) {
         if call.load == nil { refused -= 1 }
-        guard var sender = senders[call.sender], sender.calls.remove(number) != nil else { return }
+        // In place: a copy of the sender would copy the numbers of all its calls.
+        guard senders[call.sender]?.calls.remove(number) != nil, let sender = senders[call.sender] else { return }
         if let load = call.load { accounts.remove(load, from: sender.account) }
-        senders[call.sender] = sender.hasLeft && sender.calls.isEmpty ? nil : sender
+        if sender.hasLeft, sender.calls.isEmpty { senders[call.sender] = nil }
     }
 
     /// Counts the calls of a sender to an account from now on. A sender that has not called, or has left, is ignored.

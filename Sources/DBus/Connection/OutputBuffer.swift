@@ -32,7 +32,7 @@ struct OutputBuffer {
     var isEmpty: Bool { pieces.isEmpty }
 
     /// The size of a piece above which a message begins another one.
-    private static let pieceSize = 64 << 10
+    static let pieceSize = 64 << 10
 
     mutating func append(_ message: WrittenMessage, as serial: UInt32) {
         let start: Int

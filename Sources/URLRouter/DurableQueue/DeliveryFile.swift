@@ -38,7 +38,9 @@ struct DeliveryFile: Sendable {
         }
         let database = try Database(path: path, .created)
         // Each change is one write to the disk, before the call returns. The timeout is for a router that is still ending.
-        try database.execute("PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        try database.execute(
+            "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -256"
+        )
         var isKnown = false
         try database.transaction { () throws(SQLiteError) in
             // Another process may be making or changing the tables at the same time.

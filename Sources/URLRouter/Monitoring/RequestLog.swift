@@ -157,7 +157,7 @@ public actor RequestLog {
         // Nothing waits for the disk.
         try database.execute(
             """
-            PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
+            PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -256;
             CREATE TABLE IF NOT EXISTS entries (time INTEGER PRIMARY KEY, entry BLOB NOT NULL)
             """
         )
