@@ -43,6 +43,7 @@ import Testing
                     on: RouterService.object,
                     Arguments("stuck:\(number)", options)
                 )
+                await flooder.waitForRoom()
             }
         }
         // The answer of the bus comes after everything that it has taken.
