@@ -177,4 +177,46 @@ func withPeers(
             #expect(await client.queuedMessages == 0)
         }
     }
+
+    @Test func messagesThatShareAWriteKeepTheirOrderAndDescriptors() async throws {
+        try await withPeers { listener, client, _ in
+            #expect(try await client.call(Echo.string, on: Self.object, "") == "")
+            // The other end reads nothing at first, so the socket takes a part of the bytes.
+            let gate = try Pipe()
+            listener.loop.execute {
+                var byte: UInt8 = 0
+                _ = read(gate.readEnd.rawValue, &byte, 1)
+            }
+            let pipes = try (0..<4).map { _ in try Pipe() }
+            let order = Lock<[UInt32]>([])
+            let calls = await Caller(client).inOrder(0..<16) { (number: UInt32) async throws in
+                let pipe = pipes[Int(number / 4)]
+                var values = [Value.uint32(number)]
+                if number % 4 == 1 { values.append(.string(String(repeating: "\(number)", count: 100_000))) }
+                if number % 4 == 2 { values += [.byte(7), .array([.unixFD(pipe.writeEnd)], of: "h"), .uint64(.max)] }
+                let echo = try await client.call(Echo.values, on: Self.object, values, timeout: nil)
+                order.withLock { $0.append(number) }
+                guard number % 4 == 2 else {
+                    #expect(echo == values)
+                    return
+                }
+                guard echo.count == 4, echo[1] == values[1], echo[3] == values[3],
+                    case .array(let copies, _) = echo[2], case .unixFD(let copy)? = copies.first
+                else {
+                    Issue.record("\(echo)")
+                    return
+                }
+                var byte = UInt8(number)
+                #expect(write(copy.rawValue, &byte, 1) == 1)
+            }
+            while await client.callsInFlight < 16 { await Task.yield() }
+            #expect(write(gate.writeEnd.rawValue, "x", 1) == 1)
+            for call in calls { try await call.value }
+            #expect(order.withLock { $0 } == Array(0..<16))
+            for (index, pipe) in pipes.enumerated() {
+                var byte: UInt8 = 0
+                #expect(read(pipe.readEnd.rawValue, &byte, 1) == 1 && byte == UInt8(4 * index + 2))
+            }
+        }
+    }
 }
