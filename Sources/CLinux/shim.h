@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -102,11 +101,3 @@ static inline void replace_main_executor(struct swift_executor executor, void (*
 // descriptor is readable when the main queue has blocks to run; the function runs them, on the main thread.
 extern int _dispatch_get_main_queue_handle_4CF(void);
 extern void _dispatch_main_queue_callback_4CF(void *message);
-
-// Unmaps the program's code and constants, which the kernel maps again where they are needed. The linker places these symbols
-// at the beginning and at the end of what is never written (end(3)).
-static inline int unmap_code(void) {
-    extern const char __executable_start[], etext[];
-    unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE), start = (unsigned long)__executable_start & ~(page - 1);
-    return madvise((void *)start, ((unsigned long)etext & ~(page - 1)) - start, MADV_DONTNEED);
-}

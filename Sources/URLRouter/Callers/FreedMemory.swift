@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Reactor
 
 /// Gives the memory of the start, and of a burst of requests, back to the system.
@@ -23,7 +24,7 @@ final class FreedMemory {
     init(
         on loop: EventLoop,
         after delay: Duration = .seconds(1),
-        giveBack: @escaping () -> Void = UnusedMemory.giveBack
+        giveBack: @escaping () -> Void = { _ = malloc_trim(0) }
     ) {
         self.loop = loop
         self.delay = delay
