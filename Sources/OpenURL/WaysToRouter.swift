@@ -21,9 +21,11 @@ struct WayToRouter: Sendable {
     /// The lane, if the router of this installation listens there.
     init?(laneOn loop: EventLoop) async {
         guard let lane = await RouterLane.open(on: loop) else { return nil }
-        if let process = lane.process, RouterIdentity.ofEnvironment?.warning(about: process) != nil {
-            await lane.connection.close()
-            return nil
+        if let identity = RouterIdentity.ofEnvironment {
+            guard let process = lane.process, identity.warning(about: process) == nil else {
+                await lane.connection.close()
+                return nil
+            }
         }
         connection = lane.connection
         name = lane.name
@@ -40,6 +42,8 @@ final class WaysToRouter: Sendable {
         var lane: WayToRouter?
         var bus: WayToRouter?
         var calls = 0
+        /// The owner of the router's name at the latest answer over the bus. A router listens at the lane before its first answer.
+        var answered: BusName?
         /// The owner of the router's name at the latest look for the lane.
         var lookedFor: BusName?
         var isClosed = false
@@ -65,16 +69,22 @@ final class WaysToRouter: Sendable {
         if await !openLane() { _ = try await openBus() }
     }
 
-    /// Makes a call over the present way, and once more over the bus if the router of the lane has ended and has not seen the call.
+    /// Makes a call over the present way, and once more over the bus if the router of the lane has ended and has not seen the call, or
+    /// if the call is too large for the lane.
     func call<Result>(_ body: (WayToRouter) async throws -> Result) async throws -> Result {
         let way = try await begin()
         defer { state.withLock { $0.calls -= 1 } }
         do {
-            return try await body(way)
+            let result = try await body(way)
+            if let owner = way.check?.owner { state.withLock { $0.answered = owner } }
+            return result
         } catch CallError.remote(let error) where way.check == nil && error.name == .unknownObject {
             state.withLock { $0.lane = nil }
             return try await body(try await openBus())
+        } catch CallError.notSent where way.check == nil {
+            return try await body(try await openBus())
         } catch CallError.disconnected where way.check == nil {
+            state.withLock { if $0.lane?.connection === way.connection { $0.lane = nil } }
             throw CallError.remote(RemoteError(.noReply, "the router ended"))
         }
     }
@@ -88,7 +98,8 @@ final class WaysToRouter: Sendable {
         if let lane { return lane }
         do throws(ConnectionError) {
             let bus = try await openBus()
-            if mayLook, let owner = bus.check?.owner, state.withLock({ $0.lookedFor }) != owner {
+            let (answered, lookedFor) = state.withLock { ($0.answered, $0.lookedFor) }
+            if mayLook, let owner = bus.check?.owner, owner == answered, owner != lookedFor {
                 state.withLock { $0.lookedFor = owner }
                 if await openLane(), let lane = state.withLock(\.lane) { return lane }
             }

@@ -300,6 +300,8 @@ final class FakeHandlers: HandlerBus {
 
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {}
 
+    func detach(_ owner: BusName) {}
+
     func busName(of caller: BusName) -> BusName { caller }
 
     func open(

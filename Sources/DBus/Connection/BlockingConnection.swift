@@ -9,6 +9,8 @@ public final class BlockingConnection {
     /// libdbus's connection; nil once another object has taken it over.
     private var raw: OpaquePointer?
     private let isOnBus: Bool
+    /// The largest call.
+    private var callBytes = ConnectionLimits().callSize
     /// The name that the bus has given this connection, or the other end of a connection without a bus; nil if it has given none.
     public private(set) var uniqueName: BusName?
     private var serials = Serials()
@@ -66,15 +68,19 @@ public final class BlockingConnection {
     ///   - address: The address in D-Bus's notation.
     ///   - hello: The method that returns the name.
     ///   - object: The object that has the method.
-    ///   - timeout: The time limit of that call.
+    ///   - limits: The limits, of which ``ConnectionLimits/callBytes`` counts.
+    ///   - timeout: The time limit of the connection, and that of the call. The other program may have no room for connections:
+    ///     the signal `SIGALRM` then ends the wait, so the process has to have no other use for the signal and one thread.
     /// - Throws: ``ConnectionError`` with the reason, or ``ConnectionError/timedOut``.
     public convenience init(
         peer address: String,
         naming hello: Method<Empty, String>,
         on object: RemoteObject,
+        limits: ConnectionLimits = ConnectionLimits(),
         timeout: Duration
     ) throws(ConnectionError) {
-        try self.init(try connect(to: address), isOnBus: false)
+        try self.init(try connect(to: address, within: timeout), isOnBus: false)
+        callBytes = limits.callSize
         guard let peer = peerCredentials, peer.uid == getuid() else {
             throw ConnectionError(reason: "the socket belongs to another user")
         }
@@ -84,8 +90,8 @@ public final class BlockingConnection {
     }
 
     /// The credentials of the process at the other end of the socket: the bus, or the program that listens. Nil if there is no
-    /// socket.
-    public var peerCredentials: Credentials? { raw.flatMap(Credentials.init(of:)) }
+    /// socket. The process is nil if it has gone.
+    public var peerCredentials: Credentials? { raw.flatMap { Credentials(of: $0)?.withProcess(of: $0) } }
 
     /// Whether the other end has not closed the connection, as far as the messages say that have been handled.
     public var isOpen: Bool { raw.map { dbus_connection_get_is_connected($0) != 0 } ?? false }
@@ -308,7 +314,7 @@ public final class BlockingConnection {
                     method.name,
                     on: object,
                     input,
-                    limit: ConnectionLimits().messageBytes
+                    limit: callBytes
                 )
             )
         } catch {

@@ -85,6 +85,36 @@ func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
     }
 }
 
+/// Connects as ``connect(to:)`` does, and gives up if the other end has no room for the connection within the time.
+///
+/// The timer's signal interrupts the call of the kernel. libdbus takes that for a failure.
+func connect(to address: String, within time: Duration) throws(ConnectionError) -> OpaquePointer {
+    var (action, before) = (sigaction(), sigaction())
+    action.__sigaction_handler.sa_handler = { _ in }
+    sigaction(SIGALRM, &action, &before)
+    // The program that has started this one may have blocked the signal.
+    var (alarm, mask) = (sigset_t(), sigset_t())
+    sigemptyset(&alarm)
+    sigaddset(&alarm, SIGALRM)
+    pthread_sigmask(SIG_UNBLOCK, &alarm, &mask)
+    defer {
+        pthread_sigmask(SIG_SETMASK, &mask, nil)
+        sigaction(SIGALRM, &before, nil)
+    }
+    // The second signal is for the case that the first one arrives just before the call.
+    let seconds = Int(time.components.seconds)
+    var timer = itimerval(
+        it_interval: timeval(tv_sec: 0, tv_usec: 100_000),
+        it_value: timeval(tv_sec: seconds, tv_usec: 1)
+    )
+    setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+    defer {
+        timer = itimerval()
+        setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+    }
+    return try connect(to: address)
+}
+
 /// Calls a function of libdbus with a new error, and throws the error that the function sets. libdbus ends the process
 /// if the error is already set.
 func withLibraryError(_ body: (inout DBusError) -> OpaquePointer?) throws(ConnectionError) -> OpaquePointer {

@@ -20,14 +20,18 @@ final class CallAccounts: @unchecked Sendable {
     private var calls: Shares<Account>
     private var bytes: Shares<Account>
     private var descriptors: Shares<Account>
+    /// The calls that wait for an error.
+    private var refused: Shares<Account>
 
     init(_ limits: ConnectionLimits) {
         calls = Shares(limit: limits.calls)
         bytes = Shares(limit: limits.argumentBytes)
         descriptors = Shares(limit: limits.descriptors)
+        // One account gets half.
+        refused = Shares(limit: 8 * limits.calls)
     }
 
-    var isEmpty: Bool { calls.isEmpty && bytes.isEmpty && descriptors.isEmpty }
+    var isEmpty: Bool { calls.isEmpty && bytes.isEmpty && descriptors.isEmpty && refused.isEmpty }
 
     /// Returns a message about the first limit that a further call of an account exceeds; nil if there is none.
     func excess(of account: Account, _ load: Load) -> String? {
@@ -40,6 +44,23 @@ final class CallAccounts: @unchecked Sendable {
         return descriptors.refusal(of: account, load.descriptors).map {
             "calls\($0.owner) that wait for an answer hold too many descriptors"
         }
+    }
+
+    /// Counts a call that waits for an error.
+    ///
+    /// - Returns: False if too many such calls wait; the call is then not counted.
+    func addRefused(to account: Account) -> Bool {
+        guard refused.refusal(of: account, 1) == nil else { return false }
+        countRefused(to: account)
+        return true
+    }
+
+    func countRefused(to account: Account) {
+        refused.add(1, to: account)
+    }
+
+    func removeRefused(from account: Account) {
+        refused.remove(1, from: account)
     }
 
     func add(_ load: Load, to account: Account) {

@@ -3,7 +3,8 @@
 /// A value that would make a connection unusable is replaced by the nearest usable value.
 public struct ConnectionLimits: Sendable, Hashable {
     /// The number of calls that may wait for their answer. Further calls are answered with `LimitsExceeded`, in their turn; a
-    /// call gets no answer if four times as many calls wait for such an error.
+    /// call gets no answer if four times as many calls of its account wait for such an error, or fewer where those of other
+    /// accounts wait too.
     ///
     /// One account (``Connection/setAccount(_:of:)``) gets at most half of what is left. The same applies to
     /// ``argumentBytes`` and ``descriptors``. On a connection without a bus, the other end is the only account. Everything
@@ -29,6 +30,15 @@ public struct ConnectionLimits: Sendable, Hashable {
     public var messageBytes = 16 << 20 {
         didSet { messageBytes = min(max(messageBytes, Self.smallest), Self.largestMessage) }
     }
+
+    /// The bytes of a call that is sent; nil for ``messageBytes``. A larger call throws ``CallError/notSent(_:)``.
+    public var callBytes: Int?
+    /// The bytes of a message that arrives on a connection that a ``PeerListener`` has accepted; nil for ``messageBytes``.
+    ///
+    /// The other end gets as much memory before its message is whole. A larger message ends the connection.
+    public var receivedMessageBytes: Int?
+
+    var callSize: Int { min(callBytes ?? messageBytes, messageBytes) }
 
     /// The bytes that have been sent but that the other end has not taken. Above the limit, messages wait in the
     /// program.

@@ -44,15 +44,12 @@ struct IncomingCalls {
     private var turns = CallTurns()
     /// The bytes that the accounts have not read.
     private var unread: Shares<CallAccounts.Account>
-    private var refused = 0
-    private let refusedLimit: Int
     private var lastNumber: UInt64 = 0
 
     /// - Parameter accounts: The accounts that also count the calls of other connections; nil for accounts of this connection alone.
     init(_ limits: ConnectionLimits, _ accounts: CallAccounts? = nil) {
         self.accounts = accounts ?? CallAccounts(limits)
         unread = Shares(limit: limits.unreadAnswerBytes)
-        refusedLimit = 4 * limits.calls
     }
 
     var isIdle: Bool { calls.isEmpty }
@@ -85,9 +82,9 @@ struct IncomingCalls {
     ///
     /// - Returns: False if too many such calls wait, or the program does not read its answers. The call then gets no answer.
     mutating func addRefused(of sender: BusName?, _ answer: @escaping @Sendable () -> Void) -> Bool {
-        guard refused < refusedLimit, !turns.isHeld(account(of: sender)) else { return false }
-        refused += 1
-        insert(Call(load: nil, sender: sender, descriptors: [], beginning: .refuse(answer)), account(of: sender))
+        let account = account(of: sender)
+        guard !turns.isHeld(account), accounts.addRefused(to: account) else { return false }
+        insert(Call(load: nil, sender: sender, descriptors: [], beginning: .refuse(answer)), account)
         return true
     }
 
@@ -138,10 +135,13 @@ struct IncomingCalls {
 
     /// Gives back what a call uses. Nothing is counted for a started call of a sender that has left.
     private mutating func discount(_ number: UInt64, _ call: Call) {
-        if call.load == nil { refused -= 1 }
         // In place: a copy of the sender would copy the numbers of all its calls.
         guard senders[call.sender]?.calls.remove(number) != nil, let sender = senders[call.sender] else { return }
-        if let load = call.load { accounts.remove(load, from: sender.account) }
+        if let load = call.load {
+            accounts.remove(load, from: sender.account)
+        } else {
+            accounts.removeRefused(from: sender.account)
+        }
         if sender.hasLeft, sender.calls.isEmpty { senders[call.sender] = nil }
     }
 
@@ -152,7 +152,12 @@ struct IncomingCalls {
         turns.move(from: sender.account, to: .named(account))
         count(sender.unread, instead: 0, to: .named(account))
         count(0, instead: sender.unread, to: sender.account)
-        for load in sender.calls.compactMap({ calls[$0]?.load }) {
+        for call in sender.calls.compactMap({ calls[$0] }) {
+            guard let load = call.load else {
+                accounts.removeRefused(from: sender.account)
+                accounts.countRefused(to: .named(account))
+                continue
+            }
             accounts.remove(load, from: sender.account)
             accounts.add(load, to: .named(account))
         }

@@ -38,7 +38,7 @@ extension Connection {
         limits: ConnectionLimits,
         accounts: CallAccounts?
     ) -> Connection? {
-        dbus_connection_set_max_message_size(raw, limits.messageBytes)
+        dbus_connection_set_max_message_size(raw, limits.receivedMessageBytes ?? limits.messageBytes)
         let established = EstablishedConnection(raw: raw, uniqueName: nil, serials: Serials())
         let connection = Connection(established, on: loop, limits: limits, accounts: accounts)
         return connection.assumeIsolated { $0.attach() } ? connection : nil
@@ -102,9 +102,26 @@ extension Connection {
     /// On a connection without a bus, the other end is the other program; otherwise the other end is the bus. The
     /// kernel recorded the credentials when the socket was connected. Nil after the connection has ended, and if there
     /// is no socket.
+    ///
+    /// The process is nil if it has gone. The number of a process that goes later may belong to another process:
+    /// ``Credentials/processDescriptor`` rules that out, from Linux 6.5 on.
     public var peerCredentials: Credentials? {
         guard state == .open, let raw else { return nil }
-        return Credentials(of: raw)
+        return Credentials(of: raw)?.withProcess(of: raw)
+    }
+
+    /// Ends the connection after the messages that have arrived, as if the other end had closed it now. A copy of the other end's
+    /// socket in another process changes nothing.
+    public func hangUp() {
+        var socket: CInt = -1
+        guard let raw, dbus_connection_get_socket(raw, &socket) != 0 else { return }
+        shutdown(socket, CInt(SHUT_RDWR))
+    }
+
+    /// Accepts messages up to ``ConnectionLimits/messageBytes`` from now on, instead of
+    /// ``ConnectionLimits/receivedMessageBytes``.
+    public func receiveLargeMessages() {
+        if let raw { dbus_connection_set_max_message_size(raw, limits.messageBytes) }
     }
 }
 
@@ -118,5 +135,22 @@ extension Credentials {
         var size = socklen_t(MemoryLayout.size(ofValue: credentials))
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
         self.init(pid: credentials.pid, uid: credentials.uid, processDescriptor: nil)
+    }
+
+    /// `SO_PEERPIDFD`, which the Glibc module does not have.
+    private static let peerDescriptor: CInt = 77
+
+    /// The credentials with a descriptor of the process, if the kernel gives one. Without a process if it has gone.
+    func withProcess(of connection: OpaquePointer) -> Credentials {
+        var (socket, process): (CInt, CInt) = (-1, -1)
+        var size = socklen_t(MemoryLayout.size(ofValue: process))
+        guard dbus_connection_get_socket(connection, &socket) != 0 else { return self }
+        guard getsockopt(socket, SOL_SOCKET, Self.peerDescriptor, &process, &size) == 0 else {
+            return errno == ENOPROTOOPT ? self : Credentials(pid: nil, uid: uid)
+        }
+        let descriptor = UnixFD(owning: process)
+        // The descriptor of a process that has ended is readable.
+        var ended = pollfd(fd: process, events: Int16(POLLIN), revents: 0)
+        return Credentials(pid: poll(&ended, 1, 0) == 0 ? pid : nil, uid: uid, processDescriptor: descriptor)
     }
 }

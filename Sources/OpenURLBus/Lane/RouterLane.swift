@@ -13,12 +13,22 @@ package struct RouterLane: Sendable {
     /// The time limit of the exchange with which a lane begins. Without an answer, the caller uses the bus.
     package static let connectionTime = Duration.seconds(2)
 
+    /// The bytes of a call over a lane. The router takes no larger arguments over the bus either, and says so there.
+    package static let callBytes = ConnectionLimits().bodyBytes + (64 << 10)
+
+    /// The limits of a program's end.
+    package static let limits: ConnectionLimits = {
+        var limits = ConnectionLimits()
+        limits.callBytes = callBytes
+        return limits
+    }()
+
     /// Connects to the router of a bus; nil if it cannot be reached this way.
     package static func open(for bus: BusAddress = .session, on loop: EventLoop) async -> RouterLane? {
         guard let path = LaneAddress.path(for: bus) else { return nil }
         do {
             let address = LaneAddress.address(ofPath: path)
-            let connection = try await Connection.open(peer: address, on: loop, timeout: connectionTime)
+            let connection = try await Connection.open(peer: address, on: loop, limits: limits, timeout: connectionTime)
             await connection.namePeer(RouterService.name)
             let name = try await connection.call(
                 LaneInterface.hello,

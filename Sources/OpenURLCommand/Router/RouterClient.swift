@@ -56,7 +56,8 @@ struct RouterClient {
         }
     }
 
-    /// Makes a call; again over the bus if the router on the lane has ended and has not seen the call.
+    /// Makes a call; again over the bus if the router on the lane has ended and has not seen the call, or if the call is too large
+    /// for the lane.
     ///
     /// - Parameter refusal: the exit status for an error that has no exit status itself.
     private func perform<Output>(
@@ -68,6 +69,8 @@ struct RouterClient {
         do throws(CallError) {
             return try body(connection)
         } catch .remote(let error) where way.isLane && error.name == .unknownObject {
+            way.leaveLane()
+        } catch .notSent where way.isLane {
             way.leaveLane()
         } catch .disconnected where way.isLane {
             throw CommandFailure(.remote(RemoteError(.noReply, "")), refusal: refusal)

@@ -40,11 +40,13 @@ final class WayToRouter {
                 peer: LaneAddress.address(ofPath: path),
                 naming: LaneInterface.hello,
                 on: LaneInterface.object,
+                limits: RouterLane.limits,
                 timeout: RouterLane.connectionTime
             )
             let identity = RouterIdentity(isCommand: true, environment: invocation.environment)
             guard let identity else { return lane }
-            return lane.peerCredentials?.pid.flatMap(identity.warning(about:)) == nil ? lane : nil
+            guard let router = lane.peerCredentials?.pid else { return nil }
+            return identity.warning(about: router) == nil ? lane : nil
         } catch {
             return nil
         }

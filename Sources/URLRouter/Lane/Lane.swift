@@ -16,6 +16,8 @@ internal import UserFiles
 final class Lane: Sendable {
     /// One connection of a program.
     private struct Socket {
+        /// The position of the connection among all.
+        let number: UInt64
         let connection: Connection
         let credentials: Credentials
         /// The process at the other end when it connected; nil if it had gone.
@@ -33,9 +35,17 @@ final class Lane: Sendable {
     }
 
     /// The number of connections at a time. Other programs use the bus.
-    private static let connections = 256
+    private static let connections = 128
     /// The number of handlers that one connection may offer itself for.
     private static let offersPerConnection = 16
+
+    /// The limits of the router's end: no program gets more memory for a message than for the arguments of a call. The answers of an
+    /// attached handler may be larger.
+    private static let limits: ConnectionLimits = {
+        var limits = ConnectionLimits()
+        limits.receivedMessageBytes = RouterLane.callBytes
+        return limits
+    }()
 
     private let bus: Connection
     private let state = Lock(State())
@@ -58,6 +68,7 @@ final class Lane: Sendable {
         let listener = try await PeerListener.listen(
             at: LaneAddress.address(ofPath: path),
             on: bus.loop,
+            limits: Self.limits,
             maximumConnections: Self.connections,
             sharingLimitsOf: bus
         ) { [unowned self] in
@@ -69,18 +80,16 @@ final class Lane: Sendable {
     }
 
     private func accept(_ connection: isolated Connection, _ offered: @escaping @Sendable (BusName) -> Void) {
-        guard let credentials = connection.peerCredentials, let pid = credentials.pid else { return }
-        let process = ProcessIdentity(pid: pid)
-        let descriptor = pidfd_open(CInt(bitPattern: pid), 0)
-        let known = Credentials(
-            pid: pid,
-            uid: credentials.uid,
-            processDescriptor: descriptor < 0 ? nil : UnixFD(owning: descriptor)
-        )
+        let (credentials, process) = Self.program(at: connection)
         let name = state.withLock { state in
             state.lastNumber += 1
             let name = BusName(lane: state.lastNumber)
-            state.sockets[name] = Socket(connection: connection, credentials: known, process: process)
+            state.sockets[name] = Socket(
+                number: state.lastNumber,
+                connection: connection,
+                credentials: credentials,
+                process: process
+            )
             return name
         }
         connection.namePeer(name)
@@ -90,6 +99,22 @@ final class Lane: Sendable {
             await connection.waitUntilClosed()
             self.remove(name)
         }
+    }
+
+    /// Finds the process at the other end of a connection; nil if it has gone, or if its number may belong to another process.
+    private static func program(at connection: isolated Connection) -> (Credentials, ProcessIdentity?) {
+        let peer = connection.peerCredentials
+        let gone = Credentials(pid: nil, uid: peer?.uid)
+        guard let peer, let pid = peer.pid else { return (gone, nil) }
+        let process = ProcessIdentity(pid: pid)
+        if let descriptor = peer.processDescriptor {
+            let isRunning = pidfd_send_signal(descriptor.rawValue, 0, nil, 0) == 0
+            return isRunning ? (peer, process) : (gone, nil)
+        }
+        // An older kernel tells the number alone.
+        let descriptor = pidfd_open(CInt(bitPattern: pid), 0)
+        guard descriptor >= 0 else { return (gone, nil) }
+        return (Credentials(pid: pid, uid: peer.uid, processDescriptor: UnixFD(owning: descriptor)), process)
     }
 
     private func remove(_ name: BusName) {
@@ -151,10 +176,23 @@ final class Lane: Sendable {
     ///   - owner: the handler's unique name on the bus.
     ///   - process: the process of the handler.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {
-        state.withLock { state in
-            let name = state.sockets.first { $0.value.process == process && $0.value.offers.contains(id) }?.key
-            if let name { state.handlers[owner] = name }
+        let connection: Connection? = state.withLock { state in
+            // The router may not have learnt yet that an earlier connection has ended.
+            let offering = state.sockets.filter { $0.value.process == process && $0.value.offers.contains(id) }
+            guard let (name, socket) = offering.max(by: { $0.value.number < $1.value.number }) else { return nil }
+            // A process has one connection to the bus for all its handlers.
+            state.handlers = state.handlers.filter { $0.value != name }
+            state.handlers[owner] = name
+            return socket.connection
         }
+        connection?.assumeIsolated { $0.receiveLargeMessages() }
+    }
+
+    /// Ends the connection of a handler whose process has ended, after the answers that have arrived. A child of the process may
+    /// have kept the connection.
+    func detach(_ owner: BusName) {
+        let connection = state.withLock { state in state.handlers[owner].flatMap { state.sockets[$0]?.connection } }
+        connection?.assumeIsolated { $0.hangUp() }
     }
 
     /// The connection to a handler: that of the lane if the handler is attached, otherwise the bus's.

@@ -22,6 +22,9 @@ protocol HandlerBus: Sendable {
     func credentials(of name: BusName) async throws(CallError) -> Credentials
     /// Reaches the handler `id` over the lane from now on, if the process of its connection `owner` has offered that.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity)
+    /// Ends the handler's connection over the lane, after the answers that have arrived: its process has ended. Call it on the router's
+    /// event loop.
+    func detach(_ owner: BusName)
     /// The unique name on the bus of the handler that calls over the lane by a name; the name itself for any other caller.
     func busName(of caller: BusName) -> BusName
     /// Hands a URL to the handler `id` at the connection `owner`.
@@ -182,6 +185,8 @@ struct ConnectedHandlers: HandlerBus {
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {
         lane.attach(id, at: owner, process)
     }
+
+    func detach(_ owner: BusName) { lane.detach(owner) }
 
     func busName(of caller: BusName) -> BusName { lane.busName(of: caller) }
 

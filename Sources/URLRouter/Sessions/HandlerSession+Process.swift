@@ -356,6 +356,7 @@ extension HandlerSession {
         host.log.info("\(id) \(exit)", metadata: ["handler": "\(id)"])
         // A process that lost the race for the name ends too, and says nothing about the process that won.
         guard let handle = process.handle, handle.exit != nil else { return }
+        if let ownerProcess, ownerProcess.pid == UInt32(exactly: handle.pid) { host.bus.detach(ownerProcess.owner) }
         countCrash(exit)
         self.handle(.exited(exit))
     }

@@ -1,0 +1,229 @@
+import CDBus
+import Foundation
+import Glibc
+import PrivateBus
+import Reactor
+import Testing
+
+@testable import DBus
+
+/// Connections without a bus whose other end has got a name.
+@Suite struct NamedPeerTests {
+    private static let name: BusName = ":peer.1"
+    private static let object = RemoteObject(nil, Echo.path)
+
+    /// Runs `body` with a client and the listener's end of the connection, which has named the client.
+    private func withNamedPeer(
+        limits: ConnectionLimits = ConnectionLimits(),
+        _ body: (PeerListener, _ client: Connection, _ server: Connection) async throws -> Void
+    ) async throws {
+        try await withPeers(limits: limits) { listener, client, accepted in
+            var iterator = accepted.makeAsyncIterator()
+            let server = try #require(await iterator.next())
+            await server.namePeer(Self.name)
+            try await body(listener, client, server)
+        }
+    }
+
+    @Test func nameIsTheSenderWhateverAMessageSays() async throws {
+        try await withNamedPeer { listener, client, server in
+            #expect(try await client.call(Echo.sender, on: Self.object, Empty()) == ":peer.1")
+            #expect(await server.peerName == Self.name && server.uniqueName == nil)
+            let forged = try #require(
+                dbus_message_new_method_call(nil, Echo.path.rawValue, "com.example.Echo1", "Sender")
+            )
+            defer { dbus_message_unref(forged) }
+            dbus_message_set_sender(forged, ":1.1")
+            let raw = try BlockingConnection(peer: listener.address, timeout: .seconds(20)).handOver()
+            let connection = try #require(raw)
+            defer { connection.close() }
+            // This connection has no name, so its sender is nil and not that of the message.
+            var error = DBusError()
+            dbus_error_init(&error)
+            let answer = try #require(dbus_connection_send_with_reply_and_block(connection.raw, forged, 20_000, &error))
+            defer { dbus_message_unref(answer) }
+            #expect(try Message.body(answer, limit: 100) as String == "")
+        }
+    }
+
+    @Test func endOfTheOtherEndIsToldOnce() async throws {
+        try await withNamedPeer { _, client, server in
+            let (changes, change) = AsyncStream.makeStream(of: (BusName?, BusName?).self)
+            _ = try await server.watchName(Self.name) { change.yield(($0, $1)) }
+            let ended = try await server.watchName(Self.name) { _, _ in Issue.record("the watch had ended") }
+            try await server.unwatchName(ended)
+            _ = try await server.watchName(":peer.2") { _, _ in Issue.record("another name") }
+            await client.close()
+            _ = await server.waitUntilClosed()
+            var iterator = changes.makeAsyncIterator()
+            let (old, new) = try #require(await iterator.next())
+            #expect(old == Self.name && new == nil)
+            change.finish()
+            #expect(await iterator.next() == nil)
+        }
+    }
+
+    /// As on a bus, a call goes on when its caller has gone. Calls that had not started start in their turn.
+    @Test func callsContinueAfterTheEndOfTheOtherEnd() async throws {
+        try await withNamedPeer { listener, client, server in
+            let (starts, started) = AsyncStream.makeStream(of: String.self)
+            let (gate, release) = AsyncStream.makeStream(of: Void.self)
+            let opening = Task { for await _ in gate {} }
+            let note = Method<String, Empty>("com.example.Note1", "Note")
+            let method = ExportedInterface(
+                "com.example.Note1",
+                [
+                    .method(note) { _, text in
+                        started.yield(text)
+                        await opening.value
+                        started.yield("\(text) ended, cancelled: \(Task.isCancelled)")
+                        return Empty()
+                    }
+                ]
+            )
+            await server.export([method], at: "/note")
+            let object = RemoteObject(nil, "/note")
+            // The other end sends everything before this thread reads.
+            let pipe = try Pipe()
+            listener.loop.execute {
+                var byte: UInt8 = 0
+                _ = read(pipe.readEnd.rawValue, &byte, 1)
+            }
+            for number in 0..<100 {
+                try await client.send(note, on: object, "\(number)")
+            }
+            await client.close()
+            #expect(write(pipe.writeEnd.rawValue, "x", 1) == 1)
+            var iterator = starts.makeAsyncIterator()
+            for number in 0..<100 { #expect(await iterator.next() == "\(number)") }
+            _ = await server.waitUntilClosed()
+            release.finish()
+            var ends: Set<String> = []
+            for _ in 0..<100 { ends.insert(try #require(await iterator.next())) }
+            #expect(ends == Set((0..<100).map { "\($0) ended, cancelled: false" }))
+            await server.waitUntilAnswered()
+        }
+    }
+
+    @Test func connectionsShareTheLimitsOfAnother() async throws {
+        var limits = ConnectionLimits()
+        limits.calls = 8
+        try await withPair(serviceLimits: limits) { (pair: Pair) async throws in
+            let directory = FileManager.default.temporaryDirectory.appending(path: "named-\(UUID().uuidString)").path
+            mkdir(directory, 0o700)
+            let numbers = Lock(0)
+            let listener = try await PeerListener.listen(
+                at: "unix:path=\(directory)/socket",
+                on: pair.service.loop,
+                sharingLimitsOf: pair.service
+            ) { connection in
+                let number = numbers.withLock { numbers in
+                    numbers += 1
+                    return numbers
+                }
+                connection.namePeer(BusName(trusted: ":peer.\(number)"))
+                connection.exportObjects(of: pair.service)
+            }
+            let clients = [
+                try await Connection.open(peer: listener.address, on: pair.bus.makeLoop()),
+                try await Connection.open(peer: listener.address, on: pair.bus.makeLoop()),
+            ]
+            // Half of what is left: four calls on the bus, two on the first connection, one on the second.
+            var held: [Task<Empty, any Error>] = []
+            for (client, object, count) in [
+                (pair.client, Echo.object, 4), (clients[0], Self.object, 2), (clients[1], Self.object, 1),
+            ] {
+                for _ in 0..<count {
+                    held.append(Task { try await client.call(Echo.never, on: object, Empty(), timeout: nil) })
+                }
+                while await client.callsInFlight < count { await Task.yield() }
+                // The answer to a ping comes after the calls before it are counted.
+                _ = try await client.call(PeerInterface.ping, on: object, Empty())
+                await #expect(throws: CallError.self, "\(count)") {
+                    try await client.call(Echo.string, on: object, "")
+                }
+            }
+            // A connection that has gone uses nothing.
+            await clients[0].close()
+            held[4...5].forEach { $0.cancel() }
+            while true {
+                do {
+                    #expect(try await clients[1].call(Echo.string, on: Self.object, "a") == "a")
+                    break
+                } catch CallError.remote(let error) where error.name == .limitsExceeded {
+                    await Task.yield()
+                }
+            }
+            for call in held { call.cancel() }
+            for client in clients {
+                await client.close()
+                client.loop.stop()
+            }
+            await listener.close()
+            try FileManager.default.removeItem(atPath: directory)
+        }
+    }
+
+    @Test func messageAboveTheLimitOfArrivalEndsTheConnectionAndAnAnswerMayBeLarger() async throws {
+        var limits = ConnectionLimits()
+        limits.callBytes = 100_000
+        limits.receivedMessageBytes = 100_000
+        try await withNamedPeer(limits: limits) { _, client, server in
+            await client.export([Echo.exported()], at: "/client")
+            let large = String(repeating: "x", count: 200_000)
+            // The sender's own limit comes first, and the connection goes on.
+            await #expect(throws: CallError.self) { try await client.call(Echo.string, on: Self.object, large) }
+            #expect(try await client.call(Echo.string, on: Self.object, "a") == "a")
+            await server.receiveLargeMessages()
+            try await client.emit(Echo.played, from: Echo.path, Arguments(large, 1))
+            #expect(try await client.call(Echo.string, on: Self.object, "b") == "b")
+        }
+        try await withNamedPeer(limits: limits) { _, client, server in
+            try await client.emit(Echo.played, from: Echo.path, Arguments(String(repeating: "x", count: 200_000), 1))
+            #expect(await server.waitUntilClosed() == .disconnected)
+        }
+    }
+
+    /// The process of the connection is not the process that has its number later, nor one that has gone.
+    @Test func processThatHasGoneIsNotTold() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "gone-\(UUID().uuidString)").path
+        mkdir(directory, 0o700)
+        let (accepted, accept) = AsyncStream.makeStream(of: Connection.self)
+        let listener = try await PeerListener.listen(at: "unix:path=\(directory)/socket", on: EventLoop()) {
+            accept.yield($0)
+        }
+        // The child keeps the connection, and its parent is gone before the connection is accepted.
+        let script = """
+            import os, socket, sys
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(sys.argv[1])
+            if os.fork():
+                os._exit(0)
+            # Foundation waits for the end of every copy of a socket of its own.
+            os.closerange(3, s.fileno())
+            os.closerange(s.fileno() + 1, 1024)
+            sys.stdin.read()
+            """
+        let gate = try Pipe()
+        listener.loop.execute {
+            var byte: UInt8 = 0
+            _ = read(gate.readEnd.rawValue, &byte, 1)
+        }
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/python3")
+        process.arguments = ["-c", script, "\(directory)/socket"]
+        let input = Foundation.Pipe()
+        process.standardInput = input
+        try process.run()
+        process.waitUntilExit()
+        #expect(write(gate.writeEnd.rawValue, "x", 1) == 1)
+        var iterator = accepted.makeAsyncIterator()
+        let credentials = try #require(await iterator.next()?.peerCredentials)
+        #expect(credentials.uid == getuid())
+        #expect(credentials.pid == nil)
+        try input.fileHandleForWriting.close()
+        await listener.close()
+        listener.loop.stop()
+        try FileManager.default.removeItem(atPath: directory)
+    }
+}
