@@ -86,7 +86,8 @@ extension Application {
             routers: routers,
             reach: reach,
             suspension: suspension,
-            loop: connection.loop
+            loop: connection.loop,
+            cameOnBus: { lanes.withLock { $0 }?.openIfMissed() }
         )
         await connection.export(object.interfaces, at: HandlerInterface.object(of: identifier))
         let lane = RouterLanes(of: identifier, connection, object)

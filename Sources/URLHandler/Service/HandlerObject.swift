@@ -16,6 +16,8 @@ struct HandlerObject: Sendable {
     let urls = ArrivedURLs()
     let desktop = DesktopActivation()
     let loop: EventLoop
+    /// Called for each URL that has come over the bus.
+    let cameOnBus: @Sendable () -> Void
 
     var interfaces: [ExportedInterface] {
         [
@@ -94,6 +96,7 @@ struct HandlerObject: Sendable {
 
     private func open(_ text: String, _ told: OpenContext, _ call: IncomingCall) async throws -> OpenAnswer {
         try checkReach(of: call.sender)
+        if call.sender != RouterService.name { cameOnBus() }
         var context = routers.verified(told, from: call.sender)
         // The delegate uses the descriptors on the main actor, while the end of the caller would close them on this thread.
         if let annotation = context.annotation {

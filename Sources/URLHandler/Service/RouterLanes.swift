@@ -10,8 +10,16 @@ final class RouterLanes: Sendable {
     private let bus: Connection
     private let object: HandlerObject
     private let identifier: BusName
-    /// The connection to the latest router, and whether there will be no other.
-    private let state = Lock<(connection: Connection?, isClosed: Bool)>((nil, false))
+    private struct State {
+        /// The open connections: that to the latest router, and those to routers that end and wait for answers.
+        var connections: [Connection] = []
+        /// Whether the latest router did not listen when it appeared.
+        var isMissed = false
+        /// Whether there will be no other connection.
+        var isClosed = false
+    }
+
+    private let state = Lock(State())
 
     init(of identifier: BusName, _ bus: Connection, _ object: HandlerObject) {
         self.identifier = identifier
@@ -19,17 +27,30 @@ final class RouterLanes: Sendable {
         self.object = object
     }
 
-    /// Connects to the router that has the router's name on the bus, if that process listens.
-    func open() async {
-        guard let lane = await RouterLane.open(on: bus.loop) else { return }
-        guard let process = lane.process, await process == router() else { return await lane.connection.close() }
-        let earlier: Connection?? = state.withLock { state in
-            guard !state.isClosed else { return nil }
-            defer { state.connection = lane.connection }
-            return .some(state.connection)
+    /// Connects once more if the latest router did not listen when it appeared. A router listens before it sends the first URL.
+    func openIfMissed() {
+        let isMissed = state.withLock { state in
+            defer { state.isMissed = false }
+            return state.isMissed
         }
-        guard let earlier else { return await lane.connection.close() }
-        await earlier?.close()
+        if isMissed { Task(executorPreference: bus.loop) { await self.open(isAgain: true) } }
+    }
+
+    /// Connects to the router that has the router's name on the bus, if that process listens.
+    func open(isAgain: Bool = false) async {
+        guard let lane = await RouterLane.open(on: bus.loop) else {
+            return state.withLock { $0.isMissed = !isAgain }
+        }
+        guard let process = lane.process, await process == router() else { return await lane.connection.close() }
+        let isUsed = state.withLock { state in
+            if !state.isClosed { state.connections.append(lane.connection) }
+            return !state.isClosed
+        }
+        guard isUsed else { return await lane.connection.close() }
+        Task(executorPreference: bus.loop) {
+            await lane.connection.waitUntilClosed()
+            self.state.withLock { $0.connections.removeAll { $0 === lane.connection } }
+        }
         await lane.connection.export(object.interfaces, at: HandlerInterface.object(of: identifier))
         do throws(CallError) {
             try await lane.connection.call(
@@ -52,27 +73,28 @@ final class RouterLanes: Sendable {
         }
     }
 
-    /// Returns when every URL that the router has sent here has arrived. The router sends no more after the handler's name is free.
+    /// Returns when every URL that a router has sent here has arrived. The router sends no more after the handler's name is free.
     func receiveAll() async {
-        guard let connection = state.withLock(\.connection) else { return }
-        do throws(CallError) {
-            _ = try await connection.call(
-                PeerInterface.ping,
-                on: RouterService.object,
-                Empty(),
-                timeout: .seconds(1)
-            )
-        } catch {
-            // The router has gone, and sends no URLs.
+        for connection in state.withLock(\.connections) {
+            do throws(CallError) {
+                _ = try await connection.call(
+                    PeerInterface.ping,
+                    on: RouterService.object,
+                    Empty(),
+                    timeout: .seconds(1)
+                )
+            } catch {
+                // The router has gone, and sends no URLs.
+            }
         }
     }
 
-    /// Ends the connection, when the answers that were given are written.
+    /// Ends the connections, when the answers that were given are written.
     func close() async {
-        let connection = state.withLock { state in
+        let connections = state.withLock { state in
             state.isClosed = true
-            return state.connection
+            return state.connections
         }
-        await connection?.close()
+        for connection in connections { await connection.close() }
     }
 }
