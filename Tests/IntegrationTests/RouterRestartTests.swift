@@ -156,6 +156,11 @@ extension RouterProcess {
     /// Kills the router, and starts the next one.
     func restart() async throws {
         try await kill()
+        try await startNext()
+    }
+
+    /// Starts a router when none runs.
+    func startNext() async throws {
         let next = Process()
         next.executableURL = Self.products.appending(path: "openurld")
         next.environment = bus.environment

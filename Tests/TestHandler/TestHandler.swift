@@ -191,6 +191,7 @@ final class TestDelegate: ApplicationDelegate {
         reply["request-id"] = application.requestID.map(Value.string)
         reply["traceparent"] = (application.traceParent?.rawValue).map(Value.string)
         reply["source-application"] = sourceApplication.map(Value.string)
+        reply["source-name"] = (application.source?.uniqueName).map(Value.string)
         reply["source-class"] = (application.source?.callerClass.rawValue).map(Value.string)
         reply["source-pid"] = application.source?.pid.map(Value.uint32)
         reply["source-via"] = (application.source?.via).map { .array($0.map(Value.string), of: "s") }
