@@ -3,11 +3,12 @@
 A value of the type `v` is a pair of a signature and a value. A value of the type `h` is a number of a descriptor in `fds`.
 """
 
-import array, os, select, socket, struct, time
+import array, glob, os, select, socket, struct, time
 
 ROUTER = "org.openurl.Router1"
 ROUTER_PATH = "/org/openurl/Router1"
 BUS = "org.freedesktop.DBus"
+LANE, LANE_PATH = "org.openurl.Lane1", "/org/openurl/Lane1"
 CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
 FIXED = {"y": "B", "n": "h", "q": "H", "i": "i", "u": "I", "x": "q", "t": "Q", "d": "d", "b": "I", "h": "I"}
 FIELDS = {"path": (1, "o"), "interface": (2, "s"), "member": (3, "s"), "error": (4, "s"), "serial": (5, "u"),
@@ -174,16 +175,26 @@ class Bus:
     def __init__(self, address=None):
         address = address or os.environ["DBUS_SESSION_BUS_ADDRESS"]
         keys = dict(part.split("=", 1) for part in address.split(";")[0].removeprefix("unix:").split(","))
+        self.connect(keys["path"] if "path" in keys else "\0" + keys["abstract"])
+        self.name = self.hello()
+
+    def connect(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.connect(keys["path"] if "path" in keys else "\0" + keys["abstract"])
+        self.socket.connect(path)
         self.buffer, self.fds, self.serial, self.waiting = bytearray(), [], 0, []
+
+    def hello(self):
+        """Authenticates, and returns the name of this connection."""
         self.socket.sendall(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
         if not self.line().startswith(b"OK"):
             raise NoAnswer("the bus accepts no authentication")
         self.socket.sendall(b"NEGOTIATE_UNIX_FD\r\n")
         self.line()
         self.socket.sendall(b"BEGIN\r\n")
-        self.name = self.call_bus("Hello")[0]
+        return self.introduce()
+
+    def introduce(self):
+        return self.call_bus("Hello")[0]
 
     def line(self):
         data = b""
@@ -292,3 +303,29 @@ class Bus:
 
     def watch(self, rule):
         self.call_bus("AddMatch", "s", rule)
+
+
+class Lane(Bus):
+    """A connection to the router's own socket."""
+
+    def __init__(self, path=None, greets=True):
+        self.connect(path or os.environ.get("LANE") or lane_path())
+        self.name = self.hello() if greets else None
+
+    def introduce(self):
+        return self.call_lane("Hello")[0]
+
+    def call_lane(self, member, signature="", *body, wait=None):
+        return self.call(LANE, member, signature, body, path=LANE_PATH, wait=wait)
+
+    def offer(self, id):
+        self.call_lane("Offer", "s", id)
+
+
+def lane_path(directory=None):
+    """Returns the path of the router's socket."""
+    directory = directory or os.environ["XDG_RUNTIME_DIR"]
+    found = glob.glob(f"{glob.escape(directory)}/openurl/lane-*")
+    if not found:
+        raise NoAnswer("the router has no socket")
+    return found[0]

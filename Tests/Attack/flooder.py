@@ -5,11 +5,11 @@
 
 Prints a line when the first round is over, and goes on until it is ended. The keys: `connections`, `calls` of a connection in a
 round, `bytes` of each call, `url`, `id`, `descriptors` of each call, `leave` to close the connections after each round, `once` to
-stop after the first round.
+stop after the first round, `lane` to use the router's own socket instead of the bus.
 """
 
 import os, select, sys, time
-from bus import ROUTER, Bus, BusError, NoAnswer
+from bus import ROUTER, Bus, BusError, Lane, NoAnswer
 
 REGISTRY, LIFECYCLE, QUEUE = "org.openurl.Registry1", "org.openurl.Lifecycle1", "org.openurl.Queue1"
 KIND = sys.argv[1]
@@ -100,6 +100,11 @@ def descriptors(bus, number):
     bus.begin(ROUTER, "OpenURL", "sa{sv}", [f"{WORDS['url']}{number}", {}], fds=[NULL] * WORDS["descriptors"])
 
 
+def connect():
+    """Connects to the bus, or to the router's own socket where the key `lane` says so."""
+    return Lane() if "lane" in WORDS else Bus()
+
+
 NULL = os.open("/dev/null", os.O_RDONLY)
 KINDS = {"opens": opens, "queues": queues, "bad": bad, "many": many, "lists": lists, "asks": asks, "pages": pages,
          "lifecycle": lifecycle, "relieves": relieves, "notifies": notifies, "tasks": tasks, "reloads": reloads,
@@ -110,7 +115,7 @@ def main():
     connections, number = [], 0
     while True:
         while len(connections) < WORDS["connections"]:
-            connections.append(Bus())
+            connections.append(connect())
         for _ in range(WORDS["calls"]):
             for bus in list(connections):
                 number += 1
@@ -122,11 +127,11 @@ def main():
                     # The bus has closed the connection.
                     bus.close()
                     connections.remove(bus)
-                    connections.append(Bus())
+                    connections.append(connect())
         if "once" in WORDS and "unread" not in WORDS:
             for bus in connections:
                 try:
-                    bus.call_bus("GetId")
+                    bus.call("org.freedesktop.DBus.Peer", "Ping") if "lane" in WORDS else bus.call_bus("GetId")
                 except (NoAnswer, OSError):
                     pass
         print(number, flush=True)

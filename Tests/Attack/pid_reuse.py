@@ -8,6 +8,7 @@ Prints `HARM` or `ok` with a few words.
 
 import os, signal, subprocess, sys
 from attack import *
+from bus import lane_path
 from identity import VAULT
 
 
@@ -38,6 +39,59 @@ def connection(session):
     process.stdin.write(b"\n")
     process.stdin.flush()
     return handler.pid == number, process.stdout.readline().decode().strip()
+
+
+def lane(session):
+    """As `connection`, over the router's own socket."""
+    return on_lane(session, False)
+
+
+def lane_waiting(session):
+    """The router accepts the connection only when another program has the number, and the handler is told of that program."""
+    return on_lane(session, True)
+
+
+def on_lane(session, waits):
+    handler = session.python(VICTIM, SCHEME) if waits else session.swift(VICTIM, SCHEME)
+    router = session.router
+    wait_until(lambda: lane_path(session.environment["XDG_RUNTIME_DIR"]))
+    code = (f"import sys, os, time\nsys.path.insert(0, {HERE!r})\nfrom bus import *\n"
+            f"bus = Lane(greets=False)\nprint(os.getpid(), flush=True)\n"
+            "if os.fork(): os._exit(0)\n"
+            "sys.stdin.readline()\n"
+            "try:\n    if WAITS: bus.name = bus.hello()\n    bus.open(URL, wait=10); print('answered', flush=True)\n"
+            "except (BusError, NoAnswer, OSError) as error: print(getattr(error, 'short', error), flush=True)\n")
+    if waits:
+        # A handler that a person starts by hand gets the number, as the router cannot start one now.
+        os.kill(router, signal.SIGSTOP)
+    else:
+        code = code.replace("greets=False", "")
+    code = code.replace("WAITS", str(waits)).replace("URL", repr(f"{SCHEME}:evil" if waits else "vault:evil"))
+    process = session.start(PYTHON, "-c", code, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    number = int(process.stdout.readline())
+    process.wait()
+    if waits:
+        # The router cannot start a handler now, so another program gets the number.
+        for _ in range(20):
+            next_pid(number)
+            other = session.start("sleep", "60")
+            if other.pid == number:
+                break
+            other.kill()
+            other.wait()
+        os.kill(router, signal.SIGCONT)
+        has_number = other.pid == number
+    else:
+        start_as(session, handler, number)
+        has_number = handler.pid == number
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    outcome = process.stdout.readline().decode().strip()
+    if waits:
+        told = next((line for line in handler.events() if line.startswith("context ")), "no context")
+        session.harm = "sleep" in told or str(number) in told
+        outcome += f", the handler was told {'of the other program' if session.harm else 'of no program'}"
+    return has_number, outcome
 
 
 def start_as(session, handler, number):
