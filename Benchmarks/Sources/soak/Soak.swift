@@ -1,5 +1,6 @@
 import DBus
 import Glibc
+import OpenURL
 import OpenURLBus
 import Programs
 import Reactor
@@ -31,7 +32,7 @@ struct Soak {
         let connection = try await Connection.open(on: EventLoop())
         let router = try await directory.startRouter(arguments[1], on: connection)
 
-        let opener = Opener(connection, count: count)
+        let opener = Opener(connection, try await OpenURLClient(), count: count)
         await opener.run(until: count / 100, window: 64)
         let before = try Footprint(of: router)
         let start = ContinuousClock.now
@@ -104,14 +105,17 @@ actor Opener {
     }
 
     private let connection: Connection
+    /// Opens every other URL, over the router's own socket.
+    private let client: OpenURLClient
     private var states: [UInt8]
     private var next = 0
     private(set) var outcomes: [String: Int] = [:]
     private(set) var killed = 0
     nonisolated var unownedExecutor: UnownedSerialExecutor { connection.loop.asUnownedSerialExecutor() }
 
-    init(_ connection: Connection, count: Int) {
+    init(_ connection: Connection, _ client: OpenURLClient, count: Int) {
         self.connection = connection
+        self.client = client
         states = Array(repeating: Outcome.none.rawValue, count: count)
     }
 
@@ -133,25 +137,28 @@ actor Opener {
     private func open(_ number: Int) async {
         let url = "soak\(Int.random(in: 0..<Self.handlers.count)):\(number)"
         let outcome: Outcome
-        do throws(CallError) {
-            let body = Arguments(url, OpenOptions())
-            let result = try await connection.call(
-                RouterInterface.openURL,
-                on: RouterService.object,
-                body,
-                timeout: nil
-            )
+        do {
+            let result = number.isMultiple(of: 2) ? try await openOnBus(url) : try await client.open(url)
             outcome = .opened
             outcomes["opened, \(result.way.rawValue)", default: 0] += 1
-        } catch {
-            guard case .remote(let remote) = error, let error = OpenURLError(remote) else {
-                outcomes["\(error)", default: 0] += 1
-                return
-            }
+        } catch OpenURLClientError.notOpened(let error) {
             outcome = error.code == .handlerCrashed || error.code == .timedOut ? .uncertain : .unseen
             outcomes[error.code.rawValue, default: 0] += 1
+        } catch {
+            outcomes["\(error)", default: 0] += 1
+            return
         }
         states[number] = outcome.rawValue
+    }
+
+    private func openOnBus(_ url: String) async throws -> OpenResult {
+        do throws(CallError) {
+            let body = Arguments(url, OpenOptions())
+            return try await connection.call(RouterInterface.openURL, on: RouterService.object, body, timeout: nil)
+        } catch {
+            guard case .remote(let remote) = error, let error = OpenURLError(remote) else { throw error }
+            throw OpenURLClientError.notOpened(error)
+        }
     }
 
     func killHandlers(every pause: Duration) async throws {
