@@ -194,12 +194,12 @@ import Testing
         }
         // The child keeps the connection, and its parent is gone before the connection is accepted.
         let script = """
-            import os, socket, sys
+            import os, signal, socket, sys
             s = socket.socket(socket.AF_UNIX)
             s.connect(sys.argv[1])
             if os.fork():
                 os._exit(0)
-            # Foundation waits for the end of every copy of a socket of its own.
+            signal.alarm(60)
             os.closerange(3, s.fileno())
             os.closerange(s.fileno() + 1, 1024)
             sys.stdin.read()
@@ -209,19 +209,28 @@ import Testing
             var byte: UInt8 = 0
             _ = read(gate.readEnd.rawValue, &byte, 1)
         }
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/python3")
-        process.arguments = ["-c", script, "\(directory)/socket"]
-        let input = Foundation.Pipe()
-        process.standardInput = input
-        try process.run()
-        process.waitUntilExit()
+        // Foundation would wait until no process has a copy of a socket of its own, and other tests start processes now.
+        let input = try Pipe()
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input.readEnd.rawValue, STDIN_FILENO)
+        var arguments: [UnsafeMutablePointer<CChar>?] = []
+        for argument in ["python3", "-c", script, "\(directory)/socket"] { arguments.append(strdup(argument)) }
+        arguments.append(nil)
+        defer { for argument in arguments { free(argument) } }
+        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+        var pid: pid_t = 0
+        let status = posix_spawn(&pid, "/usr/bin/python3", &actions, nil, &arguments, &environment)
+        try #require(status == 0)
+        var end: CInt = 0
+        #expect(waitpid(pid, &end, 0) == pid)
         #expect(write(gate.writeEnd.rawValue, "x", 1) == 1)
         var iterator = accepted.makeAsyncIterator()
         let credentials = try #require(await iterator.next()?.peerCredentials)
         #expect(credentials.uid == getuid())
         #expect(credentials.pid == nil)
-        try input.fileHandleForWriting.close()
+        withExtendedLifetime(input) {}
         await listener.close()
         listener.loop.stop()
         try FileManager.default.removeItem(atPath: directory)
