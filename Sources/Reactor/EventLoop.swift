@@ -30,7 +30,7 @@ public import SystemPackage
 ///
 /// ### Main thread
 ///
-/// ``shareMainThread()`` lets the main thread turn the loop and run the main actor's jobs, so that a change between the two is no
+/// `shareMainThread()` lets the main thread turn the loop and run the main actor's jobs, so that a change between the two is no
 /// change of threads. The loop's own thread stands in while a job of the main actor blocks the main thread for more than some
 /// milliseconds. The loop's thread is then whichever of the two threads turns the loop; they never do so at the same time.
 ///
