@@ -194,15 +194,12 @@ import Testing
         }
         // The child keeps the connection, and its parent is gone before the connection is accepted.
         let script = """
-            import os, signal, socket, sys
+            import os, socket, sys
             s = socket.socket(socket.AF_UNIX)
             s.connect(sys.argv[1])
             if os.fork():
                 os._exit(0)
-            signal.alarm(60)
-            os.closerange(3, s.fileno())
-            os.closerange(s.fileno() + 1, 1024)
-            sys.stdin.read()
+            s.recv(1)
             """
         let gate = try Pipe()
         listener.loop.execute {
@@ -210,11 +207,13 @@ import Testing
             _ = read(gate.readEnd.rawValue, &byte, 1)
         }
         // Foundation would wait until no process has a copy of a socket of its own, and other tests start processes now.
-        let input = try Pipe()
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, input.readEnd.rawValue, STDIN_FILENO)
+        // The child must not keep the output of the tests open.
+        for output in [STDOUT_FILENO, STDERR_FILENO] {
+            posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0)
+        }
         var arguments: [UnsafeMutablePointer<CChar>?] = []
         for argument in ["python3", "-c", script, "\(directory)/socket"] { arguments.append(strdup(argument)) }
         arguments.append(nil)
@@ -227,10 +226,12 @@ import Testing
         #expect(waitpid(pid, &end, 0) == pid)
         #expect(write(gate.writeEnd.rawValue, "x", 1) == 1)
         var iterator = accepted.makeAsyncIterator()
-        let credentials = try #require(await iterator.next()?.peerCredentials)
+        let connection = try #require(await iterator.next())
+        let credentials = try #require(await connection.peerCredentials)
         #expect(credentials.uid == getuid())
         #expect(credentials.pid == nil)
-        withExtendedLifetime(input) {}
+        // The child ends with its connection.
+        await connection.close()
         await listener.close()
         listener.loop.stop()
         try FileManager.default.removeItem(atPath: directory)
