@@ -189,7 +189,12 @@ import Testing
         let directory = FileManager.default.temporaryDirectory.appending(path: "gone-\(UUID().uuidString)").path
         mkdir(directory, 0o700)
         let (accepted, accept) = AsyncStream.makeStream(of: Connection.self)
-        let listener = try await PeerListener.listen(at: "unix:path=\(directory)/socket", on: EventLoop()) {
+        // The child never authenticates, and this test may wait for its turn beside the others.
+        let listener = try await PeerListener.listen(
+            at: "unix:path=\(directory)/socket",
+            on: EventLoop(),
+            authenticationTime: .seconds(600)
+        ) {
             accept.yield($0)
         }
         // The child keeps the connection, and its parent is gone before the connection is accepted.
