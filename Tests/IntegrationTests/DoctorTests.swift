@@ -21,7 +21,9 @@ import Testing
             let after = try await session.doctor("\(breakage.topic) --fix", breakage.variables, command: command)
             #expect(!after.contains { $0.check == breakage.check && $0.isFault }, "\(after.filter(\.isFault))")
         case .byCommand:
-            let run = try await session.shell(#"PATH="$BIN:$PATH"; "# + fix, breakage.variables)
+            // A program in the background takes its name some time later.
+            let wait = fix.hasSuffix("&") ? "\ngdbus wait --session --timeout 60 org.openurl.Router1" : ""
+            let run = try await session.shell(#"PATH="$BIN:$PATH"; "# + fix + wait, breakage.variables)
             #expect(run.status == 0, "\(fix): \(run.errors)")
             let after = try await session.doctor(breakage.topic, breakage.variables, command: command)
             #expect(!after.contains { $0.check == breakage.check && $0.isFault }, "\(after.filter(\.isFault))")
