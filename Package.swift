@@ -155,7 +155,7 @@ let package = Package(
             ],
             resources: [.copy("Handlers")]
         ),
-        .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus", "RFC1808"]),
+        .testTarget(name: "OpenURLBusTests", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Reactor"]),
         .testTarget(
             name: "URLRouterTests",
             dependencies: [

@@ -11,6 +11,9 @@ struct WayToRouter: Sendable {
     /// The comparison of the router with that of the service file; nil on the lane, where it was made before.
     let check: RouterCheck?
 
+    /// Whether the connection is the lane's.
+    var isLane: Bool { check == nil }
+
     /// A connection to a bus.
     init(bus: Connection, isLocal: Bool = true) {
         connection = bus
@@ -78,12 +81,12 @@ final class WaysToRouter: Sendable {
             let result = try await body(way)
             if let owner = way.check?.owner { state.withLock { $0.answered = owner } }
             return result
-        } catch CallError.remote(let error) where way.check == nil && error.name == .unknownObject {
+        } catch CallError.remote(let error) where way.isLane && error.name == .unknownObject {
             state.withLock { $0.lane = nil }
             return try await body(try await openBus())
-        } catch CallError.notSent where way.check == nil {
+        } catch CallError.notSent where way.isLane {
             return try await body(try await openBus())
-        } catch CallError.disconnected where way.check == nil {
+        } catch CallError.disconnected where way.isLane {
             state.withLock { if $0.lane?.connection === way.connection { $0.lane = nil } }
             throw CallError.remote(RemoteError(.noReply, "the router ended"))
         }

@@ -59,7 +59,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         case closure(@Sendable () -> Void)
     }
 
-    /// What a thread does next.
+    /// The next step of a thread.
     private enum Step {
         case jobs, mainJobs(MainThread, setsAlarm: Bool), wait, handOver(MainThread)
     }

@@ -72,7 +72,7 @@ public final class BlockingConnection {
     ///   - timeout: The time limit of the connection, and that of the call. The other program may have no room for connections:
     ///     the signal `SIGALRM` then ends the wait, so the process has to have no other use for the signal and one thread.
     /// - Throws: ``ConnectionError`` with the reason, or ``ConnectionError/timedOut``.
-    public convenience init(
+    package convenience init(
         peer address: String,
         naming hello: Method<Empty, String>,
         on object: RemoteObject,

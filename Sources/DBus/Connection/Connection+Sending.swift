@@ -177,7 +177,7 @@ extension Connection {
             case .full:
                 waitForWriting(socket)
                 return sendQueued()
-            // What the other end has sent before its end can still be read, and libdbus then tells the end.
+            // Earlier messages of the other end can still be read, and libdbus then tells the end.
             case .ended: output = OutputBuffer()
             case .failed: return disconnect(.disconnected)
             }

@@ -26,21 +26,33 @@ package struct RouterLane: Sendable {
     /// Connects to the router of a bus; nil if it cannot be reached this way.
     package static func open(for bus: BusAddress = .session, on loop: EventLoop) async -> RouterLane? {
         guard let path = LaneAddress.path(for: bus) else { return nil }
-        do {
-            let address = LaneAddress.address(ofPath: path)
-            let connection = try await Connection.open(peer: address, on: loop, limits: limits, timeout: connectionTime)
-            await connection.namePeer(RouterService.name)
-            let name = try await connection.call(
+        return await open(at: LaneAddress.address(ofPath: path), on: loop)
+    }
+
+    static func open(at address: String, on loop: EventLoop) async -> RouterLane? {
+        let connection: Connection
+        do throws(ConnectionError) {
+            connection = try await Connection.open(peer: address, on: loop, limits: limits, timeout: connectionTime)
+        } catch {
+            // The router does not run, or has too many connections. The bus tells more.
+            return nil
+        }
+        await connection.namePeer(RouterService.name)
+        do throws(CallError) {
+            let text = try await connection.call(
                 LaneInterface.hello,
                 on: LaneInterface.object,
                 Empty(),
                 timeout: connectionTime
             )
-            guard let name = BusName(name), name.isUnique else { return nil }
-            return RouterLane(connection: connection, name: name, process: await connection.peerCredentials?.pid)
+            if let name = BusName(text), name.isUnique {
+                return RouterLane(connection: connection, name: name, process: await connection.peerCredentials?.pid)
+            }
         } catch {
-            // The router does not run, ends now, or has too many connections. The bus tells more.
-            return nil
+            // The router ends now, or the program is no router.
         }
+        // Nobody else has the connection, which would stay open.
+        await connection.close()
+        return nil
     }
 }
