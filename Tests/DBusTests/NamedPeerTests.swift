@@ -49,7 +49,15 @@ import Testing
     @Test func endOfTheOtherEndIsToldOnce() async throws {
         try await withNamedPeer { _, client, server in
             let (changes, change) = AsyncStream.makeStream(of: (BusName?, BusName?).self)
-            _ = try await server.watchName(Self.name) { change.yield(($0, $1)) }
+            let later = Lock<NameWatchID?>(nil)
+            _ = try await server.watchName(Self.name) { old, new in
+                change.yield((old, new))
+                #expect(throws: Never.self) {
+                    try server.assumeIsolated { try $0.unwatchName(#require(later.withLock { $0 })) }
+                }
+            }
+            let third = try await server.watchName(Self.name) { _, _ in Issue.record("the first one ended it") }
+            later.withLock { $0 = third }
             let ended = try await server.watchName(Self.name) { _, _ in Issue.record("the watch had ended") }
             try await server.unwatchName(ended)
             _ = try await server.watchName(":peer.2") { _, _ in Issue.record("another name") }

@@ -80,7 +80,7 @@ import Testing
         #expect(probes.first { $0.subject == "bus" }?.level == "ok")
     }
 
-    /// A failure whose reason is gone is no warning, and neither is a handler's refusal.
+    /// A failure whose reason is gone does not count as a warning. A refusal of a handler does not count either.
     @Test func pastFailureIsAWarningWhileItsReasonIsThere() async throws {
         let session = try await DoctorSession()
         defer { session.stop() }

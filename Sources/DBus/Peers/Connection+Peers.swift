@@ -63,10 +63,13 @@ extension Connection {
     func leave(_ name: BusName) {
         incomingCalls.leave(name)
         startLeftCalls()
-        let watches = nameWatches
-        nameWatches = NameWatches()
-        // A handler may use this connection, which is ending.
-        loop.execute { for id in watches.ids(of: name) { watches.handler(id)?(name, nil) } }
+        // A handler may use this connection, which is ending, and may end any watch, so each is looked up when its turn comes.
+        loop.execute {
+            self.assumeIsolated { connection in
+                for id in connection.nameWatches.ids(of: name) { connection.nameWatches.handler(id)?(name, nil) }
+                connection.nameWatches = NameWatches()
+            }
+        }
     }
 
     /// Starts the next call of the other end, which has gone, and the others in later jobs.

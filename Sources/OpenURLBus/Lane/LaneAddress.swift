@@ -8,7 +8,7 @@ internal import Glibc
 package enum LaneAddress {
     /// The path of the socket for the router of a bus.
     ///
-    /// - Returns: Nil without a directory, for a bus that is no socket of this machine, and for a path that is too long for a
+    /// - Returns: Nil without a directory, for a bus without a socket on this machine, and for a path that is too long for a
     ///   socket.
     package static func path(for bus: BusAddress) -> String? {
         guard let variable = unsafe getenv("XDG_RUNTIME_DIR") else { return nil }

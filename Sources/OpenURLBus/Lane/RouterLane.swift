@@ -49,7 +49,7 @@ package struct RouterLane: Sendable {
                 return RouterLane(connection: connection, name: name, process: await connection.peerCredentials?.pid)
             }
         } catch {
-            // The router ends now, or the program is no router.
+            // The router ends now, or another program listens.
         }
         // Nobody else has the connection, which would stay open.
         await connection.close()
