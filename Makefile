@@ -68,6 +68,8 @@ shell:
 	swift build $(STRICT)
 	@examples/session.sh --log .build/debug bash --norc
 
+# Tests that run all at once take the processors from each other, and a time limit of the product may pass.
+test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH := $(shell echo $$((2 * $$(nproc))))
 test:
 	@Packaging/require $(TEST_PACKAGES)
 	swift test --disable-xctest $(BRIEF) $(STRICT)

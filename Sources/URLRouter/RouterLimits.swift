@@ -58,6 +58,8 @@ public struct RouterLimits: Sendable, Hashable {
     public var cancelTime = Duration.seconds(2)
     /// The time limit of a launch ("What to Do at Launch Time": five seconds).
     public var launchTimeout = Duration.seconds(5)
+    /// The time in which the bus is asked for the names that a process took instead of its handler's.
+    public var otherNamesTime = Duration.seconds(1)
     /// The time limit of each method on the way to the foreground or to the background, of the preparation for a stop, and of
     /// taking the name back after it (five seconds, as for the launch).
     public var transitionTimeout = Duration.seconds(5)

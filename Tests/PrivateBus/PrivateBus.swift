@@ -64,7 +64,8 @@ public final class PrivateBus: Sendable {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [
             "timeout", "--signal=KILL", "600", "setpriv", "--pdeathsig", "KILL",
-            "dbus-daemon", configuration, "--nofork", "--nopidfile", "--print-address=1", "--print-pid=1",
+            "dbus-daemon", configuration, "--address=unix:dir=\(directory.path)", "--nofork", "--nopidfile",
+            "--print-address=1", "--print-pid=1",
         ]
         process.environment = Self.environment(in: directory)
         let output = Pipe()

@@ -48,14 +48,18 @@ import Testing
     }
 
     /// Returns the error of a launch without the name, of a process that takes other names.
+    ///
+    /// - Parameter slow: a name of which the bus never tells the process.
     private func launchFailure(_ others: [BusName], slow: BusName? = nil) async throws -> OpenURLError? {
+        var limits = RouterLimits()
+        limits.otherNamesTime = .seconds(slow == nil ? 600 : 5)
         let bus = try FakeHandlers(Dictionary(uniqueKeysWithValues: others.map { ($0, ":1.5") }))
         let log = RecordedLog()
         let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) {
             $0.arguments = ["600"]
             $0.launchTimeout = .seconds(5)
         }
-        let router = URLRouter([handler], on: bus, log: log.logger)
+        let router = URLRouter([handler], on: bus, limits: limits, log: log.logger)
         let request = Task { await failure { () throws(OpenURLError) in try await router.open("app:x") } }
         await log.wait(for: "started")
         let pid = try #require(log.pid(of: "com.example.app"))
@@ -300,7 +304,10 @@ import Testing
         var limits = RouterLimits()
         limits.suspendDelay = .milliseconds(1)
         limits.transitionTimeout = .milliseconds(50)
-        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) { $0.arguments = ["600"] }
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) {
+            $0.arguments = ["600"]
+            $0.launchTimeout = .seconds(600)
+        }
         let router = URLRouter([handler], on: bus, limits: limits)
         bus.failSuspensions(with: refusal)
         let request = Task { try await router.open("app:x") }

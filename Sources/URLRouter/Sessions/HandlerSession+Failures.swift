@@ -39,20 +39,21 @@ extension HandlerSession {
         return ", and took \(words.joined(separator: " and "))"
     }
 
-    /// The time limit of the launch is over. If the handler's name has no owner, the bus is asked, for at most a second, which
-    /// other names the process has taken.
+    /// The time limit of the launch is over. If the handler's name has no owner, the bus is asked which other names the process
+    /// has taken.
     func launchTimeIsOver() {
         guard machine.state == .starting, let running = process.running else { return handle(.launchTimedOut) }
         // The process that the router started, and its descendants.
         findOtherNames(of: { getsid($0) == running.pid }) { self.handle(.launchTimedOut) }
     }
 
-    /// Asks the bus, for at most a second, which names some processes have taken, if the handler's name still has no owner then.
+    /// Asks the bus, within ``RouterLimits/otherNamesTime``, which names some processes have taken, if the handler's name still
+    /// has no owner then.
     ///
     /// - Parameter finish: called once, with the names in the process; not called if the launch ends meanwhile.
     func findOtherNames(of isMeant: @escaping (pid_t) -> Bool, then finish: @escaping () -> Void) {
         let launched = process
-        launchTimer.start(in: .seconds(1), finish)
+        launchTimer.start(in: host.limits.otherNamesTime, finish)
         host.tasks.start { [self] in
             await findOtherNames(of: isMeant, for: launched)
             guard isWaitingForNames(launched) else { return }
@@ -61,7 +62,7 @@ extension HandlerSession {
         }
     }
 
-    /// Whether the second is not over in which the bus is asked for the names of a process.
+    /// Whether the time is not over in which the bus is asked for the names of a process.
     private func isWaitingForNames(_ launched: HandlerProcess) -> Bool {
         machine.state == .starting && process === launched && launchTimer.isRunning
     }
