@@ -46,7 +46,7 @@ let package = Package(
         .target(
             name: "DBus",
             dependencies: [
-                "CDBus", "Reactor",
+                "CDBus", "CLinux", "Reactor",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ]

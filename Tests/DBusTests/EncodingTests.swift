@@ -61,7 +61,7 @@ import Testing
     @Test func descriptorsAreDuplicatedAndLimited() throws {
         let pipe = try Pipe()
         let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), [pipe.writeEnd], limit: 4096))
-        let copies: [UnixFD] = try Message.body(message.pointer, limit: .max)
+        let copies: [UnixFD] = try message.contents(limit: .max)
         #expect(copies.count == 1 && copies[0].rawValue != pipe.writeEnd.rawValue)
         #expect(fcntl(copies[0].rawValue, F_GETFD) & FD_CLOEXEC != 0)
         #expect(write(copies[0].rawValue, "x", 1) == 1)
@@ -74,10 +74,10 @@ import Testing
     @Test func answerOfAnotherTypeIsRefusedBeforeReading() throws {
         let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), "a", limit: 4096))
         #expect(throws: MessageDecodingError.wrongType(expected: "u", found: "s")) {
-            let _: UInt32 = try Message.body(message.pointer, limit: .max)
+            let _: UInt32 = try message.contents(limit: .max)
         }
         #expect(throws: MessageDecodingError.wrongType(expected: "", found: "s")) {
-            let _: Empty = try Message.body(message.pointer, limit: .max)
+            let _: Empty = try message.contents(limit: .max)
         }
     }
 
@@ -93,7 +93,7 @@ import Testing
             )
         )
         #expect(throws: MessageDecodingError.tooLarge(limit: 4096)) {
-            let _: [Value] = try Message.body(message.pointer, limit: 4096)
+            let _: [Value] = try message.contents(limit: 4096)
         }
     }
 
@@ -108,7 +108,7 @@ import Testing
         let address = ReplyAddress(sender: ":1.1", serial: 5, isExpected: true)
         let text = String(repeating: "x", count: size)
         let message = try Message(.error(to: address, RemoteError("a.b", text), limit: 1 << 20))
-        let result: Result<Empty, CallError> = Message.result(message.pointer)
+        let result: Result<Empty, CallError> = message.result()
         #expect(result == .failure(.remote(RemoteError("a.b", String(repeating: "x", count: 1023) + "…"))))
     }
 }

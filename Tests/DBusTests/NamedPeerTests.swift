@@ -34,15 +34,21 @@ import Testing
             )
             defer { dbus_message_unref(forged) }
             dbus_message_set_sender(forged, ":1.1")
-            let raw = try BlockingConnection(peer: listener.address, timeout: .seconds(20)).handOver()
-            let connection = try #require(raw)
-            defer { connection.close() }
+            let connection = try #require(dbus_connection_open_private(listener.address, nil))
+            defer {
+                dbus_connection_close(connection)
+                dbus_connection_unref(connection)
+            }
             // This connection has no name, so its sender is nil and not that of the message.
             var error = DBusError()
             dbus_error_init(&error)
-            let answer = try #require(dbus_connection_send_with_reply_and_block(connection.raw, forged, 20_000, &error))
+            let answer = try #require(dbus_connection_send_with_reply_and_block(connection, forged, 20_000, &error))
             defer { dbus_message_unref(answer) }
-            #expect(try Message.body(answer, limit: 100) as String == "")
+            var text: UnsafePointer<CChar>?
+            var values = DBusMessageIter()
+            try #require(dbus_message_iter_init(answer, &values) != 0)
+            dbus_message_iter_get_basic(&values, &text)
+            #expect(text.map { String(cString: $0) } == "")
         }
     }
 

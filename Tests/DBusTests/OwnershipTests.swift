@@ -11,7 +11,7 @@ import Testing
         let pipe = try Pipe()
         let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), pipe.writeEnd, limit: 4096))
         func taken() throws -> CInt? {
-            let received: UnixFD = try Message.body(message.pointer, limit: .max)
+            let received: UnixFD = try message.contents(limit: .max)
             let other = received
             let descriptor = received.take()
             #expect(other.rawValue == -1)
@@ -118,11 +118,9 @@ extension Connection {
     ///
     /// - Returns: The number of bytes that can be read.
     fileprivate func waitForBytes(above count: CInt) -> CInt {
-        var descriptor: CInt = -1
-        guard dbus_connection_get_socket(raw, &descriptor) != 0 else { return 0 }
         var available: CInt = 0
         while available <= count {
-            guard ioctl(descriptor, UInt(FIONREAD), &available) == 0 else { return 0 }
+            guard ioctl(socket, UInt(FIONREAD), &available) == 0 else { return 0 }
             sched_yield()
         }
         return available

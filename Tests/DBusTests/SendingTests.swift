@@ -151,7 +151,6 @@ private let text = String(repeating: "x", count: 50_000)
     @Test func limitsThatAllowNoMessageAreRaised() async throws {
         var limits = ConnectionLimits()
         for bytes in [Int.min, -1, 0, 1000] {
-            limits.receivedBytes = bytes
             limits.queuedBytes = bytes
             limits.messageBytes = bytes
             limits.bodyBytes = max(bytes, 1000)

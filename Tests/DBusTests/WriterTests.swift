@@ -44,13 +44,13 @@ private struct Letter: DBusType, Equatable {
 }
 
 @Suite struct WriterTests {
-    private func message(_ body: some MessageBody, limit: Int = 16 << 20) throws(MessageEncodingError) -> Message {
-        try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: limit))
+    private func message(_ body: some MessageBody, limit: Int = 16 << 20) throws -> Message {
+        try Message(try written(body, limit: limit))
     }
 
     private func copy<Body: MessageBody>(_ body: Body, limit: Int = 16 << 20) throws -> Body {
         let message = try message(body, limit: limit)
-        return try withExtendedLifetime(message) { try Message.body(message.pointer, limit: .max) }
+        return try message.contents(limit: .max)
     }
 
     @Test(arguments: [
@@ -138,10 +138,10 @@ private struct Letter: DBusType, Equatable {
         #expect(try copy(bytes, limit: 65_536) == bytes)
         #expect(refusal(of: [UInt8](repeating: 7, count: 65_536), limit: 65_536) == .tooLarge(limit: 65_536))
         let message = try message(bytes)
-        let received: [UInt8] = try Message.body(message.pointer, limit: 60_000)
+        let received: [UInt8] = try message.contents(limit: 60_000)
         #expect(received == bytes)
         #expect(throws: MessageDecodingError.tooLarge(limit: 59_999)) {
-            let _: [UInt8] = try Message.body(message.pointer, limit: 59_999)
+            let _: [UInt8] = try message.contents(limit: 59_999)
         }
     }
 
@@ -155,7 +155,7 @@ private struct Letter: DBusType, Equatable {
 
     /// Returns whether the body can be read as the type, without the comparison of signatures.
     private func isRead<Body: MessageBody>(_ message: Message, as type: Body.Type) -> Bool {
-        var reader = MessageReader(message: message.pointer, limit: .max)
+        var reader = MessageReader(message: message, limit: .max)
         do throws(MessageDecodingError) {
             _ = try Body(from: &reader)
             return true

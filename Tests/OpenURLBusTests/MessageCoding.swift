@@ -9,14 +9,14 @@ func recoded<Input: MessageBody, Output: MessageBody>(
     as type: Output.Type = Output.self
 ) throws -> Output {
     let message = try Message(.signal("com.example.Test1", "Test", from: "/com/example/Test", input, limit: 1 << 20))
-    return try Message.body(message.pointer, limit: .max)
+    return try message.contents(limit: .max)
 }
 
 /// Returns the reason why the options cannot be read as a type, or nil if they can.
 func problem<Output: MessageBody>(_ options: [String: Value], as type: Output.Type) throws -> String? {
     let message = try Message(.signal("com.example.Test1", "Test", from: "/com/example/Test", options, limit: 1 << 20))
     do throws(MessageDecodingError) {
-        let _: Output = try Message.body(message.pointer, limit: .max)
+        let _: Output = try message.contents(limit: .max)
         return nil
     } catch {
         return error.description

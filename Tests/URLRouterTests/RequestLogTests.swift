@@ -106,7 +106,7 @@ import Testing
         request.outcome = ObservedRequest.Outcome(microseconds: 1, error: OpenURLError(.declined, long))
         let page = Array(repeating: request.entry(), count: MonitorInterface.pageSize)
         let message = try Message(.signal("a.b", "C", from: "/", page, limit: .max))
-        let read: [MonitorEntry] = try Message.body(message.pointer, limit: ConnectionLimits().bodyBytes)
+        let read: [MonitorEntry] = try message.contents(limit: ConnectionLimits().bodyBytes)
         #expect(read == page)
     }
 

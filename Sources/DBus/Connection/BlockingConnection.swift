@@ -1,4 +1,3 @@
-internal import CDBus
 internal import Glibc
 
 /// A connection for a program that makes a call and ends. Everything happens on the calling thread.
@@ -6,8 +5,13 @@ internal import Glibc
 /// The connection starts neither the event loop nor Swift's concurrency runtime, which take most of the time of a short
 /// program. A blocking connection cannot export objects.
 public final class BlockingConnection {
-    /// libdbus's connection; nil once another object has taken it over.
-    private var raw: OpaquePointer?
+    /// The socket; nil once another object has taken it over.
+    private var socket: CInt?
+    private let passesDescriptors: Bool
+    private var input: InputBuffer
+    private var output = OutputBuffer()
+    /// Whether the other end has not closed the connection, as far as the messages say that have been handled.
+    public private(set) var isOpen = true
     private let isOnBus: Bool
     /// The largest call.
     private var callBytes = ConnectionLimits().callSize
@@ -23,7 +27,7 @@ public final class BlockingConnection {
     private var failures: [UInt32: CallError] = [:]
     private var answers: [UInt32: Message] = [:]
     /// Takes the signals of ``receive(_:from:_:)``.
-    private var signalHandler: ((OpaquePointer) -> Void)?
+    private var signalHandler: ((Message) -> Void)?
 
     /// Connects to a bus and blocks the thread meanwhile.
     ///
@@ -37,7 +41,11 @@ public final class BlockingConnection {
         _ address: BusAddress = .session,
         timeout: Duration = .seconds(25)
     ) throws(ConnectionError) {
-        try self.init(try connect(to: address.text), isOnBus: true)
+        self.init(
+            try authenticated(try connect(to: address.text), timeout),
+            isOnBus: true,
+            ConnectionLimits.largestBusMessage
+        )
         uniqueName = try introduce { () throws(CallError) in
             let name = BusName(try call(BusDriver.hello, on: BusDriver.object, Empty(), timeout: timeout))
             guard let name, name.isUnique else { throw .unexpectedReply(.invalidValue("not a unique name")) }
@@ -46,11 +54,15 @@ public final class BlockingConnection {
     }
 
     /// Connects to a program that listens without a bus, and waits until both ends have authenticated.
-    convenience init(peer address: String, timeout: Duration) throws(ConnectionError) {
-        try self.init(try connect(to: address), isOnBus: false)
+    convenience init(
+        peer address: String,
+        limits: ConnectionLimits = ConnectionLimits(),
+        timeout: Duration
+    ) throws(ConnectionError) {
+        self.init(try authenticated(try connect(to: address), timeout), isOnBus: false, limits.messageBytes)
         // For a program that `unixexec:` started, the kernel reports the credentials of this process, which made both
         // ends of the socket. Such a program belongs to this user anyway.
-        if let raw, let peer = Credentials(of: raw), peer.uid != getuid() {
+        if let peer = peerCredentials, peer.uid != getuid() {
             throw ConnectionError(reason: "the socket belongs to another user")
         }
         try introduce { () throws(CallError) in
@@ -79,7 +91,11 @@ public final class BlockingConnection {
         limits: ConnectionLimits = ConnectionLimits(),
         timeout: Duration
     ) throws(ConnectionError) {
-        try self.init(try connect(to: address, within: timeout), isOnBus: false)
+        self.init(
+            try authenticated(try connect(to: address, within: timeout), timeout),
+            isOnBus: false,
+            limits.messageBytes
+        )
         callBytes = limits.callSize
         guard let peer = peerCredentials, peer.uid == getuid() else {
             throw ConnectionError(reason: "the socket belongs to another user")
@@ -91,23 +107,17 @@ public final class BlockingConnection {
 
     /// The credentials of the process at the other end of the socket: the bus, or the program that listens. Nil if there is no
     /// socket. The process is nil if it has gone.
-    public var peerCredentials: Credentials? { raw.flatMap { Credentials(of: $0)?.withProcess(of: $0) } }
+    public var peerCredentials: Credentials? { socket.flatMap { Credentials(of: $0)?.withProcess(of: $0) } }
 
-    /// Whether the other end has not closed the connection, as far as the messages say that have been handled.
-    public var isOpen: Bool { raw.map { dbus_connection_get_is_connected($0) != 0 } ?? false }
-
-    private init(_ raw: OpaquePointer, isOnBus: Bool) throws(ConnectionError) {
-        self.raw = raw
+    private init(_ authenticated: AuthenticatedSocket, isOnBus: Bool, _ limit: Int) {
+        socket = authenticated.socket
+        passesDescriptors = authenticated.passesDescriptors
+        input = InputBuffer(limit: limit)
         self.isOnBus = isOnBus
-        let pointer = Unmanaged.passUnretained(self).toOpaque()
-        dbus_connection_set_route_peer_messages(raw, 1)
-        guard dbus_connection_add_filter(raw, takeMessage, pointer, nil) != 0 else { throw .outOfMemory }
     }
 
     deinit {
-        guard let raw else { return }
-        dbus_connection_close(raw)
-        dbus_connection_unref(raw)
+        if let socket { close(socket) }
     }
 
     /// Makes the first call, and turns its failure into a ``ConnectionError``.
@@ -123,12 +133,18 @@ public final class BlockingConnection {
         }
     }
 
-    /// Gives libdbus's connection to another owner.
+    /// Gives the socket to another owner.
     consuming func handOver() -> EstablishedConnection? {
-        guard let raw else { return nil }
-        dbus_connection_remove_filter(raw, takeMessage, Unmanaged.passUnretained(self).toOpaque())
-        self.raw = nil
-        return EstablishedConnection(raw: raw, uniqueName: uniqueName, serials: serials)
+        guard let socket = socket.take() else { return nil }
+        var taken = InputBuffer(limit: 0)
+        swap(&taken, &input)
+        return EstablishedConnection(
+            socket,
+            passesDescriptors: passesDescriptors,
+            uniqueName: uniqueName,
+            serials,
+            taken
+        )
     }
 
     /// Calls a method and blocks the thread until the answer arrives.
@@ -186,8 +202,8 @@ public final class BlockingConnection {
         on object: RemoteObject,
         _ input: Input
     ) throws(CallError) {
-        let message = try message(method, on: object, input)
-        dbus_message_set_no_reply(message.pointer, 1)
+        var message = try message(method, on: object, input)
+        message.expectNoAnswer()
         _ = try send(message)
     }
 
@@ -202,12 +218,11 @@ public final class BlockingConnection {
     ) {
         let limit = ConnectionLimits().bodyBytes
         signalHandler = { [unowned self] message in
-            guard dbus_message_is_signal(message, signal.interface.rawValue, signal.name.rawValue) != 0,
-                dbus_message_has_path(message, object.path.rawValue) != 0,
+            guard message.isSignal(signal), message.path == object.path,
                 !isOnBus || calledNames.isAnswer(message, to: object.destination)
             else { return }
             do throws(MessageDecodingError) {
-                handler(try Message.body(message, limit: limit))
+                handler(try message.contents(limit: limit))
             } catch {
                 // The message is a signal that only has the same name.
             }
@@ -305,35 +320,38 @@ public final class BlockingConnection {
         _ method: Method<Input, Output>,
         on object: RemoteObject,
         _ input: Input
-    ) throws(CallError) -> Message {
-        let message: Message
+    ) throws(CallError) -> WrittenMessage {
+        let message: WrittenMessage
         do throws(MessageEncodingError) {
-            message = try Message(
-                .methodCall(
-                    method.interface,
-                    method.name,
-                    on: object,
-                    input,
-                    limit: callBytes
-                )
-            )
+            message = try .methodCall(method.interface, method.name, on: object, input, limit: callBytes)
         } catch {
             throw .notSent(error)
         }
-        guard let raw, dbus_connection_get_is_connected(raw) != 0 else { throw .disconnected }
-        if dbus_message_contains_unix_fds(message.pointer) != 0,
-            dbus_connection_can_send_type(raw, TypeCode.unixFD) == 0
-        {
-            throw .notSent(.descriptorNotPassed)
-        }
+        guard isOpen else { throw .disconnected }
+        if !message.descriptors.isEmpty, !passesDescriptors { throw .notSent(.descriptorNotPassed) }
         return message
     }
 
-    private func send(_ message: Message) throws(CallError) -> UInt32 {
+    /// Writes a message, as far as the socket takes it. The rest is written while the connection waits for messages.
+    private func send(_ message: WrittenMessage) throws(CallError) -> UInt32 {
         let serial = serials.next()
-        dbus_message_set_serial(message.pointer, serial)
-        guard dbus_connection_send(raw, message.pointer, nil) != 0 else { throw .notSent(.outOfMemory) }
+        output.append(message, as: serial)
+        try write()
         return serial
+    }
+
+    private func write() throws(CallError) {
+        while let socket, !output.isEmpty {
+            switch output.write(to: socket) {
+            case .written: break
+            case .full: return
+            // The answers of the other end can still be read, and then its end.
+            case .ended: output = OutputBuffer()
+            case .failed:
+                isOpen = false
+                throw .disconnected
+            }
+        }
     }
 
     /// Waits for the answer to a call.
@@ -370,23 +388,43 @@ public final class BlockingConnection {
                 clamping: left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
             )
         }
-        if !watches.isEmpty {
-            waitForInput(milliseconds, watches)
-            milliseconds = 0
+        if try takeMessage() { return true }
+        guard isOpen, let socket else { throw .disconnected }
+        waitForInput(socket, milliseconds, watches)
+        try write()
+        do throws(MalformedMessage) {
+            switch try input.read(from: socket) {
+            case .read, .empty: break
+            case .ended, .failed: isOpen = false
+            }
+        } catch {
+            isOpen = false
+            throw .disconnected
         }
-        if dbus_connection_read_write_dispatch(raw, milliseconds) == 0 { throw .disconnected }
+        _ = try takeMessage()
         return true
+    }
+
+    /// Handles the next message.
+    ///
+    /// - Returns: False if a part of the message is missing.
+    private func takeMessage() throws(CallError) -> Bool {
+        do throws(MalformedMessage) {
+            guard let message = try input.nextMessage() else { return false }
+            take(message)
+            return true
+        } catch {
+            isOpen = false
+            throw .disconnected
+        }
     }
 
     /// A descriptor, and the closure that is called each time the descriptor is readable.
     public typealias DescriptorToWatch = (descriptor: CInt, isReadable: () -> Void)
 
-    /// Waits until libdbus has something to do, or until a descriptor is readable.
-    private func waitForInput(_ milliseconds: CInt, _ watches: [DescriptorToWatch]) {
-        guard let raw, dbus_connection_get_dispatch_status(raw) != DBUS_DISPATCH_DATA_REMAINS else { return }
-        var socket: CInt = -1
-        guard dbus_connection_get_unix_fd(raw, &socket) != 0 else { return }
-        let events = dbus_connection_has_messages_to_send(raw) != 0 ? POLLIN | POLLOUT : POLLIN
+    /// Waits until the socket is ready, or until a descriptor is readable.
+    private func waitForInput(_ socket: CInt, _ milliseconds: CInt, _ watches: [DescriptorToWatch]) {
+        let events = output.isEmpty ? POLLIN : POLLIN | POLLOUT
         var descriptors = watches.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         descriptors.append(pollfd(fd: socket, events: Int16(events), revents: 0))
         guard poll(&descriptors, nfds_t(descriptors.count), milliseconds) > 0 else { return }
@@ -394,42 +432,33 @@ public final class BlockingConnection {
     }
 
     /// Handles a message that has arrived.
-    ///
-    /// - Returns: Whether the message needs no further handling by libdbus.
-    fileprivate func take(_ message: OpaquePointer) -> Bool {
-        switch dbus_message_get_type(message) {
-        case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR: return takeAnswer(message)
-        case DBUS_MESSAGE_TYPE_METHOD_CALL:
-            refuse(message)
-            return true
-        case DBUS_MESSAGE_TYPE_SIGNAL:
+    private func take(_ message: Message) {
+        switch MessageHeader.Kind(rawValue: message.kind) {
+        case .methodReturn, .error: takeAnswer(message)
+        case .methodCall: refuse(message)
+        case .signal:
             signalHandler?(message)
             if let change = BusDriver.ownerChange(message) { calledNames.setOwner(of: change.name, change.new) }
-            return false
-        default: return false
+        case nil: break
         }
     }
 
     /// Stores a message that answers one of the calls.
-    ///
-    /// - Returns: Whether the message is such an answer.
-    private func takeAnswer(_ message: OpaquePointer) -> Bool {
-        let serial = dbus_message_get_reply_serial(message)
+    private func takeAnswer(_ message: Message) {
+        let serial = message.replySerial
         if let name = questions[serial], calledNames.isAnswer(message, to: .bus) {
             questions[serial] = nil
-            learn(of: name, from: message)
-            return true
+            return learn(of: name, from: message)
         }
         guard let destination = calls[serial], answers[serial] == nil,
             !isOnBus || calledNames.isAnswer(message, to: destination)
-        else { return false }
-        answers[serial] = Message(owning: dbus_message_ref(message))
-        return true
+        else { return }
+        answers[serial] = message
     }
 
     /// Handles the bus's answer to `AddMatch`, which is empty, or to `GetNameOwner`.
-    private func learn(of name: BusName, from answer: OpaquePointer) {
-        let owner: Result<String, CallError> = Message.result(answer)
+    private func learn(of name: BusName, from answer: Message) {
+        let owner: Result<String, CallError> = answer.result()
         switch owner {
         case .success(let owner): calledNames.setOwner(of: name, BusName(owner))
         case .failure(.unexpectedReply): break
@@ -442,23 +471,16 @@ public final class BlockingConnection {
     }
 
     /// Answers a call of another program, which can only be one of ``PeerInterface``.
-    private func refuse(_ call: OpaquePointer) {
-        let sender = dbus_message_get_sender(call).map { BusName(trusted: String(cString: $0)) }
-        let address = ReplyAddress(ofCall: call, from: sender)
+    private func refuse(_ call: Message) {
+        let address = ReplyAddress(ofCall: call, from: call.sender)
         guard address.isExpected else { return }
         do {
             let limit = ConnectionLimits().messageBytes
             let error = RemoteError(.unknownObject, "this program has no objects")
             let answer = try PeerInterface.Call(call)?.answer(at: address, limit: limit)
-            _ = try send(try Message(try answer ?? .error(to: address, error, limit: limit)))
+            _ = try send(try answer ?? .error(to: address, error, limit: limit))
         } catch {
-            // There is no memory for an answer. The caller's own time limit ends the call.
+            // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
         }
     }
-}
-
-private let takeMessage: DBusHandleMessageFunction = { _, message, data in
-    guard let message, let data else { return DBUS_HANDLER_RESULT_NOT_YET_HANDLED }
-    let connection = Unmanaged<BlockingConnection>.fromOpaque(data).takeUnretainedValue()
-    return connection.take(message) ? DBUS_HANDLER_RESULT_HANDLED : DBUS_HANDLER_RESULT_NOT_YET_HANDLED
 }

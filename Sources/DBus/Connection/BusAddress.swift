@@ -85,6 +85,36 @@ func connect(to address: String) throws(ConnectionError) -> OpaquePointer {
     }
 }
 
+/// A socket whose other end has accepted this program.
+struct AuthenticatedSocket {
+    let socket: CInt
+    /// Whether the other end takes descriptors.
+    let passesDescriptors: Bool
+}
+
+/// Takes the socket of a libdbus connection when libdbus has authenticated, and releases the connection.
+func authenticated(_ raw: OpaquePointer, _ timeout: Duration) throws(ConnectionError) -> AuthenticatedSocket {
+    defer {
+        dbus_connection_close(raw)
+        dbus_connection_unref(raw)
+    }
+    let deadline = ContinuousClock.now + min(timeout, .longest)
+    while dbus_connection_get_is_authenticated(raw) == 0 {
+        let left = ContinuousClock.now.duration(to: deadline)
+        guard left > .zero else { throw .timedOut }
+        let milliseconds = left.components.seconds * 1000 + left.components.attoseconds / 1_000_000_000_000_000 + 1
+        if dbus_connection_read_write(raw, CInt(clamping: milliseconds)) == 0 {
+            throw ConnectionError(reason: "the other end closed the connection")
+        }
+    }
+    // The other end sends nothing before the first call, so libdbus has read no message.
+    var (socket, descriptor): (CInt, CInt) = (-1, -1)
+    if dbus_connection_get_unix_fd(raw, &descriptor) != 0 { socket = fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+    guard socket >= 0 else { throw ConnectionError(reason: String(cString: strerror(errno))) }
+    let passesDescriptors = dbus_connection_can_send_type(raw, CInt(TypeCode.unixFD)) != 0
+    return AuthenticatedSocket(socket: socket, passesDescriptors: passesDescriptors)
+}
+
 /// Connects as ``connect(to:)`` does, and gives up if the other end has no room for the connection within the time.
 ///
 /// The timer's signal interrupts the call of the kernel. libdbus takes that for a failure.

@@ -1,4 +1,3 @@
-internal import CDBus
 
 /// The owners of the well-known names that a connection calls.
 ///
@@ -62,11 +61,9 @@ struct CalledNames {
 
     /// Returns whether a message of the bus that answers a call comes from the called connection, or from the bus on
     /// its behalf.
-    func isAnswer(_ message: OpaquePointer, to destination: BusName?) -> Bool {
+    func isAnswer(_ message: Message, to destination: BusName?) -> Bool {
         guard let destination else { return true }
-        guard let sender = dbus_message_get_sender(message).map({ BusName(trusted: String(cString: $0)) }) else {
-            return false
-        }
+        guard let sender = message.sender else { return false }
         if sender == .bus || sender == destination { return true }
         guard let entry = entries[destination] else { return false }
         return entry.owner == sender || entry.formerOwners.contains(sender)

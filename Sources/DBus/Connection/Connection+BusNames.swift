@@ -1,4 +1,3 @@
-internal import CDBus
 
 /// The methods of the bus that a connection uses.
 enum BusDriver {
@@ -28,13 +27,10 @@ enum BusDriver {
     )
 
     /// Returns the change of a name's owner that a signal reports; nil for any other signal.
-    static func ownerChange(_ signal: OpaquePointer) -> (name: BusName, old: BusName?, new: BusName?)? {
-        let isChange = interface.withCString { interface in
-            nameOwnerChanged.name.withCString { dbus_message_is_signal(signal, interface, $0) }
-        }
-        guard isChange != 0, BusName.bus.withCString({ dbus_message_has_sender(signal, $0) }) != 0 else { return nil }
+    static func ownerChange(_ signal: Message) -> (name: BusName, old: BusName?, new: BusName?)? {
+        guard signal.isSignal(nameOwnerChanged), signal.sender == .bus else { return nil }
         do throws(MessageDecodingError) {
-            let change: Arguments<String, String, String> = try Message.body(signal, limit: 4096)
+            let change: Arguments<String, String, String> = try signal.contents(limit: 4096)
             return BusName(change.values.0).map { ($0, BusName(change.values.1), BusName(change.values.2)) }
         } catch {
             // Only the bus can have sent the signal, and the bus sends no other signal with this name.

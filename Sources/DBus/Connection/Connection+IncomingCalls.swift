@@ -1,5 +1,3 @@
-internal import CDBus
-
 extension Connection {
     /// Exports an object with these interfaces. Other programs can call the object at once.
     ///
@@ -62,24 +60,20 @@ extension Connection {
 
     /// Returns the sender of a message. A bus sets the sender itself. Without a bus the sender could be forged, so the other end
     /// has the name that this program has given it, or none.
-    func sender(of pointer: OpaquePointer) -> BusName? {
+    func sender(of message: Message) -> BusName? {
         guard uniqueName != nil else { return peerName }
-        return dbus_message_get_sender(pointer).map { BusName(trusted: String(cString: $0)) }
+        return message.sender
     }
 
-    func receiveCall(_ pointer: OpaquePointer) {
-        guard let objectPath = dbus_message_get_path(pointer), let member = dbus_message_get_member(pointer) else {
-            return
-        }
-        let sender = sender(of: pointer)
-        let address = ReplyAddress(ofCall: pointer, from: sender)
-        if let call = PeerInterface.Call(pointer) {
+    func receiveCall(_ message: Message) {
+        guard let path = message.path, let member = message.member else { return }
+        let sender = sender(of: message)
+        let address = ReplyAddress(ofCall: message, from: sender)
+        if let call = PeerInterface.Call(message) {
             return answerInTurn(address) { $0.answer(address, call) }
         }
-        let path = ObjectPath(trusted: String(cString: objectPath))
-        let interface = dbus_message_get_interface(pointer).map { InterfaceName(trusted: String(cString: $0)) }
         let method: ExportedMethod
-        switch objects.method(path, interface, MemberName(trusted: String(cString: member))) {
+        switch objects.method(path, message.interface, member) {
         case .success(let found): method = found
         case .failure(let error): return refuse(address, error)
         }
@@ -87,10 +81,10 @@ extension Connection {
         let load: Load
         let descriptors: [ReceivedDescriptor]
         do throws(MessageDecodingError) {
-            try Message.check(pointer, method.inputSignature)
-            var reader = MessageReader(message: pointer, limit: limits.bodyBytes)
+            try message.check(method.inputSignature)
+            var reader = MessageReader(message: message, limit: limits.bodyBytes)
             body = try method.begin(&reader)
-            load = Load(bytes: reader.bytes, descriptors: reader.descriptors.count)
+            load = Load(bytes: reader.size, descriptors: reader.descriptors.count)
             descriptors = reader.descriptors.map { ReceivedDescriptor(descriptor: $0) }
         } catch {
             return refuse(address, error)

@@ -1,4 +1,3 @@
-internal import CDBus
 internal import Reactor
 
 /// A call of this connection that waits for its answer.
@@ -10,7 +9,7 @@ struct PendingCall {
     /// The serial of the call; nil while the call waits in the queue.
     var serial: UInt32?
     /// Takes the answer, or the error. The code that removes the entry calls this closure, exactly once.
-    let complete: (Result<LibraryPointer, CallError>) -> Void
+    let complete: (Result<Message, CallError>) -> Void
 }
 
 extension Connection {
@@ -65,7 +64,7 @@ extension Connection {
                 return continuation.resume(returning: .failure(.cancelled))
             }
             begin(message, destination, number, timeout) { [limits] reply in
-                continuation.resume(returning: reply.flatMap { Message.result($0.pointer, limit: limits.messageBytes) })
+                continuation.resume(returning: reply.flatMap { $0.result(limit: limits.messageBytes) })
             }
         }
     }
@@ -78,7 +77,7 @@ extension Connection {
         _ destination: BusName?,
         _ number: UInt64,
         _ timeout: Duration?,
-        _ complete: @escaping (Result<LibraryPointer, CallError>) -> Void
+        _ complete: @escaping (Result<Message, CallError>) -> Void
     ) {
         let serial: UInt32?
         if let destination { follow(destination) }
@@ -160,9 +159,7 @@ extension Connection {
         do throws(CallError) {
             let message = try methodCall(method, on: BusDriver.object, input)
             begin(message, .bus, nextCall(), nil) { [limits] answer in
-                let result = answer.flatMap {
-                    Message.result($0.pointer, limit: limits.messageBytes) as Result<Output, CallError>
-                }
+                let result: Result<Output, CallError> = answer.flatMap { $0.result(limit: limits.messageBytes) }
                 self.assumeIsolated { complete($0, result) }
             }
         } catch {
@@ -239,24 +236,20 @@ extension Connection {
     // MARK: Receiving
 
     /// Handles a message that has arrived. A message of an unknown type is ignored.
-    func receive(_ pointer: OpaquePointer) {
-        switch dbus_message_get_type(pointer) {
-        case DBUS_MESSAGE_TYPE_METHOD_RETURN, DBUS_MESSAGE_TYPE_ERROR:
-            guard let number = sentCalls[dbus_message_get_reply_serial(pointer)], let sent = pendingCalls[number],
-                uniqueName == nil || calledNames.isAnswer(pointer, to: sent.destination),
+    func receive(_ message: Message) {
+        switch MessageHeader.Kind(rawValue: message.kind) {
+        case .methodReturn, .error:
+            guard let number = sentCalls[message.replySerial], let sent = pendingCalls[number],
+                uniqueName == nil || calledNames.isAnswer(message, to: sent.destination),
                 let call = removeCall(number)
             else { return }
-            call.complete(.success(LibraryPointer(pointer: pointer)))
-        case DBUS_MESSAGE_TYPE_METHOD_CALL:
+            call.complete(.success(message))
+        case .methodCall:
             // When the connection is ending, a call that has not begun is dropped.
-            if state == .open { receiveCall(pointer) }
-        case DBUS_MESSAGE_TYPE_SIGNAL:
-            if dbus_message_is_signal(pointer, DBUS_INTERFACE_LOCAL, "Disconnected") != 0 {
-                disconnect(.disconnected)
-            } else if state == .open {
-                receiveSignal(pointer)
-            }
-        default: break
+            if state == .open { receiveCall(message) }
+        case .signal:
+            if state == .open { receiveSignal(message) }
+        case nil: break
         }
     }
 }

@@ -1,18 +1,39 @@
-internal import CDBus
 internal import Glibc
 public import Reactor
 
-/// libdbus's connection after the first exchange, on its way from the thread that opened it to the event loop.
+/// A socket after the first exchange, on its way from the thread that opened it to the event loop.
 ///
-/// The type is unchecked `Sendable` because only one of the two threads uses the connection at a time.
-struct EstablishedConnection: @unchecked Sendable {
-    let raw: OpaquePointer
+/// The class is unchecked `Sendable` because only one of the two threads uses the socket at a time.
+final class EstablishedConnection: @unchecked Sendable {
+    let socket: CInt
+    let passesDescriptors: Bool
     let uniqueName: BusName?
     let serials: Serials
+    private var input: InputBuffer
+
+    init(
+        _ socket: CInt,
+        passesDescriptors: Bool,
+        uniqueName: BusName?,
+        _ serials: Serials,
+        _ input: consuming InputBuffer
+    ) {
+        self.socket = socket
+        self.passesDescriptors = passesDescriptors
+        self.uniqueName = uniqueName
+        self.serials = serials
+        self.input = input
+    }
+
+    /// Gives away what has arrived behind the first exchange.
+    func takeInput() -> InputBuffer {
+        var taken = InputBuffer(limit: 0)
+        swap(&taken, &input)
+        return taken
+    }
 
     func close() {
-        dbus_connection_close(raw)
-        dbus_connection_unref(raw)
+        Glibc.close(socket)
     }
 }
 
@@ -67,10 +88,8 @@ extension Connection {
                             switch (established, continuation) {
                             case (.success(let established?), let continuation?):
                                 let connection = Connection(established, on: loop, limits: limits)
-                                let isAttached = connection.assumeIsolated { $0.attach() }
-                                continuation.resume(
-                                    returning: isAttached ? .success(connection) : .failure(.outOfMemory)
-                                )
+                                connection.assumeIsolated { $0.attach() }
+                                continuation.resume(returning: .success(connection))
                             case (.success(let established), _):
                                 // The caller no longer waits for the connection.
                                 established?.close()

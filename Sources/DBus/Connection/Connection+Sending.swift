@@ -1,4 +1,3 @@
-internal import CDBus
 internal import DequeModule
 internal import Reactor
 
@@ -62,14 +61,14 @@ extension Connection {
         }
     }
 
-    /// Hands a message to libdbus, unless the message has to wait for earlier ones.
+    /// Hands a message over for writing, unless the message has to wait for earlier ones.
     ///
     /// - Returns: The serial of the message; nil if the message has to wait.
     func transmit(_ message: WrittenMessage) throws(CallError) -> UInt32? {
-        guard state == .open, let raw, dbus_connection_get_is_connected(raw) != 0 else { throw .disconnected }
+        guard state == .open else { throw .disconnected }
         if !message.descriptors.isEmpty {
             // The caller would otherwise wait until the deadline, because the other end drops the message.
-            if dbus_connection_can_send_type(raw, TypeCode.unixFD) == 0 { throw .notSent(.descriptorNotPassed) }
+            if !passesDescriptors { throw .notSent(.descriptorNotPassed) }
             if output.descriptors >= Self.descriptorsOnTheWay { return nil }
         }
         guard queue.isEmpty, output.bytes <= limits.queuedBytes else { return nil }
@@ -164,20 +163,14 @@ extension Connection {
 
     /// Writes as much as the socket takes, and then what waited for room.
     func write() {
-        guard state == .open || state == .closing, let raw else { return }
+        guard state == .open || state == .closing, authentication == nil else { return }
         while !output.isEmpty {
-            // libdbus closes the socket when the other end has gone, and the number may then belong to another file. libdbus
-            // writes during the authentication, and what it was handed before it got this owner.
-            var socket: CInt = -1
-            guard dbus_connection_get_is_connected(raw) != 0, dbus_connection_get_is_authenticated(raw) != 0,
-                dbus_connection_has_messages_to_send(raw) == 0, dbus_connection_get_socket(raw, &socket) != 0
-            else { return }
             switch output.write(to: socket) {
             case .written: break
             case .full:
-                waitForWriting(socket)
+                waitForWriting()
                 return sendQueued()
-            // Earlier messages of the other end can still be read, and libdbus then tells the end.
+            // Earlier messages of the other end can still be read, and then its end.
             case .ended: output = OutputBuffer()
             case .failed: return disconnect(.disconnected)
             }
@@ -187,7 +180,7 @@ extension Connection {
         sendQueued()
     }
 
-    private func waitForWriting(_ socket: CInt) {
+    private func waitForWriting() {
         if let outputWatch { return outputWatch.isEnabled = true }
         outputWatch = loop.watch(socket, for: .writable) { [unowned self] _ in
             assumeIsolated { connection in

@@ -1,11 +1,11 @@
-internal import CDBus
+internal import Glibc
 public import Reactor
 
 /// A connection to a message bus, which calls methods of other programs and exports objects that other programs call.
 ///
-/// All calls of libdbus run on the event loop's thread, which is the actor's executor. There are no locks, no change of
-/// threads between a message and its effects, and only one order of events, the order of arrival. Another actor on the
-/// same loop calls this actor without changing threads.
+/// Everything runs on the event loop's thread, which is the actor's executor. There are no locks, no change of threads between
+/// a message and its effects, and only one order of events, the order of arrival. Another actor on the same loop calls this
+/// actor without changing threads.
 ///
 /// A connection lives until ``close()`` or until the bus goes away, even if no reference to it is left. After that,
 /// every call fails with ``CallError/disconnected``, and the tasks of exported methods are cancelled. A connection does
@@ -21,17 +21,24 @@ public actor Connection {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let limits: ConnectionLimits
-    /// libdbus's connection; nil once it has been released.
-    private(set) var raw: OpaquePointer?
+    /// The socket, which is closed when the connection is released.
+    let socket: CInt
     private(set) var state = State.open
     private var end: ConnectionEnd?
     private var closeTimer: TimerID?
+    /// The authentication of the other end; nil once it has ended, and if libdbus has done it.
+    var authentication: PeerAuthentication?
     var authenticationTimer: TimerID?
+    /// Whether the other end takes descriptors.
+    var passesDescriptors: Bool
     var waiters = Waiters()
 
-    var watches = LibraryWatches()
+    /// What has arrived and was not handled yet.
+    var input: InputBuffer
+    /// Whether the other end has gone. Messages before that may wait in the input.
+    var hasEnded = false
+    var inputWatch: DescriptorWatch?
     var dispatchIsScheduled = false
-    var isDispatching = false
 
     private var serials: Serials
     private var lastCall: UInt64 = 0
@@ -62,20 +69,22 @@ public actor Connection {
         case open
         /// ``Connection/close()`` was called, and earlier messages are still being written.
         case closing
-        /// The other end is gone, or everything has been written. libdbus's connection still exists.
+        /// The other end is gone, or everything has been written. The socket still exists.
         case disconnected
         case released
     }
 
     init(
-        _ established: EstablishedConnection,
+        _ established: consuming EstablishedConnection,
         on loop: EventLoop,
         limits: ConnectionLimits,
         accounts: CallAccounts? = nil
     ) {
-        raw = established.raw
+        socket = established.socket
+        passesDescriptors = established.passesDescriptors
         uniqueName = established.uniqueName
         serials = established.serials
+        input = established.takeInput()
         self.loop = loop
         self.limits = limits
         incomingCalls = IncomingCalls(limits, accounts)
@@ -147,25 +156,21 @@ public actor Connection {
             end = reason
             endCalls()
         }
-        if let closeTimer { loop.cancelTimer(closeTimer) }
+        for timer in [closeTimer, authenticationTimer] {
+            if let timer { loop.cancelTimer(timer) }
+        }
         state = .disconnected
         queue = OutgoingQueue()
         output = OutputBuffer()
         waiters.resumeAll(.room)
-        // libdbus may be in the middle of a callback now, so its connection is released in a later job.
+        // A message may be in hand now, so the socket is closed in a later job.
         loop.execute { self.assumeIsolated { $0.release() } }
     }
 
+    /// Closes the socket, and drops the exported objects, whose methods may hold this connection.
     private func release() {
-        guard let raw else { return }
-        detach(raw)
-        markReleased()
-    }
-
-    /// Records that libdbus's connection is gone, and drops the exported objects, whose methods may hold this
-    /// connection.
-    func markReleased() {
-        raw = nil
+        guard state == .disconnected else { return }
+        detach()
         state = .released
         objects = ObjectTree()
         waiters.resumeAll(.closed)
@@ -196,11 +201,4 @@ public enum ConnectionEnd: Sendable, Hashable {
     case unread
     /// The other end did not prove within the time limit that it belongs to this user.
     case unauthenticated
-}
-
-/// A pointer that a callback of libdbus passes to the actor on the same thread.
-///
-/// The type is unchecked `Sendable` because the pointer is used before the callback returns.
-struct LibraryPointer: @unchecked Sendable {
-    let pointer: OpaquePointer
 }

@@ -18,11 +18,6 @@ public struct ConnectionLimits: Sendable, Hashable {
     public var argumentBytes = 64 << 20
     /// The descriptors in the arguments of calls that wait for their answer. A process usually has 1024 descriptors.
     public var descriptors = 256
-    /// The bytes of messages that have arrived but have not been read, at least 64 KiB. Above the limit, the connection
-    /// does not read from its socket.
-    public var receivedBytes = 16 << 20 {
-        didSet { receivedBytes = max(receivedBytes, Self.smallest) }
-    }
     /// The bytes of a message that is sent, from 64 KiB up to ``largestMessage``.
     ///
     /// On a connection without a bus, the limit also applies to messages that arrive. Both ends need the same limit:
@@ -59,6 +54,9 @@ public struct ConnectionLimits: Sendable, Hashable {
     /// The largest array that D-Bus allows, 64 MiB. A message may be twice as large; a bus closes a connection that
     /// sends a larger one.
     public static let largestMessage = 64 << 20
+
+    /// The largest message that a bus passes on, by "Message Format" in the D-Bus specification.
+    static let largestBusMessage = 128 << 20
 
     /// The bytes of answers and signals that callers have not read, and that the bus keeps for them.
     ///

@@ -8,23 +8,18 @@ public enum PeerInterface {
     static let name: InterfaceName = "org.freedesktop.DBus.Peer"
 
     /// A call of this interface.
-    ///
-    /// libdbus could answer these calls too, but would use serials that do not increase with those of the connection.
     enum Call {
         case ping
         case getMachineID
 
         /// Returns nil for a call of another interface.
-        init?(_ call: OpaquePointer) {
+        init?(_ call: Message) {
             // A call may leave out the interface.
-            let isMeant = dbus_message_get_interface(call) == nil
-            guard isMeant || name.withCString({ dbus_message_has_interface(call, $0) }) != 0 else { return nil }
-            if dbus_message_has_member(call, "Ping") != 0 {
-                self = .ping
-            } else if dbus_message_has_member(call, "GetMachineId") != 0 {
-                self = .getMachineID
-            } else {
-                return nil
+            guard call.interface == nil || call.interface == PeerInterface.name else { return nil }
+            switch call.member {
+            case PeerInterface.ping.name: self = .ping
+            case "GetMachineId": self = .getMachineID
+            default: return nil
             }
         }
 

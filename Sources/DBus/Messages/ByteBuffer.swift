@@ -24,6 +24,18 @@ struct ByteBuffer: ~Copyable {
         base.deallocate()
     }
 
+    init(_ bytes: UnsafeRawBufferPointer) {
+        self.init(capacity: bytes.count)
+        append(contentsOf: bytes)
+    }
+
+    /// The first byte, for as long as the buffer lives and does not grow.
+    var start: UnsafeRawPointer { UnsafeRawPointer(base) }
+    /// The bytes, for as long as the buffer lives and does not grow.
+    var contents: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
+    /// The bytes that fit without growth.
+    var room: Int { capacity - count }
+
     /// A copy of the bytes.
     var array: [UInt8] { Array(UnsafeRawBufferPointer(start: base, count: count)) }
 
@@ -37,6 +49,28 @@ struct ByteBuffer: ~Copyable {
         count = min(count, place)
     }
 
+    /// Removes bytes from the beginning.
+    mutating func removeFirst(_ removed: Int) {
+        precondition(removed <= count)
+        count -= removed
+        memmove(base, base + removed, count)
+    }
+
+    /// Makes room for a number of bytes in all.
+    mutating func reserve(_ size: Int) {
+        if size > capacity { grow(to: size) }
+    }
+
+    /// Lets `body` fill the room behind the bytes.
+    ///
+    /// - Parameter body: A closure that returns the number of bytes that it has set; a negative number for none.
+    mutating func fill(_ body: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
+        let filled = body(UnsafeMutableRawBufferPointer(start: base + count, count: room))
+        precondition(filled <= room)
+        count += max(filled, 0)
+        return filled
+    }
+
     /// Makes room for more bytes, whose values the caller sets.
     private mutating func extend(by size: Int) -> UnsafeMutableRawPointer {
         if size > capacity - count { grow(by: size) }
@@ -45,7 +79,11 @@ struct ByteBuffer: ~Copyable {
     }
 
     @inline(never) private mutating func grow(by size: Int) {
-        capacity = max(2 * capacity, count + size)
+        grow(to: max(2 * capacity, count + size))
+    }
+
+    private mutating func grow(to size: Int) {
+        capacity = size
         let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
         larger.copyMemory(from: base, byteCount: count)
         base.deallocate()
@@ -94,6 +132,15 @@ struct ByteBuffer: ~Copyable {
         append(UInt8(signature.rawValue.utf8.count))
         append(utf8: signature.rawValue)
         append(0)
+    }
+
+    /// Returns a number.
+    ///
+    /// - Parameter isSwapped: Whether the number has the other byte order.
+    func number(at place: Int, _ isSwapped: Bool) -> UInt32 {
+        precondition(place + MemoryLayout<UInt32>.size <= count)
+        let number = base.load(fromByteOffset: place, as: UInt32.self)
+        return isSwapped ? number.byteSwapped : number
     }
 
     /// Replaces the bytes of a number.

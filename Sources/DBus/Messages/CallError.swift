@@ -1,5 +1,3 @@
-internal import CDBus
-
 /// An error that another program returned.
 public struct RemoteError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The error's name.
@@ -69,46 +67,40 @@ extension RemoteError: DBusErrorConvertible {
 }
 
 extension Message {
-    /// Reads the answer to a call.
-    func result<Output: MessageBody>(limit: Int = .max) -> Result<Output, CallError> {
-        Self.result(pointer, limit: limit)
+    /// Whether the message is a signal of a kind. Anyone may send such a message.
+    func isSignal(_ signal: Signal<some MessageBody>) -> Bool {
+        kind == MessageHeader.Kind.signal.rawValue && member == signal.name && interface == signal.interface
     }
 
-    /// Reads the answer to a call from a message that the caller holds.
-    static func result<Output: MessageBody>(
-        _ pointer: OpaquePointer,
-        limit: Int = .max
-    ) -> Result<Output, CallError> {
-        if dbus_message_get_type(pointer) == DBUS_MESSAGE_TYPE_ERROR {
-            return .failure(.remote(remoteError(pointer)))
-        }
+    /// Reads the answer to a call.
+    func result<Output: MessageBody>(limit: Int = .max) -> Result<Output, CallError> {
+        if kind == MessageHeader.Kind.error.rawValue { return .failure(.remote(remoteError)) }
         do throws(MessageDecodingError) {
-            return .success(try body(pointer, limit: limit))
+            return .success(try contents(limit: limit))
         } catch {
             return .failure(.unexpectedReply(error))
         }
     }
 
-    /// Checks the signature of a body, then reads the body.
-    static func body<Body: MessageBody>(_ pointer: OpaquePointer, limit: Int) throws(MessageDecodingError) -> Body {
-        try check(pointer, Body.signature)
-        var reader = MessageReader(message: pointer, limit: limit)
+    /// Checks the signature of the body, then reads the body.
+    func contents<Body: MessageBody>(limit: Int) throws(MessageDecodingError) -> Body {
+        try check(Body.signature)
+        var reader = MessageReader(message: self, limit: limit)
         return try Body(from: &reader)
     }
 
-    /// Compares a message's signature with the expected one.
-    static func check(_ pointer: OpaquePointer, _ expected: Signature) throws(MessageDecodingError) {
-        guard expected.withCString({ dbus_message_has_signature(pointer, $0) }) != 0 else {
-            let found = dbus_message_get_signature(pointer).map { String(cString: $0) } ?? ""
-            throw .wrongType(expected: expected, found: found)
+    /// Compares the body's signature with the expected one.
+    func check(_ expected: Signature) throws(MessageDecodingError) {
+        let found = UnsafeRawBufferPointer(start: start + signature.lowerBound, count: signature.count)
+        guard found.elementsEqual(expected.rawValue.utf8) else {
+            throw .wrongType(expected: expected, found: String(decoding: found, as: UTF8.self))
         }
     }
 
-    private static func remoteError(_ pointer: OpaquePointer) -> RemoteError {
-        let name = dbus_message_get_error_name(pointer).map { ErrorName(trusted: String(cString: $0)) } ?? .failed
-        let sender = dbus_message_get_sender(pointer).map { String(cString: $0) }
-        let isFromBus = sender == BusName.bus.rawValue
-        var reader = MessageReader(message: pointer, limit: 1 << 20)
+    private var remoteError: RemoteError {
+        let name = errorName ?? .failed
+        let isFromBus = sender == .bus
+        var reader = MessageReader(message: self, limit: 1 << 20)
         do throws(MessageDecodingError) {
             return RemoteError(name, try reader.readString(), isFromBus: isFromBus)
         } catch {

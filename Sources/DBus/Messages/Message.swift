@@ -1,100 +1,201 @@
-internal import CDBus
+internal import Glibc
 
-/// One message of libdbus, which is released with its last reference: a message that has arrived, or the copy of a written one.
+/// The bytes are not a message, by "Message Protocol" in the D-Bus specification.
+struct MalformedMessage: Error {}
+
+/// A message that has arrived, or that was read from bytes.
 ///
-/// The class is unchecked `Sendable` because libdbus counts references atomically, and only the creator of a message
-/// writes to it, before the message is sent.
+/// The header has been checked. The body is checked by the ``MessageReader``, value by value.
+///
+/// The class is unchecked `Sendable` because its bytes do not change.
 final class Message: @unchecked Sendable {
-    let pointer: OpaquePointer
+    let kind: UInt8
+    /// Whether the sender of a call awaits an answer.
+    let expectsAnswer: Bool
+    let serial: UInt32
+    private(set) var replySerial: UInt32 = 0
+    private(set) var path: ObjectPath?
+    private(set) var interface: InterfaceName?
+    private(set) var member: MemberName?
+    private(set) var errorName: ErrorName?
+    private(set) var sender: BusName?
+    /// The place of the body's signature.
+    private(set) var signature = 0..<0
+    /// The descriptors to which the numbers in the body refer.
+    private(set) var descriptors: [UnixFD] = []
+    /// The place of the body.
+    let body: Int
+    /// Whether the numbers have the other byte order.
+    let isSwapped: Bool
+    private let bytes: ByteBuffer
 
-    /// Takes over a reference to a libdbus message.
-    init(owning pointer: OpaquePointer) {
-        self.pointer = pointer
+    /// Takes a whole message.
+    ///
+    /// - Parameter arrived: The descriptors that have arrived, of which the message takes its own, the first ones.
+    init(_ bytes: consuming ByteBuffer, _ arrived: inout [UnixFD]) throws(MalformedMessage) {
+        let sizes = try MessageSizes(bytes.start, limit: bytes.count)
+        guard sizes.message == bytes.count else { throw MalformedMessage() }
+        kind = bytes[1]
+        expectsAnswer = bytes[2] & 1 == 0
+        isSwapped = sizes.isSwapped
+        serial = bytes.number(at: MessageHeader.serialPlace, isSwapped)
+        body = sizes.body
+        self.bytes = bytes
+        guard serial != 0 else { throw MalformedMessage() }
+        let descriptors = try readFields(upTo: sizes.fieldsEnd)
+        guard hasNeededFields, body != sizes.message || signature.isEmpty, body == sizes.message || !signature.isEmpty,
+            descriptors <= arrived.count
+        else { throw MalformedMessage() }
+        if descriptors > 0 {
+            self.descriptors = Array(arrived.prefix(descriptors))
+            arrived.removeFirst(descriptors)
+        }
     }
 
-    deinit {
-        dbus_message_unref(pointer)
+    /// Reads a message from bytes that did not come with descriptors.
+    convenience init(_ bytes: [UInt8]) throws(MalformedMessage) {
+        var none: [UnixFD] = []
+        try self.init(ByteBuffer(bytes), &none)
+    }
+
+    /// Takes a message that was written here.
+    convenience init(_ written: WrittenMessage) throws(MalformedMessage) {
+        var descriptors = written.descriptors
+        try self.init(ByteBuffer(written.sentBytes), &descriptors)
     }
 
     /// Writes a value of one type into a message and reads it as another type, like the two sides of a call.
     static func converted<Content: DBusType>(_ value: Value) throws -> Content {
         let address = ReplyAddress(sender: nil, serial: 1, isExpected: true)
         let message = try Message(.reply(to: address, value, limit: .max))
-        return try withExtendedLifetime(message) {
-            var reader = MessageReader(message: message.pointer, limit: .max)
-            return try VariantContent<Content>(from: &reader).content
+        var reader = MessageReader(message: message, limit: .max)
+        return try VariantContent<Content>(from: &reader).content
+    }
+
+    /// The first of the bytes, which live as long as the message.
+    var start: UnsafeRawPointer { bytes.start }
+    var count: Int { bytes.count }
+
+    private var hasNeededFields: Bool {
+        switch kind {
+        case 0: false
+        case MessageHeader.Kind.methodCall.rawValue: path != nil && member != nil
+        case MessageHeader.Kind.methodReturn.rawValue: replySerial != 0
+        case MessageHeader.Kind.error.rawValue: replySerial != 0 && errorName != nil
+        case MessageHeader.Kind.signal.rawValue: path != nil && interface != nil && member != nil
+        default: true
         }
     }
 
-    /// Makes a message of libdbus, which checks the message.
-    convenience init(_ written: WrittenMessage) throws(MessageEncodingError) {
-        guard !written.descriptors.isEmpty else {
-            self.init(owning: try Self.checked(written.bytes))
-            return
-        }
-        // libdbus takes no descriptors with bytes, so the values are appended with the descriptors one by one.
-        var bare = MessageHeader(fields: written.bytes[..<written.fieldsEnd])
-        bare.finish(.empty)
-        let message = Message(owning: try Self.checked(written.bytes))
-        self.init(owning: try Self.checked(bare.bytes.array))
-        var source = DBusMessageIter()
-        var target = DBusMessageIter()
-        dbus_message_iter_init(message.pointer, &source)
-        dbus_message_iter_init_append(pointer, &target)
-        var descriptors = written.descriptors[...]
-        guard Self.copy(&source, to: &target, &descriptors) else { throw .descriptorNotPassed }
-    }
-
-    /// Makes a message of bytes, which libdbus checks.
-    private static func checked(_ bytes: [UInt8]) throws(MessageEncodingError) -> OpaquePointer {
-        guard let count = CInt(exactly: bytes.count) else { throw .tooLarge(limit: Int(CInt.max)) }
-        var error = DBusError()
-        dbus_error_init(&error)
-        defer { dbus_error_free(&error) }
-        let pointer = bytes.withUnsafeBytes {
-            dbus_message_demarshal($0.baseAddress?.assumingMemoryBound(to: CChar.self), count, &error)
-        }
-        if let pointer { return pointer }
-        throw dbus_error_has_name(&error, DBUS_ERROR_NO_MEMORY) != 0 ? .outOfMemory : .inconsistentValue
-    }
-
-    /// Appends the values of a container or a body to another one, with the descriptors in order.
+    /// Reads the header's fields.
     ///
-    /// - Returns: False if a descriptor cannot be duplicated, or memory ran out. The other message is then incomplete.
-    private static func copy(
-        _ source: inout DBusMessageIter,
-        to target: inout DBusMessageIter,
-        _ descriptors: inout ArraySlice<UnixFD>
-    ) -> Bool {
-        while case let code = dbus_message_iter_get_arg_type(&source), code != TypeCode.invalid {
-            if code == TypeCode.unixFD {
-                guard var descriptor = descriptors.popFirst()?.rawValue,
-                    dbus_message_iter_append_basic(&target, code, &descriptor) != 0
-                else { return false }
-            } else if dbus_type_is_basic(code) != 0 {
-                var value = DBusBasicValue()
-                dbus_message_iter_get_basic(&source, &value)
-                guard dbus_message_iter_append_basic(&target, code, &value) != 0 else { return false }
-            } else {
-                var contents = DBusMessageIter()
-                var copy = DBusMessageIter()
-                dbus_message_iter_recurse(&source, &contents)
-                let isArray = code == TypeCode.array
-                // The signature of an array begins with `a`. Structures and entries are opened without a signature.
-                let types =
-                    isArray ? dbus_message_iter_get_signature(&source) : dbus_message_iter_get_signature(&contents)
-                defer { dbus_free(types) }
-                let signature = isArray ? types.map { $0 + 1 } : code == TypeCode.variant ? types : nil
-                guard dbus_message_iter_open_container(&target, code, signature, &copy) != 0 else { return false }
-                guard Self.copy(&contents, to: &copy, &descriptors) else {
-                    dbus_message_iter_abandon_container(&target, &copy)
-                    return false
-                }
-                guard dbus_message_iter_close_container(&target, &copy) != 0 else { return false }
+    /// - Returns: The number of descriptors.
+    private func readFields(upTo end: Int) throws(MalformedMessage) -> Int {
+        var descriptors: UInt32 = 0
+        var place = MessageHeader.fieldsPlace
+        var found: UInt16 = 0
+        while place < end {
+            place = (place + 7) & ~7
+            guard place + 4 <= end else { throw MalformedMessage() }
+            let field = MessageHeader.Field(rawValue: bytes[place])
+            guard let field else {
+                place = try skipField(at: place, upTo: end)
+                continue
             }
-            dbus_message_iter_next(&source)
+            guard bytes[place + 1] == 1, bytes[place + 2] == field.type, bytes[place + 3] == 0,
+                found & 1 << UInt16(field.rawValue) == 0
+            else { throw MalformedMessage() }
+            found |= 1 << UInt16(field.rawValue)
+            place += 4
+            switch field {
+            case .replySerial, .descriptors:
+                guard place + 4 <= end else { throw MalformedMessage() }
+                let number = bytes.number(at: place, isSwapped)
+                if field == .descriptors { descriptors = number } else { replySerial = number }
+                if field == .replySerial, number == 0 { throw MalformedMessage() }
+                place += 4
+            case .signature:
+                guard place < end else { throw MalformedMessage() }
+                signature = place + 1..<place + 1 + Int(bytes[place])
+                guard signature.upperBound < end, bytes[signature.upperBound] == 0,
+                    Signature.isValid(UnsafeRawBufferPointer(rebasing: bytes.contents[signature]))
+                else { throw MalformedMessage() }
+                place = signature.upperBound + 1
+            default:
+                guard place + 4 <= end else { throw MalformedMessage() }
+                let length = Int(bytes.number(at: place, isSwapped))
+                place += 4
+                guard length < end - place, bytes[place + length] == 0,
+                    take(field, UnsafeRawBufferPointer(rebasing: bytes.contents[place..<place + length]))
+                else { throw MalformedMessage() }
+                place += length + 1
+            }
         }
-        return true
+        guard place == end else { throw MalformedMessage() }
+        return Int(descriptors)
+    }
+
+    /// Returns whether the bytes of a name or a path are valid.
+    private func take(_ field: MessageHeader.Field, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let text = String(validating: bytes, as: UTF8.self) else { return false }
+        switch field {
+        case .path:
+            path = ObjectPath(rawValue: text)
+            return path.map { $0.rawValue != MessageHeader.reservedPath } ?? false
+        case .interface:
+            interface = InterfaceName(rawValue: text)
+            return interface.map { $0.rawValue != MessageHeader.reservedInterface } ?? false
+        case .member:
+            member = MemberName(rawValue: text)
+            return member != nil
+        case .errorName:
+            errorName = ErrorName(rawValue: text)
+            return errorName != nil
+        case .sender:
+            sender = BusName(rawValue: text)
+            return sender != nil
+        default: return BusName.isValid(text.utf8)
+        }
+    }
+
+    /// Returns the end of a field that the specification does not have yet.
+    private func skipField(at place: Int, upTo end: Int) throws(MalformedMessage) -> Int {
+        guard bytes[place] != 0 else { throw MalformedMessage() }
+        do throws(MessageDecodingError) {
+            return try MessageReader.endOfVariant(self, at: place + 1, upTo: end)
+        } catch {
+            throw MalformedMessage()
+        }
+    }
+}
+
+/// The sizes of a message, by the first 16 bytes of its header.
+struct MessageSizes {
+    /// The end of the header's fields.
+    let fieldsEnd: Int
+    /// The place of the body.
+    let body: Int
+    /// The size of the whole message.
+    let message: Int
+    let isSwapped: Bool
+
+    /// The bytes that tell the sizes.
+    static let headerBytes = 16
+
+    init(_ start: UnsafeRawPointer, limit: Int) throws(MalformedMessage) {
+        let isLittle = 1.littleEndian == 1
+        switch start.load(as: UInt8.self) {
+        case UInt8(ascii: "l"): isSwapped = !isLittle
+        case UInt8(ascii: "B"): isSwapped = isLittle
+        default: throw MalformedMessage()
+        }
+        guard start.load(fromByteOffset: 3, as: UInt8.self) == 1 else { throw MalformedMessage() }
+        let body = start.loadUnaligned(fromByteOffset: MessageHeader.bodyLengthPlace, as: UInt32.self)
+        let fields = start.loadUnaligned(fromByteOffset: MessageHeader.fieldsLengthPlace, as: UInt32.self)
+        fieldsEnd = MessageHeader.fieldsPlace + Int(isSwapped ? fields.byteSwapped : fields)
+        self.body = (fieldsEnd + 7) & ~7
+        message = self.body + Int(isSwapped ? body.byteSwapped : body)
+        guard message <= limit else { throw MalformedMessage() }
     }
 }
 
@@ -106,10 +207,10 @@ struct ReplyAddress: Sendable {
 }
 
 extension ReplyAddress {
-    init(ofCall pointer: OpaquePointer, from sender: BusName?) {
+    init(ofCall message: Message, from sender: BusName?) {
         self.sender = sender
-        serial = dbus_message_get_serial(pointer)
-        isExpected = dbus_message_get_no_reply(pointer) == 0
+        serial = message.serial
+        isExpected = message.expectsAnswer
     }
 }
 

@@ -1,9 +1,7 @@
-internal import CDBus
-
 /// A message's body as bytes that can be stored in a file, and sent or read later.
 ///
-/// The bytes are a whole message in libdbus's wire format, with the body inside. libdbus checks the message when it is
-/// read, so a damaged file does no harm.
+/// The bytes are a whole message, with the body inside. The message is checked when it is read, so a damaged file does no
+/// harm.
 public enum MessageArchive {
     private static let interface: InterfaceName = "org.freedesktop.DBus.Archive"
 
@@ -24,13 +22,13 @@ public enum MessageArchive {
     ///
     /// - Throws: ``MessageDecodingError`` if the bytes are not a message, or the body has another type.
     public static func body<Body: MessageBody>(from bytes: [UInt8]) throws(MessageDecodingError) -> Body {
-        let pointer: OpaquePointer? = bytes.withUnsafeBytes { buffer in
-            guard let count = CInt(exactly: buffer.count) else { return nil }
-            return dbus_message_demarshal(buffer.baseAddress?.assumingMemoryBound(to: CChar.self), count, nil)
+        let message: Message
+        do throws(MalformedMessage) {
+            message = try Message(bytes)
+        } catch {
+            throw .invalidValue("the bytes are not a message")
         }
-        guard let pointer else { throw .invalidValue("the bytes are not a message") }
-        let message = Message(owning: pointer)
         // The limit was checked when the body was written.
-        return try Message.body(message.pointer, limit: .max)
+        return try message.contents(limit: .max)
     }
 }

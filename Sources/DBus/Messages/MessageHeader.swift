@@ -14,9 +14,24 @@ struct MessageHeader: ~Copyable {
         case errorName = 4
         case replySerial = 5
         case destination = 6
+        case sender = 7
         case signature = 8
         case descriptors = 9
+
+        /// The type of the field's value.
+        var type: UInt8 {
+            switch self {
+            case .path: UInt8(ascii: "o")
+            case .replySerial, .descriptors: UInt8(ascii: "u")
+            case .signature: UInt8(ascii: "g")
+            case .interface, .member, .errorName, .destination, .sender: UInt8(ascii: "s")
+            }
+        }
     }
+
+    /// The names that a program uses within itself, and that no message has.
+    static let reservedPath = "/org/freedesktop/DBus/Local"
+    static let reservedInterface = "org.freedesktop.DBus.Local"
 
     private(set) var bytes: ByteBuffer
     /// The bytes of the path, which alone has no limit of its own.
@@ -25,11 +40,11 @@ struct MessageHeader: ~Copyable {
     private static let noAnswerFlag: UInt8 = 1
     private static let noStartFlag: UInt8 = 2
     private static let flagsPlace = 2
-    private static let bodyLengthPlace = 4
+    static let bodyLengthPlace = 4
     /// The place of the serial in a message.
     static let serialPlace = 8
-    private static let fieldsLengthPlace = 12
-    private static let fieldsPlace = 16
+    static let fieldsLengthPlace = 12
+    static let fieldsPlace = 16
 
     /// Begins a header, whose serial is replaced when the message is sent.
     init(_ kind: Kind, expectsAnswer: Bool = true, startsService: Bool = true) {
@@ -47,34 +62,30 @@ struct MessageHeader: ~Copyable {
     /// Begins the header of an answer.
     init(_ kind: Kind, to call: ReplyAddress) {
         self.init(kind, expectsAnswer: false)
-        begin(.replySerial, "u")
+        begin(.replySerial)
         bytes.append(number: call.serial)
         if let sender = call.sender { add(.destination, sender.rawValue) }
     }
 
-    private mutating func begin(_ field: Field, _ type: Signature) {
+    private mutating func begin(_ field: Field) {
         bytes.pad(to: 8)
         bytes.append(field.rawValue)
-        bytes.append(signature: type)
+        bytes.append(1)
+        bytes.append(field.type)
+        bytes.append(0)
     }
 
     /// Adds a name or a path, which holds no NUL.
     mutating func add(_ field: Field, _ name: String) {
-        begin(field, field == .path ? "o" : "s")
+        begin(field)
         if field == .path { pathLength = name.utf8.count }
         _ = bytes.append(text: name)
-    }
-
-    /// Takes the unfinished header of a message that has been written.
-    init(fields: ArraySlice<UInt8>) {
-        bytes = ByteBuffer(fields)
-        bytes.set(0, at: Self.bodyLengthPlace)
     }
 
     /// Ends the header, before the body is written.
     mutating func finish(_ body: Signature) {
         if body != .empty {
-            begin(.signature, "g")
+            begin(.signature)
             bytes.append(signature: body)
         }
         bytes.set(UInt32(bytes.count - Self.fieldsPlace), at: Self.fieldsLengthPlace)
@@ -90,7 +101,9 @@ struct MessageHeader: ~Copyable {
     static func addDescriptors(_ count: Int, to message: inout [UInt8], after fieldsEnd: Int) {
         var field = ByteBuffer(capacity: 8)
         field.append(Field.descriptors.rawValue)
-        field.append(signature: "u")
+        field.append(1)
+        field.append(Field.descriptors.type)
+        field.append(0)
         field.append(number: UInt32(count))
         message.insert(contentsOf: field.array, at: (fieldsEnd + 7) & ~7)
         let length = message.withUnsafeBytes { $0.load(fromByteOffset: fieldsLengthPlace, as: UInt32.self) }

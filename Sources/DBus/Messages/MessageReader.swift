@@ -1,4 +1,3 @@
-internal import CDBus
 internal import Glibc
 
 /// The reason why a message's body cannot be read.
@@ -30,130 +29,227 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
 
 /// Reads the values of a message's body in order.
 ///
-/// libdbus has checked the form of the message on arrival: strings are UTF-8, names are valid, and lengths are correct.
+/// The reader checks each value that it reads: that the value lies within the message, that a string is UTF-8 without a NUL, and
+/// that a path or a signature is valid.
 public struct MessageReader: ~Copyable {
-    private var iterator: DBusMessageIter
+    private let message: Message
+    private let bytes: UnsafeRawPointer
+    private let isSwapped: Bool
+    private var place: Place
     private let limit: Int
     private var budget: Int
     /// The descriptors that have been read.
     private(set) var descriptors: [UnixFD] = []
-    private let depth: Int
+    private var depth = 0
+
+    /// A place in the body, or in a container.
+    private struct Place {
+        /// The place of the next value. Padding may be in front of the value.
+        var position: Int
+        /// The end of the body or of the array around the place.
+        var end: Int
+        /// The place of the next value's type. All signatures are in the message.
+        var type: Int
+        var typesEnd: Int
+        /// The place of an array's element type; nil outside of an array.
+        var element: Int?
+    }
+
+    private var position: Int {
+        get { place.position }
+        set { place.position = newValue }
+    }
 
     /// The number of bytes that have been read.
-    var bytes: Int { limit - budget }
+    var size: Int { limit - budget }
 
     /// Creates a reader at the first value of a message.
     ///
     /// - Parameters:
     ///   - message: The message.
     ///   - limit: The largest number of bytes to read.
-    init(message: OpaquePointer, limit: Int) {
-        iterator = DBusMessageIter()
-        dbus_message_iter_init(message, &iterator)
+    init(message: Message, limit: Int) {
+        self.init(message, message.signature, at: message.body, upTo: message.count, limit: limit)
+    }
+
+    private init(_ message: Message, _ types: Range<Int>, at start: Int, upTo end: Int, limit: Int) {
+        self.message = message
+        bytes = message.start
+        isSwapped = message.isSwapped
+        place = Place(position: start, end: end, type: types.lowerBound, typesEnd: types.upperBound, element: nil)
         self.limit = limit
         budget = limit
-        depth = 0
     }
 
-    private init(within reader: borrowing MessageReader) {
-        iterator = DBusMessageIter()
-        limit = reader.limit
-        budget = reader.budget
-        descriptors = reader.descriptors
-        depth = reader.depth + 1
+    /// Returns the end of a variant of a message's header.
+    static func endOfVariant(_ message: Message, at start: Int, upTo end: Int) throws(MessageDecodingError) -> Int {
+        var reader = MessageReader(message, 0..<0, at: start, upTo: end, limit: .max)
+        try reader.skip(TypeCode.variant)
+        return reader.position
     }
 
-    private var code: CInt {
-        mutating get { dbus_message_iter_get_arg_type(&iterator) }
+    // MARK: Types
+
+    /// The first byte of the next value's signature; nil behind the last value.
+    private var code: UInt8? {
+        guard place.element == nil || place.position < place.end, place.type < place.typesEnd else { return nil }
+        return byte(at: place.type)
     }
 
     /// Whether a value is left in this container or in the body.
-    public var hasMore: Bool {
-        mutating get { code != TypeCode.invalid }
+    public var hasMore: Bool { code != nil }
+
+    /// Goes to the next type.
+    private mutating func takeType(_ length: Int) {
+        place.type += length
+        if let element = place.element, place.type == place.typesEnd { place.type = element }
     }
 
-    mutating func skip() {
-        dbus_message_iter_next(&iterator)
+    /// The end of the type at a place within the signature, which is valid.
+    private func endOfType(at start: Int) -> Int {
+        var end = start
+        var depth = 0
+        while end < place.typesEnd {
+            let code = byte(at: end)
+            end += 1
+            switch code {
+            case TypeCode.array: continue
+            case TypeCode.structure, TypeCode.dictionaryEntry: depth += 1
+            case TypeCode.endOfStructure, TypeCode.endOfDictionaryEntry: depth -= 1
+            default: break
+            }
+            if depth == 0 { break }
+        }
+        return end
     }
 
-    private mutating func expect(_ expected: CInt) throws(MessageDecodingError) {
-        let found = code
-        guard found == expected else {
-            throw .wrongType(expected: Self.name(of: expected), found: Self.name(of: found).rawValue)
+    private func expect(_ expected: UInt8) throws(MessageDecodingError) {
+        guard code == expected else {
+            throw .wrongType(expected: TypeCode.signature(of: expected), found: TypeCode.name(of: code))
         }
     }
 
-    private static func name(of code: CInt) -> Signature {
-        switch code {
-        case TypeCode.invalid: .empty
-        case TypeCode.structure: Signature(trusted: "(")
-        case TypeCode.dictionaryEntry: Signature(trusted: "{")
-        default: Signature(trusted: String(UnicodeScalar(UInt8(truncatingIfNeeded: code))))
-        }
+    private func currentSignature() -> String { text(place.type..<endOfType(at: place.type)) }
+
+    private func text(_ range: Range<Int>) -> String {
+        String(decoding: UnsafeRawBufferPointer(start: bytes + range.lowerBound, count: range.count), as: UTF8.self)
     }
+
+    // MARK: Bytes
+
+    private func byte(at place: Int) -> UInt8 { bytes.load(fromByteOffset: place, as: UInt8.self) }
+
+    private static let endedTooSoon = MessageDecodingError.invalidValue("the message ends within a value")
 
     private mutating func spend(_ bytes: Int) throws(MessageDecodingError) {
         budget -= bytes
         guard budget >= 0 else { throw .tooLarge(limit: limit) }
     }
 
-    private mutating func readFixed<T: BitwiseCopyable>(_ code: CInt, _ zero: T) throws(MessageDecodingError) -> T {
-        try expect(code)
-        try spend(MemoryLayout<T>.size)
-        var value = zero
-        dbus_message_iter_get_basic(&iterator, &value)
-        dbus_message_iter_next(&iterator)
-        return value
+    /// Takes the bytes of a number.
+    private mutating func take<Number: FixedWidthInteger & BitwiseCopyable>(
+        _ type: Number.Type = Number.self
+    ) throws(MessageDecodingError) -> Number {
+        let size = MemoryLayout<Number>.size
+        let start = (position + size - 1) & ~(size - 1)
+        guard start + size <= place.end else { throw Self.endedTooSoon }
+        position = start + size
+        let number = bytes.load(fromByteOffset: start, as: Number.self)
+        return isSwapped ? number.byteSwapped : number
     }
 
-    private mutating func readText(_ code: CInt) throws(MessageDecodingError) -> String {
+    private mutating func pad(to alignment: Int) throws(MessageDecodingError) {
+        position = (position + alignment - 1) & ~(alignment - 1)
+        guard position <= place.end else { throw Self.endedTooSoon }
+    }
+
+    /// The valid signature whose length is at a place.
+    private func signature(at start: Int) throws(MessageDecodingError) -> Range<Int> {
+        guard start < place.end else { throw Self.endedTooSoon }
+        let types = start + 1..<start + 1 + Int(byte(at: start))
+        guard types.upperBound < place.end else { throw Self.endedTooSoon }
+        guard byte(at: types.upperBound) == 0,
+            Signature.isValid(UnsafeRawBufferPointer(start: bytes + types.lowerBound, count: types.count))
+        else { throw .invalidValue("a signature is not valid") }
+        return types
+    }
+
+    // MARK: Basic types
+
+    private mutating func readNumber<Number: FixedWidthInteger & BitwiseCopyable>(
+        _ code: UInt8
+    ) throws(MessageDecodingError) -> Number {
         try expect(code)
-        var pointer: UnsafePointer<CChar>?
-        dbus_message_iter_get_basic(&iterator, &pointer)
-        guard let pointer else { return "" }
-        let bytes = UnsafeRawBufferPointer(start: pointer, count: strlen(pointer))
+        try spend(MemoryLayout<Number>.size)
+        let number: Number = try take()
+        takeType(1)
+        return number
+    }
+
+    private mutating func readText(_ code: UInt8) throws(MessageDecodingError) -> String {
+        try expect(code)
+        let length = Int(try take(UInt32.self))
+        guard length < place.end - position else { throw Self.endedTooSoon }
         // The size is checked before the string is created, so a string above the limit is not copied.
-        try spend(bytes.count + 1)
-        let text = String(decoding: bytes, as: UTF8.self)
-        dbus_message_iter_next(&iterator)
+        try spend(length + 1)
+        let contents = UnsafeRawBufferPointer(start: bytes + position, count: length)
+        guard memchr(bytes + position, 0, length + 1) == UnsafeMutableRawPointer(mutating: bytes + position + length),
+            let text = String(validating: contents.assumingMemoryBound(to: UInt8.self), as: UTF8.self)
+        else { throw .invalidValue("a string is not UTF-8 without a NUL") }
+        position += length + 1
+        takeType(1)
         return text
     }
 
     /// Reads a value of type `y`.
-    public mutating func readUInt8() throws(MessageDecodingError) -> UInt8 { try readFixed(TypeCode.byte, 0) }
+    public mutating func readUInt8() throws(MessageDecodingError) -> UInt8 { try readNumber(TypeCode.byte) }
     /// Reads a value of type `b`.
     public mutating func readBool() throws(MessageDecodingError) -> Bool {
-        try readFixed(TypeCode.boolean, dbus_bool_t(0)) != 0
+        let number: UInt32 = try readNumber(TypeCode.boolean)
+        guard number <= 1 else { throw .invalidValue("a boolean is neither 0 nor 1") }
+        return number == 1
     }
     /// Reads a value of type `n`.
-    public mutating func readInt16() throws(MessageDecodingError) -> Int16 { try readFixed(TypeCode.int16, 0) }
+    public mutating func readInt16() throws(MessageDecodingError) -> Int16 { try readNumber(TypeCode.int16) }
     /// Reads a value of type `q`.
-    public mutating func readUInt16() throws(MessageDecodingError) -> UInt16 { try readFixed(TypeCode.uint16, 0) }
+    public mutating func readUInt16() throws(MessageDecodingError) -> UInt16 { try readNumber(TypeCode.uint16) }
     /// Reads a value of type `i`.
-    public mutating func readInt32() throws(MessageDecodingError) -> Int32 { try readFixed(TypeCode.int32, 0) }
+    public mutating func readInt32() throws(MessageDecodingError) -> Int32 { try readNumber(TypeCode.int32) }
     /// Reads a value of type `u`.
-    public mutating func readUInt32() throws(MessageDecodingError) -> UInt32 { try readFixed(TypeCode.uint32, 0) }
+    public mutating func readUInt32() throws(MessageDecodingError) -> UInt32 { try readNumber(TypeCode.uint32) }
     /// Reads a value of type `x`.
-    public mutating func readInt64() throws(MessageDecodingError) -> Int64 { try readFixed(TypeCode.int64, 0) }
+    public mutating func readInt64() throws(MessageDecodingError) -> Int64 { try readNumber(TypeCode.int64) }
     /// Reads a value of type `t`.
-    public mutating func readUInt64() throws(MessageDecodingError) -> UInt64 { try readFixed(TypeCode.uint64, 0) }
+    public mutating func readUInt64() throws(MessageDecodingError) -> UInt64 { try readNumber(TypeCode.uint64) }
     /// Reads a value of type `d`.
-    public mutating func readDouble() throws(MessageDecodingError) -> Double { try readFixed(TypeCode.double, 0) }
+    public mutating func readDouble() throws(MessageDecodingError) -> Double {
+        Double(bitPattern: try readNumber(TypeCode.double))
+    }
     /// Reads a value of type `s`.
     public mutating func readString() throws(MessageDecodingError) -> String { try readText(TypeCode.string) }
     /// Reads a value of type `o`.
     public mutating func readObjectPath() throws(MessageDecodingError) -> ObjectPath {
-        ObjectPath(trusted: try readText(TypeCode.objectPath))
+        guard let path = ObjectPath(rawValue: try readText(TypeCode.objectPath)) else {
+            throw .invalidValue("an object path is not valid")
+        }
+        return path
     }
     /// Reads a value of type `g`.
     public mutating func readSignature() throws(MessageDecodingError) -> Signature {
-        Signature(trusted: try readText(TypeCode.signature))
+        try expect(TypeCode.signature)
+        let types = try signature(at: position)
+        try spend(types.count + 1)
+        position = types.upperBound + 1
+        takeType(1)
+        return Signature(trusted: text(types))
     }
     /// Reads a value of type `h`. The caller owns the descriptor.
     public mutating func readUnixFD() throws(MessageDecodingError) -> UnixFD { try UnixFD(from: &self) }
 
     mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
-        let descriptor = try readFixed(TypeCode.unixFD, CInt(-1))
+        let index: UInt32 = try readNumber(TypeCode.unixFD)
+        guard index < message.descriptors.count else { throw .invalidValue("a file descriptor did not arrive") }
+        let descriptor = fcntl(message.descriptors[Int(index)].rawValue, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { throw .invalidValue("a file descriptor did not arrive") }
         return descriptor
     }
@@ -163,15 +259,20 @@ public struct MessageReader: ~Copyable {
         descriptors.append(descriptor)
     }
 
+    // MARK: Containers
+
     /// Reads an array. `body` is called for each element and must read that element.
     public mutating func readArray(
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
     ) throws(MessageDecodingError) {
-        try readContainer(TypeCode.array) { (reader) throws(MessageDecodingError) in
+        try expect(TypeCode.array)
+        try within({ (reader) throws(MessageDecodingError) in try reader.enterArray() }) {
+            (reader) throws(MessageDecodingError) in
             while reader.hasMore {
                 try reader.spend(1)
                 try body(&reader)
             }
+            guard reader.position == reader.place.end else { throw Self.endedTooSoon }
         }
     }
 
@@ -185,42 +286,55 @@ public struct MessageReader: ~Copyable {
         _ body: (UnsafeRawBufferPointer) -> Result
     ) throws(MessageDecodingError) -> Result {
         try expect(TypeCode.array)
-        let found = dbus_message_iter_get_element_type(&iterator)
+        let found = byte(at: place.type + 1)
         guard found == element.code else {
-            throw .wrongType(expected: element.signature, found: Self.name(of: found).rawValue)
+            throw .wrongType(expected: element.signature, found: TypeCode.name(of: found))
         }
-        guard depth < MessageWriter.maximumDepth else { throw .tooDeep }
-        var elements = DBusMessageIter()
-        dbus_message_iter_recurse(&iterator, &elements)
-        var start: UnsafeRawPointer?
-        var count: CInt = 0
-        dbus_message_iter_get_fixed_array(&elements, &start, &count)
-        let bytes = UnsafeRawBufferPointer(start: start, count: Int(count) * element.size)
-        try spend(bytes.count)
-        dbus_message_iter_next(&iterator)
-        return body(bytes)
+        return try within({ (reader) throws(MessageDecodingError) in try reader.enterArray() }) {
+            (reader) throws(MessageDecodingError) in
+            let numbers = UnsafeRawBufferPointer(
+                start: reader.bytes + reader.position,
+                count: reader.place.end - reader.position
+            )
+            guard numbers.count % element.size == 0 else { throw Self.endedTooSoon }
+            try reader.spend(numbers.count)
+            reader.position = reader.place.end
+            return reader.isSwapped ? element.swapped(numbers, body) : body(numbers)
+        }
     }
 
     /// Reads a dictionary's entry. `body` must read the key and then the value.
     public mutating func readEntry(
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
     ) throws(MessageDecodingError) {
-        try readContainer(TypeCode.dictionaryEntry, body)
+        try readFields(TypeCode.dictionaryEntry, body)
     }
 
     /// Reads a structure. `body` must read the fields.
     public mutating func readStructure(
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
     ) throws(MessageDecodingError) {
-        try readContainer(TypeCode.structure, body)
+        try readFields(TypeCode.structure, body)
+    }
+
+    private mutating func readFields(
+        _ code: UInt8,
+        _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
+    ) throws(MessageDecodingError) {
+        try expect(code)
+        try within({ (reader) throws(MessageDecodingError) in try reader.enterFields() }) {
+            (reader) throws(MessageDecodingError) in
+            try body(&reader)
+            while let code = reader.code { try reader.skip(code) }
+        }
     }
 
     /// Reads a variant.
     public mutating func readVariant() throws(MessageDecodingError) -> Value {
-        var value: Value?
-        try readContainer(TypeCode.variant) { (reader) throws(MessageDecodingError) in value = try reader.readValue() }
-        guard let value else { throw .invalidValue("an empty variant") }
-        return value
+        try expect(TypeCode.variant)
+        return try within({ (reader) throws(MessageDecodingError) in try reader.enterVariant() }) {
+            (reader) throws(MessageDecodingError) in try reader.readValue()
+        }
     }
 
     /// Reads a variant that must hold a value of type `content`. `body` reads that value.
@@ -228,9 +342,10 @@ public struct MessageReader: ~Copyable {
         of content: Signature,
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
     ) throws(MessageDecodingError) {
-        try readContainer(TypeCode.variant) { (reader) throws(MessageDecodingError) in
-            let found = reader.currentSignature()
-            guard found == content.rawValue else { throw .wrongType(expected: content, found: found) }
+        try expect(TypeCode.variant)
+        try within({ (reader) throws(MessageDecodingError) in try reader.enterVariant() }) {
+            (reader) throws(MessageDecodingError) in
+            guard reader.holds(content) else { throw .wrongType(expected: content, found: reader.currentSignature()) }
             try body(&reader)
         }
     }
@@ -243,35 +358,129 @@ public struct MessageReader: ~Copyable {
         _ body: (inout MessageReader) throws(MessageDecodingError) -> Content
     ) throws(MessageDecodingError) -> Content? {
         try expect(TypeCode.variant)
-        guard depth < MessageWriter.maximumDepth else { throw .tooDeep }
-        var inner = MessageReader(within: self)
-        dbus_message_iter_recurse(&iterator, &inner.iterator)
-        guard inner.holds(content) else { return nil }
-        let result = try body(&inner)
-        budget = inner.budget
-        descriptors = inner.descriptors
-        dbus_message_iter_next(&iterator)
+        let before = place
+        let result: Content? = try within({ (reader) throws(MessageDecodingError) in try reader.enterVariant() }) {
+            (reader) throws(MessageDecodingError) in
+            reader.holds(content) ? try body(&reader) : nil
+        }
+        if result == nil { place = before }
         return result
     }
 
-    private mutating func holds(_ type: Signature) -> Bool {
-        let types = type.rawValue.utf8
-        guard let first = types.first, CInt(first) == code else { return false }
-        return types.count == 1 || currentSignature() == type.rawValue
+    /// Whether the next value is of a type, and no other value follows.
+    private func holds(_ type: Signature) -> Bool {
+        let expected = type.rawValue.utf8
+        guard place.typesEnd - place.type == expected.count else { return false }
+        var index = place.type
+        for code in expected {
+            guard byte(at: index) == code else { return false }
+            index += 1
+        }
+        return true
     }
 
-    private mutating func readContainer(
-        _ code: CInt,
-        _ body: (inout MessageReader) throws(MessageDecodingError) -> Void
-    ) throws(MessageDecodingError) {
-        try expect(code)
+    /// Enters a container, runs `body`, and goes on behind the container. After an error, the container is still to be read.
+    private mutating func within<Result>(
+        _ enter: (inout MessageReader) throws(MessageDecodingError) -> Int,
+        _ body: (inout MessageReader) throws(MessageDecodingError) -> Result
+    ) throws(MessageDecodingError) -> Result {
+        let outer = place
         guard depth < MessageWriter.maximumDepth else { throw .tooDeep }
-        var inner = MessageReader(within: self)
-        dbus_message_iter_recurse(&iterator, &inner.iterator)
-        try body(&inner)
-        budget = inner.budget
-        descriptors = inner.descriptors
-        dbus_message_iter_next(&iterator)
+        depth += 1
+        defer { depth -= 1 }
+        do throws(MessageDecodingError) {
+            let length = try enter(&self)
+            let result = try body(&self)
+            let position = position
+            place = outer
+            place.position = position
+            takeType(length)
+            return result
+        } catch {
+            place = outer
+            throw error
+        }
+    }
+
+    /// Goes to the first element of the array that comes next.
+    ///
+    /// - Returns: The length of the array's type.
+    private mutating func enterArray() throws(MessageDecodingError) -> Int {
+        let start = place.type
+        let element = start + 1
+        let end = endOfType(at: start)
+        let length = Int(try take(UInt32.self))
+        try pad(to: TypeCode.alignment(of: byte(at: element)))
+        guard length <= ConnectionLimits.largestMessage, length <= place.end - position else { throw Self.endedTooSoon }
+        place.end = position + length
+        place.type = element
+        place.typesEnd = end
+        place.element = element
+        return end - start
+    }
+
+    /// Goes to the first field of the structure or the entry that comes next.
+    ///
+    /// - Returns: The length of its type.
+    private mutating func enterFields() throws(MessageDecodingError) -> Int {
+        let start = place.type
+        let end = endOfType(at: start)
+        try pad(to: 8)
+        place.type = start + 1
+        place.typesEnd = end - 1
+        place.element = nil
+        return end - start
+    }
+
+    /// Goes to the value in the variant that comes next.
+    ///
+    /// - Returns: The length of the variant's type.
+    private mutating func enterVariant() throws(MessageDecodingError) -> Int {
+        let types = try signature(at: position)
+        place.type = types.lowerBound
+        place.typesEnd = types.upperBound
+        place.element = nil
+        guard !types.isEmpty, endOfType(at: types.lowerBound) == types.upperBound else {
+            throw .invalidValue("a variant does not hold one value")
+        }
+        position = types.upperBound + 1
+        return 1
+    }
+
+    // MARK: Any type
+
+    /// Goes to the value behind the next one.
+    mutating func skip() throws(MessageDecodingError) {
+        if let code { try skip(code) }
+    }
+
+    private mutating func skip(_ code: UInt8) throws(MessageDecodingError) {
+        switch code {
+        case TypeCode.byte:
+            _ = try take(UInt8.self)
+        case TypeCode.int16, TypeCode.uint16:
+            _ = try take(UInt16.self)
+        case TypeCode.int64, TypeCode.uint64, TypeCode.double:
+            _ = try take(UInt64.self)
+        case TypeCode.string, TypeCode.objectPath:
+            let length = Int(try take(UInt32.self))
+            guard length < place.end - position else { throw Self.endedTooSoon }
+            position += length + 1
+        case TypeCode.signature:
+            position = try signature(at: position).upperBound + 1
+        case TypeCode.array:
+            return try within({ (reader) throws(MessageDecodingError) in try reader.enterArray() }) {
+                $0.position = $0.place.end
+            }
+        case TypeCode.structure, TypeCode.dictionaryEntry: return try readFields(code) { _ in }
+        case TypeCode.variant:
+            return try within({ (reader) throws(MessageDecodingError) in try reader.enterVariant() }) {
+                (reader) throws(MessageDecodingError) in try reader.skip()
+            }
+        default:
+            _ = try take(UInt32.self)
+        }
+        takeType(1)
     }
 
     /// Reads the next value, which may have any type.
@@ -300,7 +509,7 @@ public struct MessageReader: ~Copyable {
                 while reader.hasMore { fields.append(try reader.readValue()) }
             }
             return .structure(fields)
-        case let found: throw .wrongType(expected: "v", found: Self.name(of: found).rawValue)
+        case let found: throw .wrongType(expected: "v", found: TypeCode.name(of: found))
         }
     }
 
@@ -324,11 +533,5 @@ public struct MessageReader: ~Copyable {
             }
         }
         return .dictionary(entries, key: key, value: value)
-    }
-
-    private mutating func currentSignature() -> String {
-        guard let pointer = dbus_message_iter_get_signature(&iterator) else { return "" }
-        defer { dbus_free(pointer) }
-        return String(cString: pointer)
     }
 }

@@ -107,7 +107,7 @@ public struct MessageWriter: ~Copyable {
         return error
     }
 
-    private mutating func take(_ code: CInt, size: Int) throws(MessageEncodingError) {
+    private mutating func take(_ code: UInt8, size: Int) throws(MessageEncodingError) {
         try proceed()
         guard expected.take(code, of: types) else { throw failed(.inconsistentValue) }
         try spend(size)
@@ -118,12 +118,12 @@ public struct MessageWriter: ~Copyable {
         budget -= bytes
     }
 
-    private mutating func appendFixed<T: BitwiseCopyable>(_ value: T, _ code: CInt) throws(MessageEncodingError) {
+    private mutating func appendFixed<T: BitwiseCopyable>(_ value: T, _ code: UInt8) throws(MessageEncodingError) {
         try take(code, size: 2 * MemoryLayout<T>.size)
         buffer.append(number: value)
     }
 
-    private mutating func appendText(_ text: String, _ code: CInt) throws(MessageEncodingError) {
+    private mutating func appendText(_ text: String, _ code: UInt8) throws(MessageEncodingError) {
         try take(code, size: text.utf8.count + 8)
         guard buffer.append(text: text) else { throw failed(.nulInString) }
     }

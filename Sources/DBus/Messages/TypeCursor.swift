@@ -24,8 +24,8 @@ struct TypeCursor {
     /// Takes a basic type or a variant.
     ///
     /// - Returns: Whether the type is the next one.
-    mutating func take(_ code: CInt, of types: borrowing ByteBuffer) -> Bool {
-        guard next != end, CInt(types[next]) == code else { return false }
+    mutating func take(_ code: UInt8, of types: borrowing ByteBuffer) -> Bool {
+        guard next != end, types[next] == code else { return false }
         advance(to: next + 1)
         return true
     }

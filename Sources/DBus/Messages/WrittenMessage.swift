@@ -1,7 +1,7 @@
 /// A message that this program has written and that has not been sent.
 ///
 /// libdbus's own functions for a dictionary of ten values take six times as long as the module's writer, under libdbus's
-/// locks, and end the process for a wrong type. The module therefore writes and sends messages itself, and libdbus reads them.
+/// locks, and end the process for a wrong type. The module therefore writes and reads messages itself.
 struct WrittenMessage {
     /// The whole message, whose header does not tell the number of descriptors.
     private(set) var bytes: [UInt8]
@@ -69,12 +69,9 @@ struct WrittenMessage {
         return try WrittenMessage(header, text, limit: limit)
     }
 
-    private static let reservedPath = "/org/freedesktop/DBus/Local"
-    private static let reservedInterface = "org.freedesktop.DBus.Local"
-
     private static func check(_ path: ObjectPath, _ interface: InterfaceName) throws(MessageEncodingError) {
-        if path.rawValue == reservedPath { throw .reservedName(reservedPath) }
-        if interface.rawValue == reservedInterface { throw .reservedName(reservedInterface) }
+        if path.rawValue == MessageHeader.reservedPath { throw .reservedName(path.rawValue) }
+        if interface.rawValue == MessageHeader.reservedInterface { throw .reservedName(interface.rawValue) }
     }
 
     /// The upper bound of a header's size without its path: at most seven names, each of at most 255 bytes.

@@ -26,14 +26,24 @@ public struct Signature: ValidatedName {
     /// 32 deep ("Type System", D-Bus specification).
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= maximumLength else { return false }
+        var text = String(bytes)
+        return text.withUTF8(areTypes)
+    }
+
+    /// Whether the bytes of a message are a valid signature.
+    static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count <= maximumLength else { return false }
+        return bytes.withMemoryRebound(to: UInt8.self) { areTypes($0) }
+    }
+
+    private static func areTypes(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         // Most values are of a type that is one byte.
-        if bytes.count == 1, let byte = bytes.first { return Scanner.isComplete(byte) }
-        return scan(String(bytes)) { scanner in
-            while scanner.hasMore {
-                guard scanner.skipCompleteType() else { return false }
-            }
-            return true
+        if bytes.count == 1 { return Scanner.isComplete(bytes[0]) }
+        var scanner = Scanner(bytes)
+        while scanner.hasMore {
+            guard scanner.skipCompleteType() else { return false }
         }
+        return true
     }
 
     /// Whether the signature is valid and describes exactly one value.

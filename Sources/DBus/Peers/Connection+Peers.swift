@@ -1,4 +1,3 @@
-internal import CDBus
 internal import Glibc
 public import Reactor
 
@@ -23,25 +22,29 @@ extension Connection {
     ) async throws(ConnectionError) -> Connection {
         let connection = try await open(on: loop, limits, timeout) {
             () throws(ConnectionError) -> EstablishedConnection? in
-            let established = try BlockingConnection(peer: address, timeout: timeout).handOver()
-            if let established { dbus_connection_set_max_message_size(established.raw, limits.messageBytes) }
-            return established
+            try BlockingConnection(peer: address, limits: limits, timeout: timeout).handOver()
         }
         return connection
     }
 
-    /// Creates a connection from an accepted libdbus connection; nil if memory ran out, and the libdbus connection is
-    /// then closed.
+    /// Creates a connection from an accepted socket, whose other end has to authenticate.
+    ///
+    /// - Parameter id: The identifier of the listening socket.
     static func peer(
-        _ raw: OpaquePointer,
+        _ socket: CInt,
+        _ id: String,
         on loop: EventLoop,
         limits: ConnectionLimits,
         accounts: CallAccounts?
-    ) -> Connection? {
-        dbus_connection_set_max_message_size(raw, limits.receivedMessageBytes ?? limits.messageBytes)
-        let established = EstablishedConnection(raw: raw, uniqueName: nil, serials: Serials())
+    ) -> Connection {
+        let input = InputBuffer(limit: limits.receivedMessageBytes ?? limits.messageBytes)
+        let established = EstablishedConnection(socket, passesDescriptors: false, uniqueName: nil, Serials(), input)
         let connection = Connection(established, on: loop, limits: limits, accounts: accounts)
-        return connection.assumeIsolated { $0.attach() } ? connection : nil
+        connection.assumeIsolated {
+            $0.authentication = PeerAuthentication(id: id)
+            $0.attach()
+        }
+        return connection
     }
 
     /// Gives the other end of a connection without a bus a name, as a bus would.
@@ -87,17 +90,9 @@ extension Connection {
     func endUnlessAuthenticated(within time: Duration) {
         authenticationTimer = loop.schedule(at: .now + min(time, .longest)) { [weak self] in
             self?.assumeIsolated { connection in
-                guard let raw = connection.raw, dbus_connection_get_is_authenticated(raw) == 0 else { return }
-                connection.disconnect(.unauthenticated)
+                if connection.authentication != nil { connection.disconnect(.unauthenticated) }
             }
         }
-    }
-
-    /// Cancels the time limit of an authenticated connection, because a loop without timers runs faster.
-    func forgetAuthenticationTimer(_ timer: TimerID) {
-        guard let raw, dbus_connection_get_is_authenticated(raw) != 0 else { return }
-        loop.cancelTimer(timer)
-        authenticationTimer = nil
     }
 
     /// The credentials of the process at the other end of the socket.
@@ -109,34 +104,30 @@ extension Connection {
     /// The process is nil if it has gone. The number of a process that goes later may belong to another process:
     /// ``Credentials/processDescriptor`` rules that out, from Linux 6.5 on.
     public var peerCredentials: Credentials? {
-        guard state == .open, let raw else { return nil }
-        return Credentials(of: raw)?.withProcess(of: raw)
+        guard state == .open else { return nil }
+        return Credentials(of: socket)?.withProcess(of: socket)
     }
 
     /// Ends the connection after the messages that have arrived, as if the other end had closed it now. A copy of the other end's
     /// socket in another process changes nothing.
     public func hangUp() {
-        var socket: CInt = -1
-        guard let raw, dbus_connection_get_socket(raw, &socket) != 0 else { return }
-        shutdown(socket, CInt(SHUT_RDWR))
+        if state != .released { shutdown(socket, CInt(SHUT_RDWR)) }
     }
 
     /// Accepts messages up to ``ConnectionLimits/messageBytes`` from now on, instead of
     /// ``ConnectionLimits/receivedMessageBytes``.
     public func receiveLargeMessages() {
-        if let raw { dbus_connection_set_max_message_size(raw, limits.messageBytes) }
+        input.limit = limits.messageBytes
     }
 }
 
 extension Credentials {
-    /// Reads the credentials of the process at the other end of a connection's socket; nil if there is no socket.
-    init?(of connection: OpaquePointer) {
-        var descriptor: CInt = -1
-        guard dbus_connection_get_socket(connection, &descriptor) != 0 else { return nil }
+    /// Reads the credentials of the process at the other end of a socket; nil if the kernel has none.
+    init?(of socket: CInt) {
         // The tuple has the layout of struct ucred, which Swift does not import.
         var credentials: (pid: UInt32, uid: UInt32, gid: UInt32) = (0, 0, 0)
         var size = socklen_t(MemoryLayout.size(ofValue: credentials))
-        guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
+        guard getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 else { return nil }
         self.init(pid: credentials.pid, uid: credentials.uid, processDescriptor: nil)
     }
 
@@ -144,10 +135,9 @@ extension Credentials {
     private static let peerDescriptor: CInt = 77
 
     /// The credentials with a descriptor of the process, if the kernel gives one. Without a process if it has gone.
-    func withProcess(of connection: OpaquePointer) -> Credentials {
-        var (socket, process): (CInt, CInt) = (-1, -1)
+    func withProcess(of socket: CInt) -> Credentials {
+        var process: CInt = -1
         var size = socklen_t(MemoryLayout.size(ofValue: process))
-        guard dbus_connection_get_socket(connection, &socket) != 0 else { return self }
         guard getsockopt(socket, SOL_SOCKET, Self.peerDescriptor, &process, &size) == 0 else {
             return errno == ENOPROTOOPT ? self : Credentials(pid: nil, uid: uid)
         }

@@ -1,11 +1,12 @@
 internal import CDBus
+internal import CLinux
 internal import Glibc
 public import Reactor
 
 /// A socket to which other programs of the same user connect, without a bus in between.
 ///
 /// The kernel proves that a connecting program belongs to this user (`EXTERNAL` authentication). Programs of other
-/// users are rejected, and so are programs that do not authenticate in time.
+/// users are rejected, and so are programs that do not authenticate in time. libdbus only makes the socket.
 ///
 /// A connection without a bus calls methods and exports objects like any other connection. Such a connection has no
 /// names: destinations and senders are nil, because nothing guarantees the sender that a message claims. The program may give
@@ -25,10 +26,12 @@ public actor PeerListener {
     private let accounts: CallAccounts?
     private let maximumConnections: Int
     private let accept: @Sendable (Connection) -> Void
-    private var watches = LibraryWatches()
+    /// The watch for programs that connect.
+    private var watch: DescriptorWatch?
+    /// The identifier of the socket, which the authentication tells.
+    private let id: String
     private let authenticationTime: Duration
     private var connections = 0
-    private var hasAccepted = false
     private var isOpen = true
 
     /// Creates a listening socket.
@@ -61,11 +64,16 @@ public actor PeerListener {
             let raw = try withLibraryError { error in
                 address.utf8.contains(0) ? nil : dbus_server_listen(address, &error)
             }
+            guard let socket = socket(of: raw) else {
+                dbus_server_disconnect(raw)
+                dbus_server_unref(raw)
+                throw .outOfMemory
+            }
             let accounts = connection?.assumeIsolated { $0.incomingCalls.accounts }
             let listener = PeerListener(raw, on: loop, limits, accounts, maximumConnections, authenticationTime) {
                 $0.assumeIsolated { accept($0) }
             }
-            guard listener.assumeIsolated({ $0.attach() }) else { throw .outOfMemory }
+            listener.assumeIsolated { $0.attach(socket) }
             return listener
         }
     }
@@ -86,47 +94,41 @@ public actor PeerListener {
         self.maximumConnections = maximumConnections
         self.authenticationTime = authenticationTime
         self.accept = accept
-        let text = dbus_server_get_address(raw)
-        address = text.map { String(cString: $0) } ?? ""
-        dbus_free(text)
+        address = Self.text(dbus_server_get_address(raw))
+        id = Self.text(dbus_server_get_id(raw))
+    }
+
+    /// Copies a text of libdbus, and frees it.
+    private static func text(_ text: UnsafeMutablePointer<CChar>?) -> String {
+        defer { dbus_free(text) }
+        return text.map { String(cString: $0) } ?? ""
     }
 
     /// Stops listening and removes the socket. Accepted connections continue.
     public func close() {
         guard isOpen else { return }
         isOpen = false
+        watch?.cancel()
+        watch = nil
         dbus_server_disconnect(raw)
-        dbus_server_set_new_connection_function(raw, nil, nil, nil)
-        dbus_server_set_watch_functions(raw, nil, nil, nil, nil, nil)
-        watches.removeAll()
         dbus_server_unref(raw)
-        // This call balances the reference that attach() took for libdbus.
-        Unmanaged.passUnretained(self).release()
     }
 
-    private func attach() -> Bool {
-        let pointer = Unmanaged.passRetained(self).toOpaque()
-        let external = strdup("EXTERNAL")
-        defer { free(external) }
-        var mechanisms = [UnsafePointer(external), nil]
-        dbus_server_set_new_connection_function(raw, acceptConnection, pointer, nil)
-        let isAttached =
-            dbus_server_set_auth_mechanisms(raw, &mechanisms) != 0
-            && dbus_server_set_watch_functions(raw, addWatch, removeWatch, toggleWatch, pointer, nil) != 0
-        if !isAttached { close() }
-        return isAttached
+    /// Begins to accept connections. The event loop keeps the listener alive from now on, until ``close()``.
+    private func attach(_ socket: CInt) {
+        watch = loop.watch(socket, for: .readable) { [self] _ in assumeIsolated { $0.acceptConnection(socket) } }
     }
 
-    /// Accepts or rejects a connection. libdbus closes a connection to which no reference is left when this method
-    /// returns.
-    fileprivate func accept(_ pointer: OpaquePointer) {
-        hasAccepted = true
+    private func acceptConnection(_ listening: CInt) {
+        let socket = accept_nonblocking(listening)
+        guard socket >= 0 else { return errno == EAGAIN || errno == ECONNABORTED ? () : pause() }
         // Other users are rejected before authentication. Otherwise their silent connections would count towards the
         // maximum until the time limit.
-        guard connections < maximumConnections, Credentials(of: pointer)?.uid == getuid() else { return }
-        dbus_connection_ref(pointer)
-        dbus_connection_set_unix_user_function(pointer, isSameUser, nil, nil)
-        guard let connection = Connection.peer(pointer, on: loop, limits: limits, accounts: accounts) else { return }
+        guard connections < maximumConnections, Credentials(of: socket)?.uid == getuid() else {
+            Glibc.close(socket)
+            return
+        }
+        let connection = Connection.peer(socket, id, on: loop, limits: limits, accounts: accounts)
         connections += 1
         accept(connection)
         connection.assumeIsolated { $0.endUnlessAuthenticated(within: authenticationTime) }
@@ -137,62 +139,26 @@ public actor PeerListener {
     }
 
     /// The pause after an attempt that accepted no connection.
-    private static let pause = Duration.milliseconds(100)
+    private static let pauseTime = Duration.milliseconds(100)
 
-    fileprivate func add(_ watch: OpaquePointer) {
-        let unchecked = LibraryPointer(pointer: watch)
-        let handle: @Sendable (UInt32) -> Void = { [unowned self] flags in
-            assumeIsolated { $0.handle(unchecked, flags) }
-        }
-        watches.add(watch, on: loop, handle)
+    /// Stops to accept connections for a while. Most likely the process has no descriptor left. Without the pause, the waiting
+    /// connection would wake the loop again and again.
+    private func pause() {
+        watch?.isEnabled = false
+        loop.schedule(at: .now + Self.pauseTime) { self.assumeIsolated { $0.watch?.isEnabled = true } }
     }
+}
 
-    private func handle(_ watch: LibraryPointer, _ flags: UInt32) {
-        hasAccepted = false
-        dbus_watch_handle(watch.pointer, flags)
-        guard isOpen, !hasAccepted else { return }
-        // Most likely the process has no descriptor left. Without the pause, the waiting connection would wake the loop
-        // again and again.
-        watches.pause(watch.pointer)
-        let resume: @Sendable () -> Void = { self.assumeIsolated { $0.watches.toggle(watch.pointer) } }
-        loop.schedule(at: .now + Self.pause, resume)
+/// Returns the socket on which a server of libdbus listens. libdbus tells it with its watch.
+private func socket(of server: OpaquePointer) -> CInt? {
+    var socket: CInt = -1
+    let note: DBusAddWatchFunction = { watch, data in
+        data?.storeBytes(of: dbus_watch_get_unix_fd(watch), as: CInt.self)
+        return 1
     }
-
-    fileprivate func remove(_ watch: OpaquePointer) { watches.remove(watch) }
-
-    fileprivate func toggle(_ watch: OpaquePointer) { watches.toggle(watch) }
-}
-
-// MARK: libdbus's callbacks, all on the loop's thread
-
-private func listener(_ data: UnsafeMutableRawPointer?) -> PeerListener? {
-    data.map { Unmanaged<PeerListener>.fromOpaque($0).takeUnretainedValue() }
-}
-
-private let acceptConnection: DBusNewConnectionFunction = { _, connection, data in
-    guard let connection, let listener = listener(data) else { return }
-    let unchecked = LibraryPointer(pointer: connection)
-    listener.assumeIsolated { $0.accept(unchecked.pointer) }
-}
-
-/// Replaces libdbus's own check, which also accepts root.
-private let isSameUser: DBusAllowUnixUserFunction = { _, user, _ in user == UInt(getuid()) ? 1 : 0 }
-
-private let addWatch: DBusAddWatchFunction = { watch, data in
-    guard let watch, let listener = listener(data) else { return 0 }
-    let unchecked = LibraryPointer(pointer: watch)
-    listener.assumeIsolated { $0.add(unchecked.pointer) }
-    return 1
-}
-
-private let removeWatch: DBusRemoveWatchFunction = { watch, data in
-    guard let watch, let listener = listener(data) else { return }
-    let unchecked = LibraryPointer(pointer: watch)
-    listener.assumeIsolated { $0.remove(unchecked.pointer) }
-}
-
-private let toggleWatch: DBusWatchToggledFunction = { watch, data in
-    guard let watch, let listener = listener(data) else { return }
-    let unchecked = LibraryPointer(pointer: watch)
-    listener.assumeIsolated { $0.toggle(unchecked.pointer) }
+    let isNoted = withUnsafeMutablePointer(to: &socket) { socket in
+        defer { dbus_server_set_watch_functions(server, nil, nil, nil, nil, nil) }
+        return dbus_server_set_watch_functions(server, note, { _, _ in }, { _, _ in }, socket, nil) != 0
+    }
+    return isNoted && socket >= 0 ? socket : nil
 }

@@ -1,5 +1,3 @@
-internal import CDBus
-
 /// One match rule on the bus, and the number of its users.
 struct Match {
     var count: Int
@@ -18,14 +16,14 @@ struct Subscriptions {
         /// Whether the watch has reported an owner.
         var hasSeenOwnerChange = false
         var watch: NameWatchID?
-        let deliver: (OpaquePointer, _ sender: BusName?, ObjectPath) -> Void
+        let deliver: (Message, _ sender: BusName?, ObjectPath) -> Void
         let finish: () -> Void
 
         init(
             id: UInt64,
             rule: MatchRule,
             text: String,
-            deliver: @escaping (OpaquePointer, BusName?, ObjectPath) -> Void,
+            deliver: @escaping (Message, BusName?, ObjectPath) -> Void,
             finish: @escaping () -> Void
         ) {
             self.id = id
@@ -102,7 +100,7 @@ extension Connection {
             text: rule.text(signal.interface, signal.name),
             deliver: { message, sender, path in
                 do throws(MessageDecodingError) {
-                    let body: Body = try Message.body(message, limit: limit)
+                    let body: Body = try message.contents(limit: limit)
                     buffer.put(ReceivedSignal(sender: sender, path: path, body: body))
                 } catch {
                     // The message is a signal of another program that only has the same name.
@@ -147,19 +145,13 @@ extension Connection {
         }
     }
 
-    func receiveSignal(_ pointer: OpaquePointer) {
-        guard let interface = dbus_message_get_interface(pointer), let member = dbus_message_get_member(pointer),
-            let path = dbus_message_get_path(pointer)
-        else { return }
-        let kind = Subscriptions.Kind(
-            interface: InterfaceName(trusted: String(cString: interface)),
-            member: MemberName(trusted: String(cString: member))
-        )
-        let object = ObjectPath(trusted: String(cString: path))
-        let sender = sender(of: pointer)
-        if let change = BusDriver.ownerChange(pointer) { nameOwnerChanged(change.name, change.old, change.new) }
-        for entry in subscriptions[kind] where entry.matches(pointer, sender, object) {
-            entry.deliver(pointer, sender, object)
+    func receiveSignal(_ message: Message) {
+        guard let interface = message.interface, let member = message.member, let object = message.path else { return }
+        let kind = Subscriptions.Kind(interface: interface, member: member)
+        let sender = sender(of: message)
+        if let change = BusDriver.ownerChange(message) { nameOwnerChanged(change.name, change.old, change.new) }
+        for entry in subscriptions[kind] where entry.matches(message, sender, object) {
+            entry.deliver(message, sender, object)
         }
     }
 
@@ -201,7 +193,7 @@ extension Connection {
 extension Subscriptions.Entry {
     /// Whether the message matches this entry's rule. The bus may have sent the message because of another rule of this
     /// connection.
-    fileprivate func matches(_ message: OpaquePointer, _ sender: BusName?, _ path: ObjectPath) -> Bool {
+    fileprivate func matches(_ message: Message, _ sender: BusName?, _ path: ObjectPath) -> Bool {
         guard rule.matches(path: path) else { return false }
         if let expected = rule.sender, let sender, expected != sender {
             guard let owner, owner == sender else { return false }
@@ -209,7 +201,7 @@ extension Subscriptions.Entry {
         return rule.arguments.isEmpty || argumentsMatch(message)
     }
 
-    private func argumentsMatch(_ message: OpaquePointer) -> Bool {
+    private func argumentsMatch(_ message: Message) -> Bool {
         var reader = MessageReader(message: message, limit: .max)
         var left = rule.arguments.count
         var position = 0
@@ -220,7 +212,7 @@ extension Subscriptions.Entry {
                     guard try reader.readString().utf8.elementsEqual(expected.utf8) else { return false }
                     left -= 1
                 } else {
-                    reader.skip()
+                    try reader.skip()
                 }
                 position += 1
             }

@@ -1,4 +1,4 @@
-/// The codes of the types in a signature. libdbus's own constants are macros that Swift does not import.
+/// The codes of the types in a signature.
 enum TypeCode {
     static let byte = code("y")
     static let boolean = code("b")
@@ -15,22 +15,29 @@ enum TypeCode {
     static let unixFD = code("h")
     static let array = code("a")
     static let variant = code("v")
-    static let structure = code("r")
-    static let dictionaryEntry = code("e")
-    static let invalid: CInt = 0
+    static let structure = code("(")
+    static let endOfStructure = code(")")
+    static let dictionaryEntry = code("{")
+    static let endOfDictionaryEntry = code("}")
 
     /// The alignment of a type in a message, by the first byte of its signature.
     static func alignment(of byte: UInt8) -> Int {
-        switch CInt(byte) {
+        switch byte {
         case Self.byte, signature, variant: 1
         case int16, uint16: 2
         case int64, uint64, double: 8
-        case CInt(UInt8(ascii: "(")), CInt(UInt8(ascii: "{")): 8
+        case structure, dictionaryEntry: 8
         default: 4
         }
     }
 
-    private static func code(_ character: Unicode.Scalar) -> CInt { CInt(character.value) }
+    /// The signature of a basic type, or the beginning of a container's.
+    static func signature(of code: UInt8) -> Signature { Signature(trusted: String(UnicodeScalar(code))) }
+
+    /// The type for a message to a person; empty if there is no value.
+    static func name(of code: UInt8?) -> String { code.map { String(UnicodeScalar($0)) } ?? "" }
+
+    private static func code(_ character: Unicode.Scalar) -> UInt8 { UInt8(ascii: character) }
 }
 
 /// A type of number that has the same format in memory and in a message. An array of such numbers is read and written
@@ -38,9 +45,9 @@ enum TypeCode {
 ///
 /// `Bool` is not such a type, because it has one byte in Swift and four bytes in D-Bus.
 struct FixedType {
-    let code: CInt
+    let code: UInt8
     let size: Int
-    var signature: Signature { Signature(trusted: String(UnicodeScalar(UInt8(truncatingIfNeeded: code)))) }
+    var signature: Signature { TypeCode.signature(of: code) }
 
     /// Creates the description of a type; nil for any other type, even if its signature has the same letter.
     init?<T>(_ type: T.Type) {
@@ -64,5 +71,12 @@ struct FixedType {
             return nil
         }
         size = MemoryLayout<T>.size
+    }
+
+    /// Calls a closure with numbers in this machine's byte order.
+    func swapped<Result>(_ numbers: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        var bytes = Array(numbers)
+        for start in stride(from: 0, to: bytes.count, by: size) { bytes[start..<start + size].reverse() }
+        return bytes.withUnsafeBytes(body)
     }
 }

@@ -21,7 +21,7 @@ private struct ArrayInsteadOfString: DBusType {
 /// Reads a body of one type as another type. The only check on the way is the comparison of signatures.
 private func read<Body: MessageBody, Content: MessageBody>(_ body: Body, as: Content.Type) throws -> Content {
     let message = try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: 4096))
-    return try Message.body(message.pointer, limit: .max)
+    return try message.contents(limit: .max)
 }
 
 // Rows 31 to 41: types, depth and size.

@@ -124,7 +124,7 @@ extension TrapTests {
     func errorTextIsSentWithReplacements(_ text: String, _ expected: String) throws {
         let address = ReplyAddress(sender: ":1.1", serial: 5, isExpected: true)
         let message = try Message(.error(to: address, RemoteError("a.b", text), limit: 4096))
-        let result: Result<Empty, CallError> = Message.result(message.pointer)
+        let result: Result<Empty, CallError> = message.result()
         #expect(result == .failure(.remote(RemoteError("a.b", expected))))
     }
 

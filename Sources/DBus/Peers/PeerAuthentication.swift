@@ -1,0 +1,87 @@
+internal import Glibc
+
+/// The authentication of a program that has connected, by "Authentication Protocol" in the D-Bus specification.
+///
+/// The only mechanism is `EXTERNAL`. The kernel has already proved that the program belongs to this user; the program only has to
+/// ask for the same user.
+struct PeerAuthentication {
+    private enum State {
+        case waitingForNUL
+        case waitingForMechanism
+        case waitingForData
+        case waitingForBegin
+        case done
+    }
+
+    private var state = State.waitingForNUL
+    private var refusals = 0
+    private let id: String
+    /// Whether the other end takes descriptors.
+    private(set) var passesDescriptors = false
+
+    /// The number of refusals after which the connection ends.
+    private static let maximumRefusals = 8
+    private static let refusal = "REJECTED EXTERNAL\r\n"
+
+    /// - Parameter id: The identifier of the listening socket, 32 hexadecimal digits.
+    init(id: String) {
+        self.id = id
+    }
+
+    /// Whether messages follow.
+    var isDone: Bool { state == .done }
+
+    /// Takes the next line.
+    ///
+    /// - Returns: The answer; nil if a part of the line is missing, or messages follow.
+    /// - Throws: ``MalformedMessage`` if the other end does not follow the protocol.
+    mutating func answer(from input: inout InputBuffer) throws(MalformedMessage) -> String? {
+        if state == .waitingForNUL {
+            guard let byte = input.nextByte() else { return nil }
+            guard byte == 0 else { throw MalformedMessage() }
+            state = .waitingForMechanism
+        }
+        guard state != .done, let line = try input.nextLine() else { return nil }
+        let words = line.split(separator: " ", omittingEmptySubsequences: false)
+        switch (state, words[0]) {
+        case (.waitingForMechanism, "AUTH") where words.count == 2 && words[1] == "EXTERNAL":
+            state = .waitingForData
+            return "DATA\r\n"
+        case (.waitingForMechanism, "AUTH") where words.count == 3 && words[1] == "EXTERNAL":
+            return try answer(to: words[2])
+        case (.waitingForData, "DATA") where words.count <= 2:
+            return try answer(to: words.count == 2 ? words[1] : "")
+        case (.waitingForBegin, "NEGOTIATE_UNIX_FD"):
+            passesDescriptors = true
+            return "AGREE_UNIX_FD\r\n"
+        case (.waitingForBegin, "BEGIN"):
+            state = .done
+            return nil
+        case (_, "AUTH"), (_, "CANCEL"), (_, "ERROR"): return try refuse()
+        case (_, "BEGIN"): throw MalformedMessage()
+        default:
+            try countRefusal()
+            return "ERROR\r\n"
+        }
+    }
+
+    /// Answers the name of a user: the decimal number in hexadecimal digits, or nothing for the user of the socket.
+    private mutating func answer(to name: Substring) throws(MalformedMessage) -> String {
+        let expected = String(getuid()).utf8.map { "3\($0 & 0xF)" }.joined()
+        guard name.isEmpty || name == expected else { return try refuse() }
+        state = .waitingForBegin
+        return "OK \(id)\r\n"
+    }
+
+    private mutating func refuse() throws(MalformedMessage) -> String {
+        try countRefusal()
+        state = .waitingForMechanism
+        passesDescriptors = false
+        return Self.refusal
+    }
+
+    private mutating func countRefusal() throws(MalformedMessage) {
+        refusals += 1
+        if refusals > Self.maximumRefusals { throw MalformedMessage() }
+    }
+}
