@@ -1,4 +1,3 @@
-
 /// The owners of the well-known names that a connection calls.
 ///
 /// A session bus delivers answers that were never requested, and serials are easy to guess. So an answer counts only if

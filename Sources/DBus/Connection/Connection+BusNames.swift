@@ -1,4 +1,3 @@
-
 /// The methods of the bus that a connection uses.
 enum BusDriver {
     static let object = RemoteObject(.bus, "/org/freedesktop/DBus")

@@ -97,14 +97,16 @@ extension Connection {
     private func authenticate() throws(MalformedMessage) -> Bool {
         guard authentication != nil else { return true }
         while let answer = try authentication?.answer(from: &input) {
-            guard answer.withCString({ Glibc.send(socket, $0, answer.utf8.count, CInt(MSG_NOSIGNAL)) })
-                == answer.utf8.count
+            guard
+                answer.withCString({ Glibc.send(socket, $0, answer.utf8.count, CInt(MSG_NOSIGNAL)) })
+                    == answer.utf8.count
             else { throw MalformedMessage() }
         }
         guard authentication?.isDone == true else {
             if hasEnded { disconnect(.disconnected) }
             return false
         }
+        input.holdsMessages = true
         passesDescriptors = authentication?.passesDescriptors == true
         authentication = nil
         if let authenticationTimer { loop.cancelTimer(authenticationTimer) }

@@ -17,6 +17,8 @@ struct InputBuffer: ~Copyable {
     private var descriptors: [UnixFD] = []
     /// The largest message, in bytes.
     var limit: Int
+    /// Whether the bytes are messages, and not yet lines of the authentication.
+    var holdsMessages = true
 
     /// The bytes that one read takes, unless a message is larger.
     private static let readBytes = 16 << 10
@@ -32,7 +34,7 @@ struct InputBuffer: ~Copyable {
     /// The size of the first message, as far as its header has arrived.
     private var firstSize: Int? {
         get throws(MalformedMessage) {
-            guard bytes.count - start >= MessageSizes.headerBytes else { return nil }
+            guard holdsMessages, bytes.count - start >= MessageSizes.headerBytes else { return nil }
             return try MessageSizes(bytes.start + start, limit: limit).message
         }
     }
@@ -60,7 +62,8 @@ struct InputBuffer: ~Copyable {
         return progress
     }
 
-    private mutating func receive(from socket: CInt, _ room: Int, _ control: UnsafeMutableRawBufferPointer) -> Progress {
+    private mutating func receive(from socket: CInt, _ room: Int, _ control: UnsafeMutableRawBufferPointer) -> Progress
+    {
         var header = msghdr()
         let count = bytes.fill { free in
             var piece = iovec(iov_base: free.baseAddress, iov_len: min(room, free.count))

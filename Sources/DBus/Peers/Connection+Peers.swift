@@ -37,7 +37,8 @@ extension Connection {
         limits: ConnectionLimits,
         accounts: CallAccounts?
     ) -> Connection {
-        let input = InputBuffer(limit: limits.receivedMessageBytes ?? limits.messageBytes)
+        var input = InputBuffer(limit: limits.receivedMessageBytes ?? limits.messageBytes)
+        input.holdsMessages = false
         let established = EstablishedConnection(socket, passesDescriptors: false, uniqueName: nil, Serials(), input)
         let connection = Connection(established, on: loop, limits: limits, accounts: accounts)
         connection.assumeIsolated {

@@ -1,0 +1,251 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import DBus
+
+/// A socket to an input, and the input.
+private struct Wire: ~Copyable {
+    let near: UnixFD
+    let far: UnixFD
+    var input: InputBuffer
+
+    init(limit: Int = 1 << 20, holdsMessages: Bool = true) throws {
+        var ends: [CInt] = [-1, -1]
+        try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        near = UnixFD(owning: ends[0])
+        far = UnixFD(owning: ends[1])
+        input = InputBuffer(limit: limit)
+        input.holdsMessages = holdsMessages
+    }
+
+    func send(_ bytes: some Collection<UInt8>) {
+        let bytes = Array(bytes)
+        #expect(Glibc.send(far.rawValue, bytes, bytes.count, 0) == bytes.count)
+    }
+
+    mutating func read() throws(MalformedMessage) -> InputBuffer.Progress { try input.read(from: near.rawValue) }
+}
+
+/// What arrives on a socket.
+@Suite struct InputTests {
+    private static func message(_ text: String) throws -> [UInt8] {
+        var bytes = try written(text).bytes
+        bytes.set(7, at: MessageHeader.serialPlace)
+        return bytes
+    }
+
+    @Test func messagesOfOneReadAreTakenInOrder() throws {
+        var wire = try Wire()
+        wire.send(try (1...20).flatMap { try Self.message("text \($0)") })
+        #expect(try wire.read() == .read)
+        for number in 1...20 { #expect(try wire.input.nextMessage()?.contents(limit: 100) == "text \(number)") }
+        #expect(try wire.input.nextMessage() == nil)
+        #expect(try wire.read() == .empty)
+    }
+
+    @Test func messageMayArriveInTwoParts() throws {
+        let message = try Self.message("text")
+        for split in 1..<message.count {
+            var wire = try Wire()
+            wire.send(message[..<split])
+            #expect(try wire.read() == .read)
+            #expect(try wire.input.nextMessage() == nil)
+            wire.send(message[split...] + message)
+            #expect(try wire.read() == .read)
+            for _ in 0..<2 { #expect(try wire.input.nextMessage()?.contents(limit: 100) == "text") }
+            #expect(wire.input.nextByte() == nil)
+        }
+    }
+
+    @Test func largeMessageArrivesInManyReads() throws {
+        var wire = try Wire()
+        let text = String(repeating: "x", count: 100_000)
+        let large = try Self.message(text)
+        let bytes = try Self.message("before") + large + Self.message("behind")
+        for start in stride(from: 0, to: bytes.count, by: 10_000) {
+            wire.send(bytes[start..<min(start + 10_000, bytes.count)])
+            while try wire.read() == .read {
+                while let message = try wire.input.nextMessage() {
+                    let found: String = try message.contents(limit: 1 << 20)
+                    #expect(["before", text, "behind"].contains(found))
+                }
+            }
+        }
+        #expect(wire.input.nextByte() == nil)
+    }
+
+    @Test func messageAboveTheLimitIsRefusedByItsHeader() throws {
+        let message = try Self.message(String(repeating: "x", count: 1000))
+        var wire = try Wire(limit: message.count - 1)
+        wire.send(message[..<16])
+        #expect(try wire.read() == .read)
+        #expect(throws: MalformedMessage.self) { try wire.input.nextMessage() }
+        wire = try Wire(limit: message.count)
+        wire.send(message)
+        #expect(try wire.read() == .read)
+        #expect(try wire.input.nextMessage() != nil)
+    }
+
+    @Test func descriptorsBelongToTheirMessages() throws {
+        var wire = try Wire()
+        let pipes = try (0..<3).map { _ in try Pipe() }
+        var output = OutputBuffer()
+        output.append(try written("none"), as: 1)
+        output.append(try written([pipes[0].writeEnd, pipes[1].writeEnd]), as: 2)
+        output.append(try written(pipes[2].writeEnd), as: 3)
+        while !output.isEmpty { #expect(output.write(to: wire.far.rawValue) == .written) }
+        var messages: [Message] = []
+        while try wire.read() == .read { while let message = try wire.input.nextMessage() { messages.append(message) } }
+        #expect(messages.map(\.descriptors.count) == [0, 2, 1])
+        let last: UnixFD = try #require(messages.last).contents(limit: 100)
+        #expect(write(last.rawValue, "x", 1) == 1)
+        var byte: UInt8 = 0
+        #expect(read(pipes[2].readEnd.rawValue, &byte, 1) == 1)
+        #expect(fcntl(last.rawValue, F_GETFD) & FD_CLOEXEC != 0)
+    }
+
+    @Test func descriptorsWithoutAMessageAreRefused() throws {
+        var wire = try Wire()
+        let pipe = try Pipe()
+        let message = try written([UnixFD](repeating: pipe.writeEnd, count: 16))
+        #expect(throws: MalformedMessage.self) {
+            // The bytes of one message, each with 16 descriptors.
+            for byte in try Self.message("text") {
+                var control = [UInt8](repeating: 0, count: 16 + 64)
+                control.withUnsafeMutableBytes {
+                    $0.storeBytes(of: 80, as: Int.self)
+                    $0.storeBytes(of: SOL_SOCKET, toByteOffset: 8, as: CInt.self)
+                    $0.storeBytes(of: CInt(SCM_RIGHTS), toByteOffset: 12, as: CInt.self)
+                    for index in 0..<16 {
+                        $0.storeBytes(
+                            of: message.descriptors[index].rawValue,
+                            toByteOffset: 16 + 4 * index,
+                            as: CInt.self
+                        )
+                    }
+                }
+                var byte = byte
+                let sent = control.withUnsafeMutableBytes { control in
+                    withUnsafeMutablePointer(to: &byte) { byte in
+                        var piece = iovec(iov_base: byte, iov_len: 1)
+                        return withUnsafeMutablePointer(to: &piece) { piece in
+                            var header = msghdr()
+                            header.msg_iov = piece
+                            header.msg_iovlen = 1
+                            header.msg_control = control.baseAddress
+                            header.msg_controllen = control.count
+                            return sendmsg(wire.far.rawValue, &header, 0)
+                        }
+                    }
+                }
+                #expect(sent == 1)
+                _ = try wire.read()
+            }
+        }
+    }
+
+    @Test func endIsToldBehindTheMessages() throws {
+        var wire = try Wire()
+        wire.send(try Self.message("text"))
+        shutdown(wire.far.rawValue, CInt(SHUT_WR))
+        #expect(try wire.read() == .read)
+        #expect(try wire.input.nextMessage() != nil)
+        #expect(try wire.read() == .ended)
+    }
+
+    /// GLib writes messages in both byte orders.
+    @Test(arguments: ["LITTLE", "BIG"]) func bothByteOrdersAreRead(order: String) throws {
+        let script = """
+            import sys
+            from gi.repository import Gio, GLib
+            message = Gio.DBusMessage.new_method_call(":1.2", "/a/b", "a.b", "C")
+            message.set_byte_order(getattr(Gio.DBusMessageByteOrder, sys.argv[1] + "_ENDIAN"))
+            message.set_serial(7)
+            message.set_body(GLib.Variant("(sunaxa{sv}(yd)b)", ("text", 3, -2, [1, -1], {
+                "key": GLib.Variant("u", 5), "list": GLib.Variant("ai", [1, 2])}, (9, 0.5), True)))
+            sys.stdout.buffer.write(message.to_blob(Gio.DBusCapabilityFlags.NONE))
+            """
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/python3")
+        process.arguments = ["-c", script, order]
+        let output = Foundation.Pipe()
+        process.standardOutput = output
+        try process.run()
+        let bytes = Array(output.fileHandleForReading.readDataToEndOfFile())
+        process.waitUntilExit()
+        let message = try Message(bytes)
+        #expect(message.serial == 7 && message.path == "/a/b" && message.interface == "a.b" && message.member == "C")
+        #expect(message.isSwapped == (order == "BIG"))
+        var reader = MessageReader(message: message, limit: 10_000)
+        #expect(try reader.readString() == "text")
+        #expect(try reader.readUInt32() == 3)
+        #expect(try reader.readInt16() == -2)
+        #expect(try [Int64](from: &reader) == [1, -1])
+        #expect(
+            try [String: Value](from: &reader) == ["key": .uint32(5), "list": .array([.int32(1), .int32(2)], of: "i")]
+        )
+        #expect(try reader.readValue() == .structure([.byte(9), .double(0.5)]))
+        #expect(try reader.readBool())
+        let hasMore = reader.hasMore
+        #expect(!hasMore)
+    }
+}
+
+/// The authentication of a program that connects.
+@Suite struct PeerAuthenticationTests {
+    private static let id = "0123456789abcdef0123456789abcdef"
+    private static let user = String(getuid()).utf8.map { String($0, radix: 16) }.joined()
+
+    private static func answers(_ text: String, at once: Int) throws -> ([String], PeerAuthentication, rest: Int) {
+        var wire = try Wire(holdsMessages: false)
+        var authentication = PeerAuthentication(id: id)
+        var answers: [String] = []
+        let bytes = Array(text.utf8)
+        for start in stride(from: 0, to: bytes.count, by: once) {
+            wire.send(bytes[start..<min(start + once, bytes.count)])
+            #expect(try wire.read() == .read)
+            while let answer = try authentication.answer(from: &wire.input) { answers.append(answer) }
+        }
+        var rest = 0
+        while wire.input.nextByte() != nil { rest += 1 }
+        return (answers, authentication, rest)
+    }
+
+    @Test(arguments: [1, 7, 1000]) func clientsOfLibdbusAndOfGLibAreAccepted(at once: Int) throws {
+        let ok = "OK \(Self.id)\r\n"
+        var (answers, authentication, rest) = try Self.answers(
+            "\0AUTH EXTERNAL \(Self.user)\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\nmessages",
+            at: once
+        )
+        #expect(answers == [ok, "AGREE_UNIX_FD\r\n"])
+        #expect(authentication.isDone && authentication.passesDescriptors && rest == 8)
+        (answers, authentication, rest) = try Self.answers(
+            "\0AUTH\r\nAUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n",
+            at: once
+        )
+        #expect(answers == ["REJECTED EXTERNAL\r\n", "DATA\r\n", ok])
+        #expect(authentication.isDone && !authentication.passesDescriptors && rest == 0)
+    }
+
+    @Test(arguments: [
+        ("AUTH EXTERNAL 3939393939", "REJECTED EXTERNAL\r\n"), ("AUTH ANONYMOUS", "REJECTED EXTERNAL\r\n"),
+        ("AUTH EXTERNAL zz", "REJECTED EXTERNAL\r\n"), ("AUTH EXTERNAL  ", "REJECTED EXTERNAL\r\n"),
+        ("AUTH EXTERNAL 30 30", "REJECTED EXTERNAL\r\n"), ("CANCEL", "REJECTED EXTERNAL\r\n"),
+        ("ERROR \"why\"", "REJECTED EXTERNAL\r\n"), ("DATA 30", "ERROR\r\n"), ("NEGOTIATE_UNIX_FD", "ERROR\r\n"),
+        ("", "ERROR\r\n"), ("é", "ERROR\r\n"),
+    ])
+    func otherLinesAreRefused(line: String, answer: String) throws {
+        let (answers, authentication, _) = try Self.answers("\0\(line)\r\nAUTH EXTERNAL \(Self.user)\r\n", at: 1000)
+        #expect(answers == [answer, "OK \(Self.id)\r\n"])
+        #expect(!authentication.isDone)
+    }
+
+    @Test(arguments: [
+        "AUTH EXTERNAL\r\n", "\0BEGIN\r\n", "\0AUTH EXTERNAL\r\nBEGIN\r\n", "\0AUTH\n",
+        "\0" + String(repeating: "x", count: 1024), "\0" + String(repeating: "AUTH\r\n", count: 9),
+    ])
+    func othersEndTheConnection(text: String) {
+        #expect(throws: MalformedMessage.self) { _ = try Self.answers(text, at: 10_000) }
+    }
+}
