@@ -32,6 +32,9 @@ import Testing
                     read += 1
                 } catch .tooLarge, .tooDeep {
                     refused += 1
+                } catch MessageReader.missingDescriptor {
+                    // libdbus does not compare the numbers with the descriptors.
+                    refused += 1
                 } catch {
                     #expect(copy == nil, "seed \(seed), round \(rounds): only libdbus reads \(bytes): \(error)")
                     refused += 1

@@ -27,7 +27,7 @@ private struct Wire: ~Copyable {
     mutating func read() throws(MalformedMessage) -> InputBuffer.Progress { try input.read(from: near.rawValue) }
 }
 
-/// What arrives on a socket.
+/// The bytes and descriptors that arrive on a socket.
 @Suite struct InputTests {
     private static func message(_ text: String) throws -> [UInt8] {
         var bytes = try written(text).bytes

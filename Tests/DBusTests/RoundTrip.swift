@@ -17,7 +17,7 @@ func roundTrip<Body: MessageBody>(_ body: Body, limit: Int = messageLimit) throw
     return try Message(bytes).contents(limit: .max)
 }
 
-/// Returns the bytes that libdbus makes of a message; nil if libdbus refuses the message.
+/// Returns the bytes that libdbus makes of a message; nil if libdbus refuses the message, or if bytes follow the message.
 func libraryCopy(of bytes: [UInt8]) throws -> [UInt8]? {
     let message = bytes.withUnsafeBytes {
         dbus_message_demarshal($0.baseAddress?.assumingMemoryBound(to: CChar.self), CInt($0.count), nil)
@@ -28,7 +28,7 @@ func libraryCopy(of bytes: [UInt8]) throws -> [UInt8]? {
     var count: CInt = 0
     try #require(dbus_message_marshal(message, &copy, &count) != 0)
     defer { dbus_free(copy) }
-    return Array(UnsafeRawBufferPointer(start: copy, count: Int(count)))
+    return count == bytes.count ? Array(UnsafeRawBufferPointer(start: copy, count: Int(count))) : nil
 }
 
 /// Returns the reason why a body cannot be sent, or nil if the body can be sent.

@@ -29,8 +29,8 @@ public enum MessageDecodingError: Error, Sendable, Hashable, CustomStringConvert
 
 /// Reads the values of a message's body in order.
 ///
-/// The reader checks each value that it reads: that the value lies within the message, that a string is UTF-8 without a NUL, and
-/// that a path or a signature is valid.
+/// The reader checks each value that it reads. A value lies within the message, a string is UTF-8 without a NUL, and a path or a
+/// signature is valid.
 public struct MessageReader: ~Copyable {
     private let message: Message
     private let bytes: UnsafeRawPointer
@@ -246,11 +246,13 @@ public struct MessageReader: ~Copyable {
     /// Reads a value of type `h`. The caller owns the descriptor.
     public mutating func readUnixFD() throws(MessageDecodingError) -> UnixFD { try UnixFD(from: &self) }
 
+    static let missingDescriptor = MessageDecodingError.invalidValue("a file descriptor did not arrive")
+
     mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
         let index: UInt32 = try readNumber(TypeCode.unixFD)
-        guard index < message.descriptors.count else { throw .invalidValue("a file descriptor did not arrive") }
+        guard index < message.descriptors.count else { throw Self.missingDescriptor }
         let descriptor = fcntl(message.descriptors[Int(index)].rawValue, F_DUPFD_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw .invalidValue("a file descriptor did not arrive") }
+        guard descriptor >= 0 else { throw Self.missingDescriptor }
         return descriptor
     }
 
