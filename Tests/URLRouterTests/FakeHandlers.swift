@@ -56,6 +56,8 @@ final class FakeHandlers: HandlerBus {
         var reloadError: CallError?
         /// The states that handlers report if the router did not start them.
         var states: [BusName: HandlerState] = [:]
+        /// The connections that are reached over the lane.
+        var attached: Set<BusName> = []
         /// The error of every request to prepare for a stop.
         var suspendError: CallError?
         /// The error of every request to cancel.
@@ -95,6 +97,11 @@ final class FakeHandlers: HandlerBus {
     }
 
     // MARK: The test's side
+
+    /// Reaches a connection over the lane from now on.
+    func attach(_ owner: BusName) {
+        content.withLock { _ = $0.attached.insert(owner) }
+    }
 
     /// Makes questions about a name wait for ``release(_:)``.
     func hold(_ name: BusName) {
@@ -299,6 +306,8 @@ final class FakeHandlers: HandlerBus {
     }
 
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {}
+
+    func isAttached(_ owner: BusName) -> Bool { content.withLock { $0.attached.contains(owner) } }
 
     func detach(_ owner: BusName) {}
 

@@ -19,8 +19,12 @@ import Testing
         let state: HandlerStateMachine.State
         var hasProcess = false
         var exitsOnSuspend = false
+        /// Whether the handler was woken, and gets URLs before it owns its name.
+        var isWoken = false
 
-        var testDescription: String { "\(state)\(hasProcess ? " with a process" : "")" }
+        var testDescription: String {
+            "\(state)\(hasProcess ? " with a process" : "")\(isWoken ? " without its name" : "")"
+        }
     }
 
     /// The events of the table: each with the first or the second owner, where it names one.
@@ -30,7 +34,7 @@ import Testing
             endTimedOut
         case delivers, deliversInBackground, firstSaysBackground, secondSaysBackground, firstSaysActive
         case losesForeground, firstReachesBackground, secondReachesBackground, released
-        case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, timeOver, terminated, purged
+        case backgroundTimeIsOver, firstIsReady, firstIsBusy, secondIsReady, timeOver, nameTimeOver, terminated, purged
 
         var event: HandlerStateMachine.Event {
             switch self {
@@ -64,6 +68,7 @@ import Testing
             case .firstIsBusy: .suspendAnswered(owner: first, isReady: false)
             case .secondIsReady: .suspendAnswered(owner: second, isReady: true)
             case .timeOver: .timeOver
+            case .nameTimeOver: .nameTimeOver
             case .terminated: .terminated
             case .purged: .purged
             }
@@ -86,12 +91,16 @@ import Testing
             transitionTimeout: .seconds(4)
         )
         machine.exitsOnSuspend = place.exitsOnSuspend
+        machine.getsURLsBeforeName = place.isWoken
         var history: [HandlerStateMachine.Event] = []
         switch place.state {
         case .notRunning: break
         case .lookingForOwner: history = [.requested]
         case .starting: history = [.requested, .found(owner: nil)]
         case .lostProcess(let exit): history = [.requested, .found(owner: nil), .exited(exit)]
+        case .running(let owner, .background) where place.isWoken: history = suspended(owner) + [.requested]
+        case .running(let owner, .foreground) where place.isWoken:
+            history = suspended(owner) + [.requested, .delivers(inBackground: false)]
         case .running(let owner, .inactive): history = [.ownerChanged(owner)]
         case .running(let owner, .foreground): history = [.ownerChanged(owner), .delivers(inBackground: false)]
         case .running(let owner, .leaving): history = [.ownerChanged(owner), .losesForeground]
@@ -120,6 +129,8 @@ import Testing
         Place(state: .running(owner: first, .foreground), hasProcess: true, exitsOnSuspend: true),
         Place(state: .running(owner: first, .leaving), hasProcess: true),
         Place(state: .running(owner: first, .background), hasProcess: true),
+        Place(state: .running(owner: first, .background), hasProcess: true, isWoken: true),
+        Place(state: .running(owner: first, .foreground), hasProcess: true, isWoken: true),
         Place(state: .suspending(owner: first), hasProcess: true),
         Place(state: .suspended(owner: first), hasProcess: true),
         Place(state: .waking(owner: first), hasProcess: true),
@@ -149,7 +160,8 @@ import Testing
             Outcome(state: .running(owner: first, activity), effects: effects)
         }
         func ending(_ owner: BusName?, _ effects: [HandlerStateMachine.Effect]) -> Outcome {
-            Outcome(state: .ending(owner: owner), effects: effects)
+            // The bus does not tell the end of a name that the process has not taken.
+            Outcome(state: .ending(owner: place.isWoken ? nil : owner), effects: effects)
         }
         func blamed(_ owner: BusName?, _ reason: String) -> Outcome {
             let error = OpenURLError(.timedOut, "\(reason); its process was killed")
@@ -157,6 +169,10 @@ import Testing
         }
         func failed(_ error: OpenURLError) -> Outcome { Outcome(state: .notRunning, effects: [.failWaiting(error)]) }
         func killed(_ error: OpenURLError) -> Outcome { ending(nil, [.kill, .failWaiting(error), .startEndWatchdog]) }
+        let nameTimeout = OpenURLError(
+            .timedOut,
+            "\(id) did not take its name on the bus within 4 seconds of being woken; its process was killed"
+        )
 
         switch event {
         case .requested:
@@ -180,6 +196,7 @@ import Testing
             }
         case .nameIsFree:
             switch state {
+            case .running where place.isWoken: return nothing
             case .running: return held ? ending(nil, [.startEndWatchdog]) : gone
             case .ending: return held ? ending(nil, []) : gone
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .suspended, .waking:
@@ -187,6 +204,7 @@ import Testing
             }
         case .nameIsTheFirsts:
             switch state {
+            case .running(_, .background) where place.isWoken: return running(.background, [.scheduleSuspension])
             case .running, .suspending: return nothing
             case .suspended, .waking: return running(.background, [.scheduleSuspension, .deliver])
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .ending: return running(first)
@@ -217,6 +235,7 @@ import Testing
             switch state {
             case .starting: return Outcome(state: .lostProcess(exit), effects: [.lookForOwner])
             case .suspending, .suspended, .waking, .ending(nil): return gone
+            case .running where place.isWoken: return gone
             // The bus still has to say that the name has no owner.
             case .running, .ending: return ending(first, [.startEndWatchdog])
             case .notRunning, .lookingForOwner, .lostProcess: return nothing
@@ -324,17 +343,19 @@ import Testing
             }
         case .timeOver:
             switch state {
+            case .running where place.isWoken: return nothing
             case .running(_, .background):
                 return Outcome(state: .suspending(owner: first), effects: [.askToSuspend(owner: first), .startTimer])
             case .suspending: return blamed(nil, "\(id) did not get ready to be suspended within 4 seconds")
-            case .waking:
-                let message =
-                    "\(id) did not take its name on the bus within 4 seconds of being woken; its process was killed"
-                return killed(OpenURLError(.timedOut, message))
+            case .waking: return killed(nameTimeout)
             case .notRunning, .lookingForOwner, .starting, .lostProcess, .running, .suspended, .ending: return nothing
             }
+        case .nameTimeOver:
+            guard place.isWoken else { return nothing }
+            return ending(nil, [.blame(nameTimeout), .kill, .failWaiting(nameTimeout), .startEndWatchdog])
         case .terminated:
             switch state {
+            case .running where place.isWoken: return killedStopped
             case .running: return ending(first, [.terminate, .startEndWatchdog])
             case .starting:
                 let error = OpenURLError(.launchFailed, "\(id) was ended before it was ready")
@@ -365,6 +386,24 @@ import Testing
         let effects = machine.on(event.event, hasProcess: place.hasProcess && event != .exited)
         #expect(machine.state == expected.state)
         #expect(effects == expected.effects)
+    }
+
+    @Test func handlerThatGetsURLsWithoutItsNameRunsWhenItIsWoken() {
+        var machine = Self.machine(at: Place(state: .suspended(owner: Self.first), hasProcess: true))
+        machine.getsURLsBeforeName = true
+        let effects = machine.on(.requested, hasProcess: true)
+        #expect(machine.state == .running(owner: Self.first, .background))
+        #expect(machine.woken == Self.first)
+        #expect(effects == [.resume, .startNameTimer, .deliver])
+    }
+
+    @Test(arguments: places.filter(\.isWoken), TableEvent.allCases)
+    func handlerIsWithoutItsNameOnlyWhileItRuns(place: Place, event: TableEvent) {
+        var machine = Self.machine(at: place)
+        #expect(machine.woken == Self.first)
+        _ = machine.on(event.event, hasProcess: place.hasProcess && event != .exited)
+        #expect(machine.woken == nil || machine.woken == machine.owner)
+        if event == .nameIsTheFirsts || event == .nameIsTheSeconds { #expect(machine.woken == nil) }
     }
 
     @Test func processStartsOnlyWithoutAnOwnerAndWithoutAHeldProcess() {

@@ -332,6 +332,66 @@ import Testing
         #expect(kill(pid_t(pid), 0) == 0)
     }
 
+    // MARK: A woken handler
+
+    /// Starts a handler that is reached over the lane, and suspends it. Its name has its owner still.
+    private func suspendHandlerOnTheLane(
+        _ bus: FakeHandlers,
+        transitionTimeout: Duration
+    ) async throws -> (router: URLRouter, pid: pid_t) {
+        var limits = RouterLimits()
+        limits.transitionTimeout = transitionTimeout
+        let handler = try Handler.test("com.example.app", program: .path("/bin/sleep")) {
+            $0.arguments = ["600"]
+            $0.launchTimeout = .seconds(600)
+        }
+        let router = URLRouter([handler], on: bus, limits: limits)
+        bus.attach(Self.owner)
+        let request = Task { try await router.open("app:x") }
+        await bus.wait(for: .announced(Self.id, .inactive))
+        let pid = try #require(await router.status().first?.pid)
+        bus.setProcess(of: Self.owner, to: pid)
+        bus.setOwner(of: Self.id, to: Self.owner)
+        await bus.wait(for: .opened("app:x", at: Self.owner))
+        bus.answer("app:x")
+        #expect(try await request.value.way == .launched)
+        try await router.suspend(try BundleIdentifier("com.example.app"))
+        return (router, pid_t(pid))
+    }
+
+    @Test func wokenHandlerOnTheLaneGetsItsURLBeforeItsName() async throws {
+        let bus = try FakeHandlers([:])
+        let (router, pid) = try await suspendHandlerOnTheLane(bus, transitionTimeout: .seconds(600))
+        defer { kill(pid, SIGKILL) }
+        let woken = Task { try await router.open("app:y") }
+        await bus.wait(for: .opened("app:y", at: Self.owner))
+        // The bus tells the release before the suspension only now.
+        bus.setOwner(of: Self.id, to: nil)
+        let next = Task { try await router.open("app:z") }
+        await bus.wait(for: .opened("app:z", at: Self.owner))
+        bus.setOwner(of: Self.id, to: Self.owner)
+        bus.answer("app:y")
+        bus.answer("app:z")
+        #expect(try await woken.value.way == .woken)
+        #expect(try await next.value.way == .active)
+        #expect(await router.status().first?.state == .known(.active))
+        #expect(await router.status().first?.pid == UInt32(pid))
+    }
+
+    @Test func wokenHandlerOnTheLaneThatDoesNotTakeItsNameIsKilled() async throws {
+        let bus = try FakeHandlers([:])
+        let (router, pid) = try await suspendHandlerOnTheLane(bus, transitionTimeout: .milliseconds(200))
+        defer { kill(pid, SIGKILL) }
+        bus.setOwner(of: Self.id, to: nil)
+        let woken = Task { await failure { () throws(OpenURLError) in try await router.open("app:y") } }
+        await bus.wait(for: .opened("app:y", at: Self.owner))
+        await bus.wait(for: .announced(Self.id, .notRunning))
+        bus.answer("app:y", .failure(.fromBus("org.freedesktop.DBus.Error.NoReply", "the connection has ended")))
+        let message =
+            "com.example.app did not take its name on the bus within 0.2 seconds of being woken; its process was killed"
+        #expect(await woken.value == OpenURLError(.timedOut, message))
+    }
+
     // MARK: A busy handler
 
     @Test func busyHandlerGetsNoOtherURL() async throws {

@@ -22,6 +22,8 @@ protocol HandlerBus: Sendable {
     func credentials(of name: BusName) async throws(CallError) -> Credentials
     /// Reaches the handler `id` over the lane from now on, if the process of its connection `owner` has offered that.
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity)
+    /// Whether the connection `owner` of a handler is reached over the lane.
+    func isAttached(_ owner: BusName) -> Bool
     /// Ends the handler's connection over the lane, after the answers that have arrived: its process has ended. Call it on the router's
     /// event loop.
     func detach(_ owner: BusName)
@@ -185,6 +187,8 @@ struct ConnectedHandlers: HandlerBus {
     func attach(_ id: BusName, at owner: BusName, _ process: ProcessIdentity) {
         lane.attach(id, at: owner, process)
     }
+
+    func isAttached(_ owner: BusName) -> Bool { lane.connection(toHandlerAt: owner) !== connection }
 
     func detach(_ owner: BusName) { lane.detach(owner) }
 

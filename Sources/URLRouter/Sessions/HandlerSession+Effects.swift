@@ -37,6 +37,7 @@ extension HandlerSession {
                 request.addPhase("processResumed")
             }
         case .startTimer: startTimer(stateTimer, in: machine.transitionTimeout, .timeOver)
+        case .startNameTimer: startTimer(nameTimer, in: machine.transitionTimeout, .nameTimeOver)
         case .wakeIfWaiting: if !requests.waiting.isEmpty { handle(.requested) }
         case .terminate:
             process.isEnded = process.isRoutersToEnd

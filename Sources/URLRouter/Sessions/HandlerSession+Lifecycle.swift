@@ -32,6 +32,7 @@ extension HandlerSession {
         try accept(request)
         handle(.requested)
         let owner = try await turn(of: request)
+        await waitForName()
         if machine.state == .running(owner: owner, .inactive) { try await launchInBackground(owner) }
         await sendNotifications(owner)
     }
@@ -74,6 +75,7 @@ extension HandlerSession {
     /// Takes the handler to the background and suspends it; returns when its process is stopped.
     func suspend() async throws(OpenURLError) {
         try await leaveForeground()
+        await waitForName()
         if let reason = reasonNotToSuspend {
             throw OpenURLError(.notAllowed, "\(id) is not suspended: \(reason)")
         }
@@ -90,6 +92,12 @@ extension HandlerSession {
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspending, .ending:
             throw verdict ?? OpenURLError(.handlerCrashed, "\(id) ended before it was suspended")
         }
+    }
+
+    /// Waits until a handler that was woken has its name again, or has ended without it.
+    private func waitForName() async {
+        // The timer of the wake ends the wait.
+        _ = await wait(for: openTimeout) { _ in self.machine.woken == nil }
     }
 
     /// Ends the handler; returns when its process is gone.

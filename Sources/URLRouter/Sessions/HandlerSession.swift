@@ -37,6 +37,8 @@ final class HandlerSession {
     let endTimer: RestartableTimer
     /// Ends the machine's state, if the state has a time limit.
     let stateTimer: RestartableTimer
+    /// The watchdog of a handler that was woken, until it has its name.
+    let nameTimer: RestartableTimer
     /// Ends the time in the background while a task is open.
     let expiryTimer: RestartableTimer
     /// The watchdog of the delegate's methods.
@@ -73,6 +75,7 @@ final class HandlerSession {
         launchTimer = RestartableTimer(on: host.loop)
         endTimer = RestartableTimer(on: host.loop)
         stateTimer = RestartableTimer(on: host.loop)
+        nameTimer = RestartableTimer(on: host.loop)
         expiryTimer = RestartableTimer(on: host.loop)
         watchdog = RestartableTimer(on: host.loop)
         use(handler)
@@ -149,14 +152,16 @@ final class HandlerSession {
         isHandlingEvents = true
         defer { isHandlingEvents = false }
         while startWaiters == nil, let event = events.popFirst() {
-            let before = machine.state
+            let (before, wasWoken) = (machine.state, machine.woken)
             // A stranger that has the name is not the router's to end.
             machine.exitsOnSuspend = handler.exitsOnSuspend && process.isRoutersToEnd
+            if case .suspended(let owner) = before { machine.getsURLsBeforeName = host.bus.isAttached(owner) }
             let effects = machine.on(event, hasProcess: process.running != nil)
             // The timer was for the state that is over.
             if machine.state != before { stateTimer.cancel() }
+            if machine.woken != wasWoken { nameTimer.cancel() }
             for effect in effects { perform(effect) }
-            if machine.state != before { stateChanged() }
+            if machine.state != before || machine.woken != wasWoken { stateChanged() }
         }
         // A launch that fails at once passes through a state that no caller needs to know.
         if state != announced, startWaiters == nil {
@@ -172,7 +177,8 @@ final class HandlerSession {
             host.foreground.remove(id)
         }
         countBackgroundTime()
-        if let owner, !process.notifications.isEmpty, requests.isEmpty {
+        // The request that has woken the handler takes them with it.
+        if let owner, !process.notifications.isEmpty, requests.isEmpty, machine.woken == nil {
             host.tasks.start { await self.sendNotifications(owner) }
         }
         let reached = waiters.filter { $0.isReached(machine.state) }

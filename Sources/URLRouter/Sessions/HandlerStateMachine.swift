@@ -74,6 +74,8 @@ struct HandlerStateMachine {
         case suspendAnswered(owner: BusName, isReady: Bool)
         /// The time limit of the state is over.
         case timeOver
+        /// A handler that was woken has used up the time to take its name.
+        case nameTimeOver
         /// The handler has answered that it is ending.
         case refusesMore
         /// A caller wants the handler to end.
@@ -120,6 +122,8 @@ struct HandlerStateMachine {
         case resume
         /// Make ``Event/timeOver`` happen at the end of the state's time limit.
         case startTimer
+        /// Make ``Event/nameTimeOver`` happen at the end of the time limit for waking.
+        case startNameTimer
         /// The process is stopped: wake it again if a request waits.
         case wakeIfWaiting
         /// Ask the process to end.
@@ -141,7 +145,11 @@ struct HandlerStateMachine {
     var transitionTimeout: Duration
     /// Whether the handler ends where others go to the background (`UIApplicationExitsOnSuspend`).
     var exitsOnSuspend = false
+    /// Whether a handler that is woken gets URLs before it owns its name again.
+    var getsURLsBeforeName = false
     private(set) var state = State.notRunning
+    /// The connection that was woken, gets URLs and does not own its name yet. The handler is running meanwhile.
+    private(set) var woken: BusName?
 
     init(id: String, launchTimeout: Duration, transitionTimeout: Duration) {
         self.id = id
@@ -169,6 +177,11 @@ struct HandlerStateMachine {
     ///   the process that owns the name.
     /// - Returns: the effects to perform, in order.
     mutating func on(_ event: Event, hasProcess: Bool) -> [Effect] {
+        defer { if owner != woken { woken = nil } }
+        return effects(of: event, hasProcess)
+    }
+
+    private mutating func effects(of event: Event, _ hasProcess: Bool) -> [Effect] {
         switch event {
         case .requested: requested()
         case .delivers(let inBackground): delivers(inBackground)
@@ -186,6 +199,7 @@ struct HandlerStateMachine {
         case .backgroundTimeIsOver: backgroundTimeIsOver()
         case .suspendAnswered(let owner, let isReady): suspendAnswered(owner, isReady)
         case .timeOver: timeOver()
+        case .nameTimeOver: nameTimeOver()
         case .refusesMore: refusesMore()
         case .terminated: terminated()
         case .purged: purged()
@@ -205,6 +219,10 @@ extension HandlerStateMachine {
             return [.lookForOwner]
         case .running:
             return [.deliver]
+        case .suspended(let owner) where getsURLsBeforeName:
+            state = .running(owner: owner, .background)
+            woken = owner
+            return [.resume, .startNameTimer, .deliver]
         case .suspended(let owner):
             state = .waking(owner: owner)
             return [.resume, .startTimer]
@@ -248,6 +266,9 @@ extension HandlerStateMachine {
         case .suspended(owner), .waking(owner):
             state = .running(owner: owner, .background)
             return [.scheduleSuspension, .deliver]
+        case .running(owner, let activity) where woken == owner:
+            woken = nil
+            return activity == .background ? [.scheduleSuspension] : []
         // The handler answers the question for its suspension next.
         case .suspending(owner):
             return []
@@ -262,6 +283,9 @@ extension HandlerStateMachine {
 
     private mutating func nameReleased(_ hasProcess: Bool) -> [Effect] {
         switch state {
+        // The bus tells the release before the suspension only now: the answer of the handler came over the lane.
+        case .running where woken != nil:
+            return []
         case .running:
             return hasProcess ? end(nil) : gone()
         case .ending:
@@ -328,6 +352,8 @@ extension HandlerStateMachine {
             return [.lookForOwner]
         case .suspending, .suspended, .waking, .ending(owner: nil):
             return gone()
+        case .running where woken != nil:
+            return gone()
         // The bus says next that the name has no owner, unless another process holds the connection.
         case .running(let owner, _), .ending(let owner?):
             return end(owner)
@@ -347,6 +373,8 @@ extension HandlerStateMachine {
 
     private mutating func terminated() -> [Effect] {
         switch state {
+        case .running where woken != nil:
+            return killStopped()
         case .running(let owner, _):
             return end(owner, .terminate)
         case .starting:
@@ -407,7 +435,8 @@ extension HandlerStateMachine {
 
     /// Every end has a watchdog.
     private mutating func end(_ owner: BusName?, _ effects: Effect...) -> [Effect] {
-        state = .ending(owner: owner)
+        // The bus does not tell the end of a name that the process has not taken.
+        state = .ending(owner: woken == nil ? owner : nil)
         return effects + [.startEndWatchdog]
     }
 }
@@ -484,22 +513,33 @@ extension HandlerStateMachine {
 
     private mutating func timeOver() -> [Effect] {
         switch state {
+        // The handler would release a name that it does not have. It is suspended after it has the name.
+        case .running where woken != nil:
+            return []
         case .running(let owner, .background):
             state = .suspending(owner: owner)
             return [.askToSuspend(owner: owner), .startTimer]
         case .suspending:
             return kill(nil, "\(id) did not get ready to be suspended within \(transitionTimeout.inWords)")
         case .waking:
-            let error = OpenURLError(
-                .timedOut,
-                "\(id) did not take its name on the bus within \(transitionTimeout.inWords) of being woken; its process was killed"
-            )
-            return end(nil, .kill, .failWaiting(error))
+            return end(nil, .kill, .failWaiting(nameTimeoutError))
         case .running(_, .inactive), .running(_, .foreground), .running(_, .leaving):
             return []
         case .notRunning, .lookingForOwner, .starting, .lostProcess, .suspended, .ending:
             return []
         }
+    }
+
+    private mutating func nameTimeOver() -> [Effect] {
+        guard woken != nil else { return [] }
+        return end(nil, .blame(nameTimeoutError), .kill, .failWaiting(nameTimeoutError))
+    }
+
+    private var nameTimeoutError: OpenURLError {
+        OpenURLError(
+            .timedOut,
+            "\(id) did not take its name on the bus within \(transitionTimeout.inWords) of being woken; its process was killed"
+        )
     }
 
     private mutating func suspendAnswered(_ answering: BusName, _ isReady: Bool) -> [Effect] {
