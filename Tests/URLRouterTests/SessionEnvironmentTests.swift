@@ -54,6 +54,24 @@ import Testing
         #expect(await environment.variables == ["HOME": "/h"])
     }
 
+    @Test func managerThatComesLaterIsAsked() async throws {
+        let (bus, connection) = try await session()
+        defer { bus.stop() }
+        let environment = SessionEnvironment(
+            ["HOME": "/h"],
+            from: connection,
+            on: connection.loop,
+            log: RecordedLog().logger
+        )
+        while await !environment.isMissing { await environment.startUpdate()?.value }
+        #expect(await environment.variables == ["HOME": "/h"])
+        let manager = try await Manager(bus, on: connection.loop)
+        await manager.set(["HOME=/h", "DISPLAY=:7"])
+        while await environment.isMissing { await Task.yield() }
+        await environment.startUpdate()?.value
+        #expect(await environment.variables == ["HOME": "/h", "DISPLAY": ":7"])
+    }
+
     @Test func sessionWithoutManagerHasTheRoutersVariables() async throws {
         let (bus, connection) = try await session()
         defer { bus.stop() }

@@ -23,6 +23,12 @@ actor SessionEnvironment {
     private let timeout: Duration
     /// Whether the manager did not answer the last question. Launches do not wait for such a manager.
     private var isSilent = false
+    /// Whether the bus has no manager, and tells when it gets one. Launches do not ask then.
+    private(set) var isMissing = false
+    private var isWatched = false
+    private var isBeginningWatch = false
+    /// The number of times that the manager has come or gone since the watch began.
+    private var changes = 0
 
     /// - Parameters:
     ///   - environment: the router's own environment.
@@ -56,14 +62,43 @@ actor SessionEnvironment {
     }
 
     private func ask(_ manager: Connection) async {
+        if isMissing { return }
+        let (changesBefore, wasWatched) = (changes, isWatched)
         do throws(CallError) {
             use(try await manager.get(SystemdManager.environment, on: SystemdManager.object, timeout: timeout))
             isSilent = false
         } catch {
-            if case .remote(let error) = error, error.isFromMissingService { return forgetManager() }
+            if case .remote(let error) = error, error.isFromMissingService {
+                forgetManager()
+                if !wasWatched {
+                    Task(executorPreference: loop) { await self.watch(manager) }
+                    return
+                }
+                // The manager may have come after the answer.
+                isMissing = changes == changesBefore
+                return
+            }
             if !isSilent { log.warning("systemd does not tell the session's environment: \(error)") }
             isSilent = true
         }
+    }
+
+    /// Lets the bus tell when a manager comes.
+    private func watch(_ manager: Connection) async {
+        guard !isWatched, !isBeginningWatch, let name = SystemdManager.object.destination else { return }
+        isBeginningWatch = true
+        defer { isBeginningWatch = false }
+        do throws(CallError) {
+            _ = try await manager.watchName(name) { [weak self] _, _ in self?.assumeIsolated { $0.managerChanged() } }
+            isWatched = true
+        } catch {
+            log.debug("the bus does not tell when systemd comes: \(error)")
+        }
+    }
+
+    private func managerChanged() {
+        changes += 1
+        isMissing = false
     }
 
     /// Uses the router's own variables, because there is no manager.

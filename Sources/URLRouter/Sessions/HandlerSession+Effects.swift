@@ -63,7 +63,10 @@ extension HandlerSession {
             watchdog.cancel()
             if let handle = process.handle, let exit = handle.exit { endedProcess = (handle.pid, exit, process.output) }
             process = HandlerProcess()
-            if !requests.waiting.isEmpty { handle(.requested) }
+            guard !requests.waiting.isEmpty else { return }
+            // Another process may have waited for the name, and have it by now.
+            isOwnerTold = false
+            handle(.requested)
         }
     }
 

@@ -36,16 +36,22 @@ extension HandlerSession {
             // Another task may have asked at the same time.
             if nameWatch == nil { nameWatch = watch } else { host.bus.unwatchOwner(watch) }
         }
+        // An answer of the bus would come behind all calls that have arrived meanwhile, and be no newer than the changes that it has
+        // told. A process that has ended may have lost the name to another one just now, which only an answer tells for certain.
+        if isOwnerTold, machine.state == .lookingForOwner { return toldOwner }
         while true {
             let changes = ownerChanges
             let owner = try await host.bus.owner(of: id)
             // A change is told at once, and the answer only when this task continues. The answer may be the older of the two.
-            if changes == ownerChanges { return owner }
+            guard changes == ownerChanges else { continue }
+            (toldOwner, isOwnerTold) = (owner, true)
+            return owner
         }
     }
 
     func ownerChanged(to owner: BusName?) {
         ownerChanges += 1
+        toldOwner = owner
         // A handler that continues takes its name back on the connection that the router knows.
         guard let owner, owner != machine.connection else { return handle(.ownerChanged(owner)) }
         host.tasks.start { await self.examine(owner) { .ownerChanged(owner) } }

@@ -46,6 +46,10 @@ final class HandlerSession {
 
     /// The watch of the name's owner, from the first question on.
     var nameWatch: NameWatchID?
+    /// The owner that the bus has told last, from the first answer of the watched name on.
+    var toldOwner: BusName?
+    /// Whether the bus has told the owner, and tells every change, so that a launch does not ask.
+    var isOwnerTold = false
     /// The number of owner changes. A task that asked the bus for the owner learns from it that its answer may be stale.
     var ownerChanges = 0
     /// The requests that wait until a process of another program has told its state; nil if the router does not ask.
