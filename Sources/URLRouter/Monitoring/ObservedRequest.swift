@@ -53,8 +53,9 @@ struct ObservedRequest: Sendable {
     /// - Parameter showsQueries: whether URLs have their queries, fragments and parameters.
     func entry(showsQueries: Bool = false) -> MonitorEntry {
         var entry = MonitorEntry(time: time, kind: kind)
-        // The choice has the URL with the escapes that a desktop has removed.
-        let urls = [choice?.url.description, url].compactMap(\.self) + fallback
+        // The choice has the URL with the escapes that a desktop has removed; nearly always, the two are the same.
+        let chosen = choice?.url.description
+        let urls = [chosen, url == chosen ? nil : url].compactMap(\.self) + fallback
         let redacted = urls.map { RedactedURL($0, showsQueries: showsQueries) }
         lazy var secrets = redacted.map(\.secrets)
         entry.url = url == nil ? nil : redacted.first?.text
