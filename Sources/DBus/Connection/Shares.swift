@@ -55,9 +55,9 @@ public struct Shares<Account: Hashable & Sendable>: Sendable {
 
     /// Gives back an amount that was counted to an account, at most the amount that the account holds.
     @inlinable public mutating func remove(_ amount: Int, from account: Account) {
-        let held = self[account]
-        let amount = min(max(amount, 0), held)
-        all -= amount
-        accounts[account] = amount < held ? held - amount : nil
+        guard amount > 0, let index = accounts.index(forKey: account) else { return }
+        let held = accounts.values[index]
+        all -= min(amount, held)
+        if amount < held { accounts.values[index] = held - amount } else { accounts.remove(at: index) }
     }
 }
