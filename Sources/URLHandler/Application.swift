@@ -26,28 +26,32 @@ public final class Application {
     /// The sender of the URL that is being opened, as far as the bus and the kernel know the sender.
     ///
     /// The value is nil between URLs.
-    public private(set) var source: OpenContext.Source?
+    public var source: OpenContext.Source? { opened?.context.source }
     /// The token that lets a window of the handler take the focus, from the sender of the URL that is being opened, or from the
     /// handler that returns to this one.
     ///
     /// The token is for `xdg_activation_v1` of Wayland, and for `gdk_toplevel_set_startup_id` and similar functions of
     /// toolkits. The value is nil at other times, and if no token was passed.
-    public private(set) var activationToken: String?
+    public var activationToken: String? { opened?.context.activationToken ?? tokens?.activationToken }
     /// The name of the startup notification, from the sender of the URL that is being opened: the token of X11.
     ///
     /// The value is nil between URLs, and if the sender has passed no name.
-    public private(set) var desktopStartupID: String?
+    public var desktopStartupID: String? { opened?.context.desktopStartupID ?? tokens?.desktopStartupID }
 
     /// The name of the request for the URL that is being opened; see `OpenContext.requestID`. The value is nil between URLs.
-    public private(set) var requestID: String?
+    public var requestID: String? { opened?.context.requestID }
     /// The place of the URL that is being opened in the sender's trace (W3C Trace Context). The value is nil between URLs, and if the
     /// sender has passed none.
-    public private(set) var traceParent: TraceParent?
+    public var traceParent: TraceParent? { opened?.context.traceParent }
 
     /// Whether the reply to the URL that is being opened goes on to the program that asked for a callback (x-callback-url). The
     /// value is false between URLs.
-    public private(set) var wantsReply = false
+    public var wantsReply: Bool { opened?.context.wantsReply ?? false }
 
+    /// The URL that is being opened; nil between URLs.
+    private var opened: OpenEvent?
+    /// The tokens of the focus during an event without a URL; nil at other times.
+    private var tokens: OpenOptions?
     package let backgroundTasks: BackgroundTasks
     let wayBack: (any WayBack)?
     let observers = Observers()
@@ -87,6 +91,64 @@ public final class Application {
         return OpenAnswer(isHandled: true, reply: try outcome.get(), trace: trace)
     }
 
+    /// Opens a URL as ``open(_:_:_:)`` does.
+    ///
+    /// A handler in the foreground whose delegate answers without waiting has opened the URL when the method returns.
+    ///
+    /// - Parameter end: Takes the answer or the error, once.
+    /// - Returns: the rest of the work, which calls `end`; nil if the method has called `end`.
+    func open(
+        _ event: OpenEvent,
+        _ end: @escaping @Sendable (Result<OpenAnswer, OpenURLError>) -> Void
+    ) -> EventQueue.Remainder? {
+        // A URL that was cancelled in the queue does not bring the handler to the foreground.
+        if event.arrived?.isCancelled == true {
+            end(.failure(cancellation))
+            return nil
+        }
+        let kind = event.context.inBackground ? LifecycleEvent.openInBackground : .open
+        guard let arrived = event.arrived, event.context.notifications.isEmpty,
+            Lifecycle.steps(for: kind, in: state) == [.didReceiveNotification, .open]
+        else {
+            return {
+                do throws(OpenURLError) {
+                    end(.success(try await self.open(event.url, event.context, event.arrived)))
+                } catch {
+                    end(.failure(error))
+                }
+            }
+        }
+        let start = event.context.accepted ?? TracePhase.now
+        opened = event
+        progress.update(phase: LifecycleStep.open.rawValue)
+        let work = DelegateWork(arrived) { [delegate] in
+            try await delegate.application(
+                self,
+                open: event.url,
+                sourceApplication: event.context.sourceApplication,
+                annotation: event.context.annotation
+            )
+        }
+        guard let result = work.resultWithoutReports else {
+            return { end(self.conclude(event, start, await work.result())) }
+        }
+        end(conclude(event, start, result))
+        return nil
+    }
+
+    /// Ends the only step of a URL for a handler in the foreground.
+    private func conclude(
+        _ event: OpenEvent,
+        _ start: UInt64,
+        _ answer: Result<OpenResponse, any Error>
+    ) -> Result<OpenAnswer, OpenURLError> {
+        var result = SequenceResult(start: start)
+        end(.open, &result, answer.isHandled)
+        result.take(answer, of: event.arrived)
+        opened = nil
+        return outcome(of: result).map { OpenAnswer(isHandled: true, reply: $0, trace: result.trace) }
+    }
+
     /// Runs the sequence for a URL.
     ///
     /// - Parameter arrived: the means to cancel the URL, and to report about it.
@@ -97,14 +159,8 @@ public final class Application {
         _ arrived: ArrivedURL? = nil
     ) async -> (outcome: Result<[String: Value], OpenURLError>, trace: [TracePhase]) {
         var result = SequenceResult(start: context.accepted ?? TracePhase.now)
-        (source, activationToken, desktopStartupID) = (
-            context.source, context.activationToken, context.desktopStartupID
-        )
-        (requestID, traceParent, wantsReply) = (context.requestID, context.traceParent, context.wantsReply)
-        defer {
-            (source, activationToken, desktopStartupID) = (nil, nil, nil)
-            (requestID, traceParent, wantsReply) = (nil, nil, false)
-        }
+        opened = OpenEvent(url, context, arrived)
+        defer { opened = nil }
         await perform(context.inBackground ? .openInBackground : .open, url, context, arrived, &result)
         return (outcome(of: result), result.trace)
     }
@@ -132,8 +188,8 @@ public final class Application {
         notifications: [String: Value] = [:],
         tokens: OpenOptions = OpenOptions()
     ) async -> [TracePhase] {
-        (activationToken, desktopStartupID) = (tokens.activationToken, tokens.desktopStartupID)
-        defer { (activationToken, desktopStartupID) = (nil, nil) }
+        self.tokens = tokens
+        defer { self.tokens = nil }
         var context = OpenContext()
         context.notifications = notifications
         var result = SequenceResult()
@@ -199,58 +255,24 @@ public final class Application {
         _ arrived: ArrivedURL?,
         _ result: inout SequenceResult
     ) async {
-        var response = OpenResponse.declined()
-        var isCancelled = false
+        var answer = Result<OpenResponse, any Error>.success(.declined())
         await call(.open, &result) {
-            do {
-                response = try await cancellable(arrived) { [delegate] in
-                    try await delegate.application(
-                        self,
-                        open: url,
-                        sourceApplication: context.sourceApplication,
-                        annotation: context.annotation
-                    )
-                }
-            } catch {
-                response = .declined(reason: String(describing: error))
-                isCancelled = arrived?.isCancelled == true || error is CancellationError
+            let body: @MainActor () async throws -> OpenResponse = { [delegate] in
+                try await delegate.application(
+                    self,
+                    open: url,
+                    sourceApplication: context.sourceApplication,
+                    annotation: context.annotation
+                )
             }
-            if case .handled = response { return true } else { return false }
-        }
-        result.response = response
-        result.isCancelled = isCancelled
-    }
-
-    /// Runs the delegate's method in a task of its own. A cancelled URL cancels this task alone: the other methods of the sequence
-    /// move the handler through its life, whatever becomes of the URL.
-    private func cancellable(
-        _ arrived: ArrivedURL?,
-        _ body: @escaping @MainActor () async throws -> OpenResponse
-    ) async throws -> OpenResponse {
-        guard let arrived else { return try await ArrivedURL.$current.withValue(nil) { try await body() } }
-        let response = DelegateResponse()
-        // The task begins at once. For a method that does not wait, the task has ended when its value comes back.
-        let task = ArrivedURL.$current.withValue(arrived) {
-            Task.immediate { @MainActor in
-                do {
-                    response.result = .success(try await body())
-                } catch {
-                    response.result = .failure(error)
-                }
+            if let arrived {
+                answer = await DelegateWork(arrived, body).result()
+            } else {
+                answer = await ArrivedURL.$current.withValue(nil) { await Result(catching: body) }
             }
+            return answer.isHandled
         }
-        if response.result == nil {
-            arrived.begin(task)
-            await withTaskCancellationHandler {
-                // `Task.value` leaves the main actor, for the thread pool of the Swift runtime unless there is another executor.
-                await withTaskExecutorPreference(arrived.loop) { await task.value }
-            } onCancel: {
-                task.cancel()
-            }
-        }
-        await arrived.end()
-        guard let result = response.result else { throw CancellationError() }
-        return try result.get()
+        result.take(answer, of: arrived)
     }
 
     /// The error of a URL that was cancelled.
@@ -354,7 +376,10 @@ public final class Application {
     /// return.
     private func call(_ step: LifecycleStep, _ result: inout SequenceResult, _ body: () async -> Bool) async {
         progress.update(phase: step.rawValue)
-        let answer = await body()
+        end(step, &result, await body())
+    }
+
+    private func end(_ step: LifecycleStep, _ result: inout SequenceResult, _ answer: Bool) {
         progress.update(phase: "")
         result.add(step, answer)
         observers.post(step)
@@ -386,9 +411,4 @@ public final class Application {
         let line = Array("\(identifier): \(message)\n".utf8)
         _ = unsafe write(STDERR_FILENO, line, line.count)
     }
-}
-
-/// The response of a delegate's method, as soon as there is one.
-@MainActor private final class DelegateResponse {
-    var result: Result<OpenResponse, any Error>?
 }

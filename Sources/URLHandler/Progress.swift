@@ -54,6 +54,16 @@ struct SequenceResult {
         self.start = start
     }
 
+    /// Notes the answer of the delegate to a URL.
+    mutating func take(_ answer: Result<OpenResponse, any Error>, of arrived: ArrivedURL?) {
+        switch answer {
+        case .success(let response): self.response = response
+        case .failure(let error):
+            response = .declined(reason: String(describing: error))
+            isCancelled = arrived?.isCancelled == true || error is CancellationError
+        }
+    }
+
     mutating func add(_ step: LifecycleStep, _ answer: Bool) {
         trace.append(TracePhase(step.rawValue, since: start, answer: answer))
         let isLaunch = step == .willFinishLaunching || step == .didFinishLaunching

@@ -65,6 +65,46 @@ import Testing
         }
     }
 
+    private static let inTask = Method<UInt32, UInt32>("com.example.Both1", "InTask")
+    private static let immediate = Method<UInt32, UInt32>("com.example.Both1", "Immediate")
+
+    @Test(arguments: [false, true]) func callsOfBothFormsStartInOrderAndHaveOneAnswer(isChecked: Bool) async throws {
+        let started = Lock<[UInt32]>([])
+        let interface = ExportedInterface(
+            "com.example.Both1",
+            [
+                .method(Self.inTask) { _, number in
+                    started.withLock { $0.append(number) }
+                    return number
+                },
+                .method(answering: Self.immediate) { _, number, answer in
+                    started.withLock { $0.append(number) }
+                    if number == 51 { return answer(.failure(RemoteError("com.example.Odd", "odd"))) }
+                    // The answer comes from another thread.
+                    Task.detached {
+                        answer(.success(number))
+                        if !isChecked { answer(.failure(RemoteError("com.example.Late", "late"))) }
+                    }
+                },
+            ]
+        )
+        try await withPair { (pair: Pair) async throws in
+            await pair.service.export([isChecked ? interface.checked { _, _ in } : interface], at: "/both")
+            let client = pair.client
+            let calls = await Caller(client).inOrder(0..<100) { number in
+                let method = number.isMultiple(of: 2) ? Self.inTask : Self.immediate
+                return try await client.call(method, on: RemoteObject(Echo.name, "/both"), UInt32(number))
+            }
+            for (number, call) in calls.enumerated() where number != 51 {
+                #expect(try await call.value == UInt32(number))
+            }
+            let odd = CallError.remote(RemoteError("com.example.Odd", "odd"))
+            await #expect(throws: odd) { try await calls[51].value }
+            #expect(started.withLock(\.self) == Array(0..<100))
+            await pair.service.waitUntilAnswered()
+        }
+    }
+
     private static let whereabouts = Method<Empty, String>("com.example.Where1", "Where")
 
     @Test func subtreeAnswersForEveryPathBelowIts() async throws {

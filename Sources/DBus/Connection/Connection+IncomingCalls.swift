@@ -1,3 +1,5 @@
+internal import Reactor
+
 extension Connection {
     /// Exports an object with these interfaces. Other programs can call the object at once.
     ///
@@ -97,9 +99,7 @@ extension Connection {
                 argumentBytes: load.bytes,
                 number: number
             )
-            // Tasks of one actor start in the order in which they are created. The task prefers the loop, so that its
-            // suspended parts continue in the order in which they were resumed.
-            return Task(executorPreference: self.loop) { await self.run(number, body, call, address) }
+            return self.start(number, body, call, address)
         }
         if let excess { refuse(address, excess) }
     }
@@ -141,18 +141,53 @@ extension Connection {
         }
     }
 
-    private func run(
+    /// Starts a call.
+    ///
+    /// - Returns: The task of the call; nil for a call without a task.
+    private nonisolated func start(
         _ number: UInt64,
         _ body: ExportedMethod.Body,
         _ call: IncomingCall,
         _ address: ReplyAddress
+    ) -> Task<Void, Never>? {
+        // The jobs of the loop run in the order in which they are added, so the calls of both kinds start in order.
+        switch body {
+        case .task(let body):
+            // The task prefers the loop, so that its suspended parts continue in the order in which they were resumed.
+            return Task(executorPreference: loop) { await self.run(number, body, call, address) }
+        case .immediate(let body):
+            loop.execute {
+                body(call) { result in
+                    self.loop.execute { self.assumeIsolated { $0.end(number, address, result) } }
+                }
+            }
+            return nil
+        }
+    }
+
+    private func run(
+        _ number: UInt64,
+        _ body: (IncomingCall) async throws -> any MessageBody,
+        _ call: IncomingCall,
+        _ address: ReplyAddress
     ) async {
+        let result: Result<any MessageBody, any Error>
+        do {
+            result = .success(try await body(call))
+        } catch {
+            result = .failure(error)
+        }
+        end(number, address, result)
+    }
+
+    /// Answers a call that has no answer yet.
+    private func end(_ number: UInt64, _ address: ReplyAddress, _ result: Result<any MessageBody, any Error>) {
+        guard incomingCalls.end(number) else { return }
         defer {
-            incomingCalls.end(number)
             if incomingCalls.isIdle { waiters.resumeAll(.answered) }
         }
         do {
-            let output = try await body(call)
+            let output = try result.get()
             guard address.isExpected else { return }
             let answer = try WrittenMessage.reply(to: address, output, limit: limits.messageBytes)
             if try sendAnswer(answer, to: address, isError: false) { return }

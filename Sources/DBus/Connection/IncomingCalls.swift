@@ -13,10 +13,11 @@ struct IncomingCalls {
 
     private enum Beginning {
         /// Starts the call.
-        case start(@Sendable () -> Task<Void, Never>)
+        case start(@Sendable () -> Task<Void, Never>?)
         /// Answers the call with an error.
         case refuse(@Sendable () -> Void)
-        case started(Task<Void, Never>)
+        /// The task of the call, if the call has one.
+        case started(Task<Void, Never>?)
 
         var hasStarted: Bool { if case .started = self { true } else { false } }
         var task: Task<Void, Never>? { if case .started(let task) = self { task } else { nil } }
@@ -61,13 +62,13 @@ struct IncomingCalls {
 
     /// Counts a call, which then waits for ``startNext()``.
     ///
-    /// - Parameter start: Starts the call of this number.
+    /// - Parameter start: Starts the call of this number, and returns its task if the call has one.
     /// - Returns: The error for a call that exceeds a limit, and is not counted; otherwise nil.
     mutating func add(
         _ load: Load,
         of sender: BusName?,
         _ descriptors: [ReceivedDescriptor],
-        _ start: @escaping @Sendable (UInt64) -> Task<Void, Never>
+        _ start: @escaping @Sendable (UInt64) -> Task<Void, Never>?
     ) -> RemoteError? {
         let account = account(of: sender)
         if let excess = accounts.excess(of: account, load) { return RemoteError(.limitsExceeded, excess) }
@@ -124,10 +125,15 @@ struct IncomingCalls {
 
     // MARK: The end
 
-    mutating func end(_ number: UInt64) {
-        guard let call = calls.removeValue(forKey: number) else { return }
+    /// Forgets a call that has its answer.
+    ///
+    /// - Returns: Whether the call had no answer before.
+    @discardableResult
+    mutating func end(_ number: UInt64) -> Bool {
+        guard let call = calls.removeValue(forKey: number) else { return false }
         discount(number, call)
         if calls.isEmpty, calls.capacity > Self.keptCapacity { calls = [:] }
+        return true
     }
 
     /// The number of calls for which the memory is kept after a burst.
@@ -239,7 +245,7 @@ struct IncomingCalls {
         senders[name].map { turns.isHeld($0.account) } ?? false
     }
 
-    /// Cancels a call that has started.
+    /// Cancels a call that has started, if it has a task.
     func cancel(_ number: UInt64) {
         calls[number]?.beginning.task?.cancel()
     }

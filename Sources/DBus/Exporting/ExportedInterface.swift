@@ -78,9 +78,9 @@ public struct ExportedInterface: Sendable {
                     inputSignature: method.inputSignature
                 ) { (reader) throws(MessageDecodingError) -> ExportedMethod.Body in
                     let body = try method.begin(&reader)
-                    return { call in
+                    return .task { call in
                         try await check(call, method.name)
-                        return try await body(call)
+                        return try await body.run(call)
                     }
                 }
             }
@@ -106,14 +106,39 @@ public struct ExportedInterface: Sendable {
             _ method: Method<Input, Output>,
             _ body: @escaping @Sendable (IncomingCall, Input) async throws -> Output
         ) -> Member {
+            member(method) { input in .task { call in try await body(call, input) } }
+        }
+
+        /// A method whose answer may come later, and which has no task. `body` runs on the connection's event loop.
+        ///
+        /// The form is for a method that is called often: a task and its way back take a multiple of the time. Calls start in the order in
+        /// which they arrive, together with those of the other form. `body` must not block. It passes `answer` on, and any thread
+        /// calls `answer` once; further calls do nothing. Without a call of `answer`, the caller waits for its time limit.
+        public static func method<Input: MessageBody, Output: MessageBody>(
+            answering method: Method<Input, Output>,
+            _ body: @escaping @Sendable (IncomingCall, Input, _ answer: @escaping Answer<Output>) -> Void
+        ) -> Member {
+            member(method) { input in
+                .immediate { call, send in
+                    body(call, input) { result in send(result.map { $0 as any MessageBody }) }
+                }
+            }
+        }
+
+        /// A function that takes the answer to a call, or the error that is the answer.
+        public typealias Answer<Output> = @Sendable (Result<Output, any Error>) -> Void
+
+        private static func member<Input: MessageBody, Output: MessageBody>(
+            _ method: Method<Input, Output>,
+            _ body: @escaping @Sendable (Input) -> ExportedMethod.Body
+        ) -> Member {
             let exported = ExportedMethod(
                 name: method.name,
                 inputs: Self.named(method.inputs, Input.signature),
                 outputs: Self.named(method.outputs, Output.signature),
                 inputSignature: Input.signature
             ) { (reader) throws(MessageDecodingError) -> ExportedMethod.Body in
-                let input = try Input(from: &reader)
-                return { call in try await body(call, input) }
+                body(try Input(from: &reader))
             }
             return Member(interface: method.interface, content: .method(exported))
         }
@@ -190,8 +215,24 @@ struct ExportedMethod: Sendable {
     /// the method runs.
     let begin: @Sendable (inout MessageReader) throws(MessageDecodingError) -> Body
 
-    /// The method with its arguments. The result is the answer.
-    typealias Body = @Sendable (IncomingCall) async throws -> any MessageBody
+    /// The method with its arguments.
+    enum Body: Sendable {
+        /// Runs in a task of its own. The result is the answer.
+        case task(@Sendable (IncomingCall) async throws -> any MessageBody)
+        /// Runs at once, and passes the answer to the function, from any thread.
+        case immediate(@Sendable (IncomingCall, @escaping Answer) -> Void)
+
+        typealias Answer = @Sendable (Result<any MessageBody, any Error>) -> Void
+
+        /// Runs the method in the current task.
+        func run(_ call: IncomingCall) async throws -> any MessageBody {
+            switch self {
+            case .task(let body): try await body(call)
+            case .immediate(let body):
+                try await withCheckedThrowingContinuation { result in body(call) { result.resume(with: $0) } }
+            }
+        }
+    }
 }
 
 struct ExportedProperty: Sendable {

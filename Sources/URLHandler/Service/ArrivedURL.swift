@@ -9,6 +9,7 @@ package final class ArrivedURL: Sendable {
 
     private struct State {
         var isCancelled = false
+        var hasReported = false
         var task: Task<Void, Never>?
     }
 
@@ -46,13 +47,20 @@ package final class ArrivedURL: Sendable {
         if isCancelled { task.cancel() }
     }
 
+    /// Whether the delegate has reported something, which reaches the router before the answer.
+    var hasReported: Bool { state.withLock { $0.hasReported } }
+
     /// Notes that the delegate has answered; returns when the router has all reports.
     func end() async {
-        state.withLock { $0.task = nil }
-        await reports.end()
+        let hasReported = state.withLock { state in
+            state.task = nil
+            return state.hasReported
+        }
+        if hasReported { await reports.end() }
     }
 
     func report(_ report: ProgressReport) {
+        state.withLock { $0.hasReported = true }
         reports.add(report)
     }
 }

@@ -9,7 +9,11 @@ internal import Synchronization
 /// queue does not use an asynchronous stream, because a wake-up from a stream takes a detour through another thread
 /// (see `EventLoop`).
 final class EventQueue: Sendable {
-    typealias Event = @MainActor @Sendable () async -> Void
+    /// An event, which runs at once as far as it can, and returns the part that has to wait. An event of an asynchronous function
+    /// alone would take several times as long.
+    typealias Event = @MainActor @Sendable () -> Remainder?
+    /// The part of an event that waits; the event is done when it returns.
+    typealias Remainder = @MainActor @Sendable () async -> Void
 
     /// The maximum number of waiting events. The router's limit per handler is the same.
     static let limit = 16_384
@@ -31,58 +35,74 @@ final class EventQueue: Sendable {
     /// Whether all events that have arrived are done.
     var isIdle: Bool { unfinished.load(ordering: .relaxed) == 0 }
 
-    private enum Refusal {
-        case full, finished
-    }
-
     /// Runs `body` on the main actor when all earlier events are done, and returns the result of `body`.
     ///
     /// - Throws: the error of `body`; `limitsExceeded` when too many events wait; `HandlerInterface.ending` when the
-    ///   handler is ending. The last error tells the router that this process has not handled the URL.
+    ///   handler is ending.
     func run<T: Sendable>(_ body: @escaping @MainActor @Sendable () async throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { result in
-            let refusal = add {
-                do {
-                    let value = try await body()
-                    self.unfinished.subtract(1, ordering: .relaxed)
-                    result.resume(returning: value)
-                } catch {
-                    self.unfinished.subtract(1, ordering: .relaxed)
-                    result.resume(throwing: error)
+            do throws(Refusal) {
+                try add { end in
+                    {
+                        let outcome: Result<T, any Error>
+                        do {
+                            outcome = .success(try await body())
+                        } catch {
+                            outcome = .failure(error)
+                        }
+                        end()
+                        result.resume(with: outcome)
+                    }
                 }
-            }
-            switch refusal {
-            case nil: break
-            case .full:
-                result.resume(throwing: OpenURLError(.limitsExceeded, "\(Self.limit) events are waiting already"))
-            case .finished:
-                result.resume(throwing: RemoteError(HandlerInterface.ending, "the handler is ending"))
+            } catch {
+                result.resume(throwing: error.answer)
             }
         }
     }
 
     /// Adds the last event; a second call does nothing.
-    func finish(_ event: @escaping Event) {
+    func finish(_ event: @escaping Remainder) {
         let starts = state.withLock { state in
             guard !state.isFinished else { return false }
             state.isFinished = true
             unfinished.add(1, ordering: .relaxed)
-            state.waiting.append(event)
+            state.waiting.append { event }
             return Self.starts(&state)
         }
         if starts { start() }
     }
 
-    private func add(_ event: @escaping Event) -> Refusal? {
+    /// The reason why the queue takes no event.
+    enum Refusal: Error {
+        /// Too many events wait.
+        case full
+        /// The handler is ending. The error tells the router that this process has not handled the URL.
+        case finished
+
+        /// The error for the sender of the event.
+        var answer: any Error {
+            switch self {
+            case .full: OpenURLError(.limitsExceeded, "\(EventQueue.limit) events are waiting already")
+            case .finished: RemoteError(HandlerInterface.ending, "the handler is ending")
+            }
+        }
+    }
+
+    /// Adds an event, which runs on the main actor when all earlier events are done.
+    ///
+    /// - Parameter event: The event. It calls its argument when it is done, before it passes its result on.
+    func add(
+        _ event: @escaping @MainActor @Sendable (_ end: @escaping @Sendable () -> Void) -> Remainder?
+    ) throws(Refusal) {
         let (refusal, starts): (Refusal?, Bool) = state.withLock { state in
             if state.isFinished { return (.finished, false) }
             if state.waiting.count >= Self.limit { return (.full, false) }
-            state.waiting.append(event)
+            state.waiting.append { event { self.unfinished.subtract(1, ordering: .relaxed) } }
             unfinished.add(1, ordering: .relaxed)
             return (nil, Self.starts(&state))
         }
+        if let refusal { throw refusal }
         if starts { start() }
-        return refusal
     }
 
     private static func starts(_ state: inout State) -> Bool {
@@ -92,7 +112,7 @@ final class EventQueue: Sendable {
 
     private func start() {
         Task { @MainActor in
-            while let event = next() { await event() }
+            while let event = next() { await event()?() }
         }
     }
 

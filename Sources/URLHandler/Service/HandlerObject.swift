@@ -24,8 +24,8 @@ struct HandlerObject: Sendable {
             ExportedInterface(
                 HandlerInterface.name,
                 [
-                    .method(HandlerInterface.open) { call, input in
-                        try await open(input.values.0, input.values.1, call)
+                    .method(answering: HandlerInterface.open) { call, input, answer in
+                        open(input.values.0, input.values.1, call, answer)
                     },
                     routed(HandlerInterface.cancel) { name in
                         // The call bypasses the queue, in which the URL may wait.
@@ -81,7 +81,9 @@ struct HandlerObject: Sendable {
                             do {
                                 // The desktop may pass on a URL that it has decoded for display.
                                 let text = GenericURL.escapingForbiddenBytes(in: url.utf8)
-                                _ = try await open(text, context, call)
+                                _ = try await withCheckedThrowingContinuation { result in
+                                    open(text, context, call) { result.resume(with: $0) }
+                                }
                             } catch {
                                 failure = failure ?? error
                             }
@@ -94,36 +96,57 @@ struct HandlerObject: Sendable {
         ]
     }
 
-    private func open(_ text: String, _ told: OpenContext, _ call: IncomingCall) async throws -> OpenAnswer {
-        try checkReach(of: call.sender)
-        if call.sender != RouterService.name { cameOnBus() }
-        var context = routers.verified(told, from: call.sender)
-        // The delegate uses the descriptors on the main actor, while the end of the caller would close them on this thread.
-        if let annotation = context.annotation {
-            guard let taken = annotation.takingDescriptors() else {
-                throw OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
+    private func open(
+        _ text: String,
+        _ told: OpenContext,
+        _ call: IncomingCall,
+        _ answer: @escaping ExportedInterface.Member.Answer<OpenAnswer>
+    ) {
+        do {
+            try checkReach(of: call.sender)
+            if call.sender != RouterService.name { cameOnBus() }
+            var context = routers.verified(told, from: call.sender)
+            try takeDescriptors(&context)
+            let arrived = arrived(context, call)
+            let event = OpenEvent(try url(text), context, arrived)
+            // The main actor, if it is on another thread, usually finishes before this thread could go to sleep and wake up
+            // again, so the loop polls first.
+            loop.expectInput()
+            if let arrived { urls.add(arrived) }
+            do throws(EventQueue.Refusal) {
+                // A copy of the whole object for each closure would count references to all its parts.
+                try queue.add { [application, urls] end in
+                    application.open(event) { result in
+                        end()
+                        if let arrived { urls.remove(arrived) }
+                        answer(result.mapError { $0 as any Error })
+                    }
+                }
+            } catch {
+                if let arrived { urls.remove(arrived) }
+                throw error.answer
             }
-            context.annotation = taken
+        } catch {
+            answer(.failure(error))
         }
-        let url: GenericURL
+    }
+
+    private func url(_ text: String) throws(OpenURLError) -> GenericURL {
         do throws(GenericURL.ParseError) {
-            url = try GenericURL(text)
+            return try GenericURL(text)
         } catch {
             throw OpenURLError(.malformedURL, String(describing: error))
         }
-        // The main actor, if it is on another thread, usually finishes before this thread could go to sleep and wake up
-        // again, so the loop polls first.
-        loop.expectInput()
-        guard let arrived = arrived(context, call) else {
-            return try await queue.run { try await application.open(url, context) }
+    }
+
+    /// Makes the descriptors of the annotation this process's own. The delegate uses them on the main actor, while the end of the
+    /// caller would close them on this thread.
+    private func takeDescriptors(_ context: inout OpenContext) throws(OpenURLError) {
+        guard let annotation = context.annotation else { return }
+        guard let taken = annotation.takingDescriptors() else {
+            throw OpenURLError(.cancelled, "the caller left the bus with the descriptors of the annotation")
         }
-        urls.add(arrived)
-        defer { urls.remove(arrived) }
-        return try await queue.run {
-            // A URL that was cancelled in the queue does not bring the handler to the foreground.
-            if arrived.isCancelled { throw application.cancellation }
-            return try await application.open(url, context, arrived)
-        }
+        context.annotation = taken
     }
 
     /// A URL that the router may cancel; nil for a URL of another program.

@@ -1,0 +1,57 @@
+internal import OpenURLBus
+internal import Reactor
+
+/// The work of the delegate on a URL.
+///
+/// The delegate's method runs in a task of its own. A cancelled URL cancels this task alone: the other methods of the sequence
+/// move the handler through its life, whatever becomes of the URL.
+@MainActor final class DelegateWork {
+    private let arrived: ArrivedURL
+    private var ended: Result<OpenResponse, any Error>?
+    /// The task, if the method waits.
+    private var task: Task<Void, Never>?
+
+    /// Begins the work. A method that does not wait has ended when the initializer returns.
+    init(_ arrived: ArrivedURL, _ body: @escaping @MainActor () async throws -> OpenResponse) {
+        self.arrived = arrived
+        let task = ArrivedURL.$current.withValue(arrived) {
+            Task.immediate { @MainActor in ended = await Result(catching: body) }
+        }
+        guard ended == nil else { return }
+        self.task = task
+        arrived.begin(task)
+    }
+
+    /// The result of a method that has not waited and has reported nothing; nil otherwise.
+    var resultWithoutReports: Result<OpenResponse, any Error>? { arrived.hasReported ? nil : ended }
+
+    /// Returns the result of the method, when the router has all reports.
+    func result() async -> Result<OpenResponse, any Error> {
+        if let task {
+            await withTaskCancellationHandler {
+                // `Task.value` leaves the main actor, for the thread pool of the Swift runtime unless there is another executor.
+                await withTaskExecutorPreference(arrived.loop) { await task.value }
+            } onCancel: {
+                task.cancel()
+            }
+        }
+        await arrived.end()
+        return ended ?? .failure(CancellationError())
+    }
+}
+
+extension Result where Failure == any Error {
+    /// Runs an asynchronous function, and keeps what it returns or throws.
+    init(catching body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}
+
+extension Result<OpenResponse, any Error> {
+    /// Whether the delegate has handled the URL.
+    var isHandled: Bool { if case .success(.handled) = self { true } else { false } }
+}
