@@ -10,11 +10,30 @@ struct Load {
 /// The class is unchecked `Sendable` because only the connections use it, on the thread of their loop.
 final class CallAccounts: @unchecked Sendable {
     /// The owner of a resource: a connection until its account is known.
-    enum Account: Hashable {
-        /// The sender of the calls; nil without a bus, where the other end is the only sender.
-        case sender(BusName?)
+    struct Account: Hashable {
+        private enum Owner: Hashable {
+            case sender(BusName?)
+            case named(String)
+        }
+
+        private let owner: Owner
+        /// The hash of the owner. The tables look an account up ten times for each call, and to hash a text takes longer than the
+        /// rest of the work.
+        private let hash: Int
+
+        private init(_ owner: Owner) {
+            self.owner = owner
+            hash = owner.hashValue
+        }
+
+        /// The account of the sender of the calls; nil without a bus, where the other end is the only sender.
+        static func sender(_ name: BusName?) -> Account { Account(.sender(name)) }
         /// The account that the program has named.
-        case named(String)
+        static func named(_ name: String) -> Account { Account(.named(name)) }
+
+        static func == (a: Account, b: Account) -> Bool { a.hash == b.hash && a.owner == b.owner }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(hash) }
     }
 
     private var calls: Shares<Account>

@@ -20,19 +20,19 @@ struct CallTurns {
     }
 
     private mutating func add(_ numbers: [UInt64], of account: CallAccounts.Account) {
-        if !held.contains(account) {
-            if calls[account] == nil { order.append(account) }
-            count += numbers.count
-        }
+        let others = calls.count
         calls[account, default: Heap()].insert(contentsOf: numbers)
+        if held.contains(account) { return }
+        if calls.count > others { order.append(account) }
+        count += numbers.count
     }
 
     /// Returns and removes the call whose turn it is.
     mutating func next() -> UInt64? {
         while let account = order.popFirst() {
-            guard let number = calls[account]?.popMin() else { continue }
+            guard let place = calls.index(forKey: account), let number = calls.values[place].popMin() else { continue }
             count -= 1
-            if calls[account]?.isEmpty == true { calls[account] = nil } else { order.append(account) }
+            if calls.values[place].isEmpty { calls.remove(at: place) } else { order.append(account) }
             return number
         }
         return nil

@@ -142,13 +142,15 @@ struct IncomingCalls {
     /// Gives back what a call uses. Nothing is counted for a started call of a sender that has left.
     private mutating func discount(_ number: UInt64, _ call: Call) {
         // In place: a copy of the sender would copy the numbers of all its calls.
-        guard senders[call.sender]?.calls.remove(number) != nil, let sender = senders[call.sender] else { return }
+        guard let place = senders.index(forKey: call.sender), senders.values[place].calls.remove(number) != nil
+        else { return }
+        let account = senders.values[place].account
         if let load = call.load {
-            accounts.remove(load, from: sender.account)
+            accounts.remove(load, from: account)
         } else {
-            accounts.removeRefused(from: sender.account)
+            accounts.removeRefused(from: account)
         }
-        if sender.hasLeft, sender.calls.isEmpty { senders[call.sender] = nil }
+        if senders.values[place].hasLeft, senders.values[place].calls.isEmpty { senders.remove(at: place) }
     }
 
     /// Counts the calls of a sender to an account from now on. A sender that has not called, or has left, is ignored.
@@ -196,10 +198,10 @@ struct IncomingCalls {
     ///
     /// - Returns: Whether the bus is to be asked for what the sender has not read, for ``setUnread(_:of:)``.
     mutating func countSent(_ bytes: Int, to name: BusName) -> Bool {
-        guard let sender = senders[name], !sender.hasLeft else { return false }
-        senders[name]?.sent += bytes
-        guard !sender.isAsked, sender.sent + bytes > Self.fewBytes else { return false }
-        senders[name]?.isAsked = true
+        guard let place = senders.index(forKey: name), !senders.values[place].hasLeft else { return false }
+        senders.values[place].sent += bytes
+        guard !senders.values[place].isAsked, senders.values[place].sent > Self.fewBytes else { return false }
+        senders.values[place].isAsked = true
         return true
     }
 
