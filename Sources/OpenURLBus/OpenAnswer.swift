@@ -29,7 +29,7 @@ public struct OpenAnswer: MessageBody, Hashable {
     /// Appends the answer.
     public func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
         try writer.append(isHandled)
-        try reply.write(to: &writer)
+        try writer.append(options: reply)
         try trace.write(to: &writer)
     }
 }

@@ -53,6 +53,29 @@ private struct Letter: DBusType, Equatable {
         return try message.contents(limit: .max)
     }
 
+    /// A body of one `a{sv}`, which its own method of the writer writes.
+    private struct Options: DBusType {
+        static var signature: Signature { "a{sv}" }
+        let values: [String: Value]
+
+        init(_ values: [String: Value]) { self.values = values }
+
+        init(from reader: inout MessageReader) throws(MessageDecodingError) {
+            values = try [String: Value](from: &reader)
+        }
+
+        func write(to writer: inout MessageWriter) throws(MessageEncodingError) {
+            try writer.append(options: values)
+        }
+    }
+
+    @Test func optionsAreWrittenAsDictionary() throws {
+        let values: [String: Value] = ["a": .uint32(1), "b": .array([.string("x")], of: "s"), "c": .variant(.byte(1))]
+        #expect(try roundTrip(Options(values)).values == values)
+        #expect(refusal(of: Options(["\0": .byte(1)])) == .nulInString)
+        #expect(refusal(of: Options(["a": .structure([])])) == .inconsistentValue)
+    }
+
     @Test(arguments: [
         Value.structure([]).signature,
         Value.array([], of: .empty).signature,

@@ -101,13 +101,22 @@ struct ByteBuffer: ~Copyable {
 
     /// Appends the bytes of a string.
     mutating func append(utf8 text: String) {
-        var text = text
-        text.withUTF8 { append(contentsOf: UnsafeRawBufferPointer($0)) }
+        // A copy for `withUTF8` would count a reference.
+        let isAppended: Void? = text.utf8.withContiguousStorageIfAvailable {
+            append(contentsOf: UnsafeRawBufferPointer($0))
+        }
+        if isAppended == nil {
+            var text = text
+            text.withUTF8 { append(contentsOf: UnsafeRawBufferPointer($0)) }
+        }
     }
 
-    /// Appends zeros up to a multiple of a power of two.
+    /// Appends zeros up to a multiple of a power of two, at most 8.
     mutating func pad(to alignment: Int) {
-        while count & (alignment - 1) != 0 { append(0) }
+        let size = -count & (alignment - 1)
+        if size > capacity - count { grow(by: size) }
+        for place in count..<count + size { base.storeBytes(of: 0, toByteOffset: place, as: UInt8.self) }
+        count += size
     }
 
     /// Appends a number with its padding.
