@@ -120,13 +120,24 @@ extension Connection {
     /// other programs, would have to wait behind these bytes.
     private static let startingBytes = 64 << 10
 
-    /// Starts the call whose turn it is.
+    /// The calls without a task that start in one turn of the loop. Their answers share a system call.
+    private static let callsPerTurn = 16
+
+    /// Starts the call whose turn it is, and those without a task that follow.
     ///
     /// The next call starts in a later turn of the loop, after the work of this one. Messages are read in between: the answer
     /// that a started call awaits comes by the same socket as the calls.
     func startCall() {
         guard incomingCalls.waiting > 0, waitingBytes <= Self.startingBytes else { return }
-        if let answer = incomingCalls.startNext() { answer() }
+        starting: for _ in 0..<Self.callsPerTurn {
+            switch incomingCalls.startNext() {
+            case .started: continue
+            case .refused(let answer):
+                answer()
+                break starting
+            case .startedTask, nil: break starting
+            }
+        }
         if incomingCalls.waiting > 0 { scheduleDispatch() }
         if incomingCalls.isIdle { waiters.resumeAll(.answered) }
     }

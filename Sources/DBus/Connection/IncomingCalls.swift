@@ -100,23 +100,31 @@ struct IncomingCalls {
         turns.add(lastNumber, of: account)
     }
 
-    /// Starts the call whose turn it is.
-    ///
-    /// - Returns: A function that answers the call, if the call is refused.
-    mutating func startNext() -> (@Sendable () -> Void)? {
+    /// The call whose turn it was.
+    enum Next {
+        case startedTask
+        /// The call has no task.
+        case started
+        /// The call is refused, and the function answers it.
+        case refused(@Sendable () -> Void)
+    }
+
+    /// Starts the call whose turn it is; returns nil if none waits.
+    mutating func startNext() -> Next? {
         while let number = turns.next() {
             guard var call = calls[number] else { continue }
             let hasLeft = senders[call.sender]?.hasLeft == true
             switch call.beginning {
             case .start(let start):
-                call.beginning = .started(start())
+                let task = start()
+                call.beginning = .started(task)
                 calls[number] = call
                 if hasLeft { discount(number, call) }
-                return nil
+                return task == nil ? .started : .startedTask
             case .refuse(let answer):
                 end(number)
                 // A sender that has left waits for no error.
-                if !hasLeft { return answer }
+                if !hasLeft { return .refused(answer) }
             case .started: continue
             }
         }

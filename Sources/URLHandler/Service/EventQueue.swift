@@ -110,9 +110,17 @@ final class EventQueue: Sendable {
         return !state.isRunning
     }
 
+    /// The time after which the main actor does other work before the next event, in microseconds. The answers to the events so far
+    /// are sent meanwhile.
+    private static let turn: UInt64 = 500
+
     private func start() {
         Task { @MainActor in
-            while let event = next() { await event()?() }
+            let start = TracePhase.now
+            while let event = next() {
+                await event()?()
+                if TracePhase.now - start > Self.turn { return self.start() }
+            }
         }
     }
 
