@@ -110,6 +110,24 @@ import URLHandlerTesting
         #expect([first, second, other].map(\.isCancelled) == [false, true, false])
     }
 
+    @Test func urlsOfOneNameAreForgottenInAnyOrder() {
+        for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let urls = ArrivedURLs()
+            let all = (0..<3).map { _ in ArrivedURL("1", reports: Ignored()) }
+            for url in all { urls.add(url) }
+            urls.remove(all[order[0]])
+            urls.remove(all[order[1]])
+            urls.cancel("1")
+            #expect(all.map(\.isCancelled) == (0..<3).map { $0 == order[2] })
+            urls.remove(all[order[2]])
+            let last = ArrivedURL("1", reports: Ignored())
+            urls.add(last)
+            urls.remove(last)
+            urls.cancel("1")
+            #expect(!last.isCancelled)
+        }
+    }
+
     @Test func reportsBelongToTheURLOfTheirTask() async throws {
         let result = try await HandlerDriver(delegate: Reporting()).open("app:x")
         #expect(

@@ -2,22 +2,44 @@ internal import Synchronization
 
 /// The URLs of the router that have arrived and have no answer yet, by the names of their requests.
 final class ArrivedURLs: Sendable {
-    // A caller may have given a name twice, so a name can stand for several URLs.
-    private let urls = Mutex<[String: [ArrivedURL]]>([:])
+    private struct State {
+        /// The latest URL of each name.
+        var latest: [String: ArrivedURL] = [:]
+        /// The other URLs of a name: a caller may have given a name twice.
+        var earlier: [String: [ArrivedURL]] = [:]
+    }
+
+    private let state = Mutex(State())
 
     func add(_ url: ArrivedURL) {
-        urls.withLock { $0[url.name, default: []].append(url) }
+        state.withLock { state in
+            guard let earlier = state.latest.updateValue(url, forKey: url.name) else { return }
+            state.earlier[url.name, default: []].append(earlier)
+        }
     }
 
     func remove(_ url: ArrivedURL) {
-        urls.withLock { urls in
-            urls[url.name]?.removeAll { $0 === url }
-            if urls[url.name]?.isEmpty == true { urls[url.name] = nil }
+        state.withLock { state in
+            guard let place = state.latest.index(forKey: url.name) else { return }
+            // A change of an optional value takes long, even if there is none.
+            guard var earlier = state.earlier[url.name] else {
+                if state.latest.values[place] === url { state.latest.remove(at: place) }
+                return
+            }
+            if state.latest.values[place] !== url {
+                earlier.removeAll { $0 === url }
+            } else if let other = earlier.popLast() {
+                state.latest.values[place] = other
+            }
+            state.earlier[url.name] = earlier.isEmpty ? nil : earlier
         }
     }
 
     /// Cancels the URLs of a request. Does nothing for a request that has its answer.
     func cancel(_ name: String) {
-        for url in urls.withLock({ $0[name] }) ?? [] { url.cancel() }
+        let urls = state.withLock { state in
+            state.latest[name].map { [$0] + (state.earlier[name] ?? []) } ?? []
+        }
+        for url in urls { url.cancel() }
     }
 }
