@@ -280,9 +280,18 @@ public struct MessageWriter: ~Copyable {
 
     /// Appends a variant that holds `value`.
     public mutating func appendVariant(_ value: Value) throws(MessageEncodingError) {
+        if case .string(let text) = value { return try appendVariant(of: text) }
         try appendVariant(of: value.signature) { (writer) throws(MessageEncodingError) in
             try writer.append(contents: value)
         }
+    }
+
+    /// Appends a variant that holds a string. Most variants do, and the type of a string needs no further checks.
+    private mutating func appendVariant(of text: String) throws(MessageEncodingError) {
+        try take(TypeCode.variant, size: 9 + text.utf8.count + 8)
+        guard depth < Self.maximumDepth else { throw failed(.tooDeep) }
+        buffer.append(signature: Self.string)
+        guard buffer.append(text: text) else { throw failed(.nulInString) }
     }
 
     /// Appends a variant that holds one value of type `content`. `body` writes that value.
