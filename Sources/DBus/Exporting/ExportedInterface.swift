@@ -111,9 +111,9 @@ public struct ExportedInterface: Sendable {
 
         /// A method whose answer may come later, and which has no task. `body` runs on the connection's event loop.
         ///
-        /// The form is for a method that is called often: a task and its way back take a multiple of the time. Calls start in the order in
-        /// which they arrive, together with those of the other form. `body` must not block. It passes `answer` on, and any thread
-        /// calls `answer` once; further calls do nothing. Without a call of `answer`, the caller waits for its time limit.
+        /// The form is for a method that is called often: a task and the way back from it take a multiple of the time. Calls of both
+        /// forms start in the order in which they arrive. `body` must not block. Any thread calls `answer`, once; further calls
+        /// of `answer` do nothing. If nothing calls `answer`, the caller waits until its time limit.
         public static func method<Input: MessageBody, Output: MessageBody>(
             answering method: Method<Input, Output>,
             _ body: @escaping @Sendable (IncomingCall, Input, _ answer: @escaping Answer<Output>) -> Void

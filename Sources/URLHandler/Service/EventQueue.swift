@@ -90,7 +90,7 @@ final class EventQueue: Sendable {
 
     /// Adds an event, which runs on the main actor when all earlier events are done.
     ///
-    /// - Parameter event: The event. It calls its argument when it is done, before it passes its result on.
+    /// - Parameter event: The event, which gets a function. The event calls the function once, before the sender learns the result.
     func add(
         _ event: @escaping @MainActor @Sendable (_ end: @escaping @Sendable () -> Void) -> Remainder?
     ) throws(Refusal) {
