@@ -68,6 +68,8 @@ import Testing
             Self.open(serviceGate)
             let name = try #require(caller.uniqueName)
             while await !pair.service.incomingCalls.isHeld(name) { await Task.yield() }
+            // A call that had started before runs before a later call of another program.
+            _ = try await pair.client.call(Echo.string, on: Echo.object, "x")
             try await body(pair, name, answered)
             Self.open(callerGate)
             for call in calls { try await call.value }
