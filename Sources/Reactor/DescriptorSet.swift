@@ -2,7 +2,7 @@ internal import Glibc
 
 /// The watches of one loop, kept as the array that `poll` takes, with one entry for each descriptor.
 ///
-/// A library may watch the same descriptor more than once: libdbus has one watch for reading and another for writing.
+/// A descriptor may be watched more than once: a connection has one watch for reading and another for writing.
 /// `poll` refuses more entries than the process may have descriptors, so watches of the same descriptor share an entry.
 /// An entry whose watches are all disabled stays in the array with a negative descriptor, which `poll` skips.
 struct DescriptorSet {

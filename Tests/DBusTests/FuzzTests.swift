@@ -52,7 +52,8 @@ import Testing
 
     private func message(_ bytes: [UInt8]) -> Message? {
         do throws(MalformedMessage) {
-            return try Message(bytes)
+            let message = try Message(bytes)
+            return message.isValid ? message : nil
         } catch {
             return nil
         }

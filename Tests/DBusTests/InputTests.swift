@@ -15,8 +15,9 @@ private struct Wire: ~Copyable {
         try #require(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
         near = UnixFD(owning: ends[0])
         far = UnixFD(owning: ends[1])
-        input = InputBuffer(limit: limit)
-        input.holdsMessages = holdsMessages
+        input =
+            holdsMessages
+            ? InputBuffer(limit: limit, descriptors: InputBuffer.descriptorsAtOnce) : InputBuffer(linesBefore: limit)
     }
 
     func send(_ bytes: some Collection<UInt8>) {
@@ -105,44 +106,121 @@ private struct Wire: ~Copyable {
         #expect(fcntl(last.rawValue, F_GETFD) & FD_CLOEXEC != 0)
     }
 
+    /// Sends bytes with copies of a descriptor.
+    private static func send(_ bytes: [UInt8], _ descriptor: UnixFD, count: Int, over wire: borrowing Wire) {
+        var control = ByteBuffer(capacity: 64)
+        control.append(number: MemoryLayout<cmsghdr>.size + count * MemoryLayout<CInt>.size)
+        control.append(number: SOL_SOCKET)
+        control.append(number: CInt(SCM_RIGHTS))
+        for _ in 0..<count { control.append(number: descriptor.rawValue) }
+        control.pad(to: 8)
+        var (bytes, controlBytes) = (bytes, control.array)
+        let sent = controlBytes.withUnsafeMutableBytes { control in
+            bytes.withUnsafeMutableBytes { bytes in
+                var piece = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                return withUnsafeMutablePointer(to: &piece) { piece in
+                    var header = msghdr()
+                    header.msg_iov = piece
+                    header.msg_iovlen = 1
+                    header.msg_control = control.baseAddress
+                    header.msg_controllen = control.count
+                    return sendmsg(wire.far.rawValue, &header, 0)
+                }
+            }
+        }
+        #expect(sent == bytes.count)
+    }
+
     @Test func descriptorsWithoutAMessageAreRefused() throws {
         var wire = try Wire()
         let pipe = try Pipe()
-        let message = try written([UnixFD](repeating: pipe.writeEnd, count: 16))
+        let message = try Self.message("text")
+        Self.send(message, pipe.writeEnd, count: 1, over: wire)
+        #expect(try wire.read() == .read)
+        #expect(throws: MalformedMessage.self) { try wire.input.nextMessage() }
+        // A part of a message brings descriptors with each of its bytes.
+        wire = try Wire()
         #expect(throws: MalformedMessage.self) {
-            // The bytes of one message, each with 16 descriptors.
-            for byte in try Self.message("text") {
-                var control = [UInt8](repeating: 0, count: 16 + 64)
-                control.withUnsafeMutableBytes {
-                    $0.storeBytes(of: 80, as: Int.self)
-                    $0.storeBytes(of: SOL_SOCKET, toByteOffset: 8, as: CInt.self)
-                    $0.storeBytes(of: CInt(SCM_RIGHTS), toByteOffset: 12, as: CInt.self)
-                    for index in 0..<16 {
-                        $0.storeBytes(
-                            of: message.descriptors[index].rawValue,
-                            toByteOffset: 16 + 4 * index,
-                            as: CInt.self
-                        )
-                    }
-                }
-                var byte = byte
-                let sent = control.withUnsafeMutableBytes { control in
-                    withUnsafeMutablePointer(to: &byte) { byte in
-                        var piece = iovec(iov_base: byte, iov_len: 1)
-                        return withUnsafeMutablePointer(to: &piece) { piece in
-                            var header = msghdr()
-                            header.msg_iov = piece
-                            header.msg_iovlen = 1
-                            header.msg_control = control.baseAddress
-                            header.msg_controllen = control.count
-                            return sendmsg(wire.far.rawValue, &header, 0)
-                        }
-                    }
-                }
-                #expect(sent == 1)
+            for byte in message {
+                Self.send([byte], pipe.writeEnd, count: 16, over: wire)
                 _ = try wire.read()
             }
         }
+        wire = try Wire(holdsMessages: false)
+        Self.send(message, pipe.writeEnd, count: 17, over: wire)
+        #expect(throws: MalformedMessage.self) { try wire.read() }
+    }
+
+    @Test func lostDescriptorsFailTheirMessageAlone() async {
+        // A child process has its own descriptors.
+        await #expect(processExitsWith: .success) {
+            var wire = try Wire()
+            let pipe = try Pipe()
+            var limit = rlimit(rlim_cur: 64, rlim_max: 64)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            var output = OutputBuffer()
+            output.append(try written([pipe.writeEnd, pipe.readEnd]), as: 1)
+            output.append(try written(pipe.writeEnd), as: 2)
+            var taken: [CInt] = []
+            while let next = Optional(dup(0)), next >= 0 { taken.append(next) }
+            #expect(output.write(to: wire.far.rawValue) == .written)
+            #expect(try wire.read() == .read)
+            let first = try #require(try wire.input.nextMessage())
+            #expect(throws: MessageReader.missingDescriptor) { try first.contents(limit: 100) as [UnixFD] }
+            for descriptor in taken { close(descriptor) }
+            #expect(output.write(to: wire.far.rawValue) == .written)
+            #expect(try wire.read() == .read)
+            let second: UnixFD? = try wire.input.nextMessage()?.contents(limit: 100)
+            #expect(write(try #require(second).rawValue, "x", 1) == 1)
+        }
+    }
+
+    /// A bus passes on what its own rules allow, and the sender of one message must not end the connection of the receiver.
+    @Test(arguments: [
+        String(repeating: "(a{s", count: 17) + "y" + String(repeating: "})", count: 17),
+        String(repeating: "a(", count: 33) + "y" + String(repeating: ")", count: 33), "()", "a{vs}", "z",
+    ])
+    func messageWithAStrangeSignatureIsIgnored(signature: String) throws {
+        let strange = RawMessage.bytes(
+            4,
+            7,
+            [.path("/"), .text(2, "a.b"), .text(3, "C"), .signature(signature)],
+            body: [UInt8](repeating: 0, count: 8)
+        )
+        var wire = try Wire()
+        wire.send(try strange + Self.message("text"))
+        #expect(try wire.read() == .read)
+        let first = try #require(try wire.input.nextMessage())
+        if first.isValid { #expect(throws: MessageDecodingError.self) { try first.contents(limit: 100) as Value } }
+        #expect(try wire.input.nextMessage()?.contents(limit: 100) == "text")
+    }
+
+    @Test(arguments: [
+        [RawMessage.Field.text(2, "a.b"), .text(3, "C")], [.path("/")], [.path("//"), .text(3, "C")],
+        [.path("/"), .text(3, "C.D")], [.path("/"), .text(2, "a"), .text(3, "C")],
+        [.path("/"), .text(3, "C"), .text(7, "..")], [.path("/org/freedesktop/DBus/Local"), .text(3, "C")],
+        [.path("/"), .text(3, "\u{0}")],
+    ])
+    func messageWithAWrongHeaderIsIgnored(fields: [RawMessage.Field]) throws {
+        var wire = try Wire()
+        wire.send(RawMessage.bytes(1, 7, fields) + RawPeer.ping(8))
+        #expect(try wire.read() == .read)
+        #expect(try wire.input.nextMessage()?.isValid == false)
+        #expect(try wire.input.nextMessage()?.kind == .methodCall)
+    }
+
+    @Test func bytesBehindTheLastValueAreRefused() throws {
+        let message = try Message(
+            RawMessage.bytes(
+                1,
+                7,
+                [.path("/"), .text(3, "C"), .signature("y")],
+                body: [1, 0]
+            )
+        )
+        #expect(throws: MessageDecodingError.self) { try message.contents(limit: 100) as UInt8 }
+        #expect(throws: MalformedMessage.self) { try Message([UInt8]()) }
+        #expect(throws: MalformedMessage.self) { try Message([UInt8](repeating: 0x6C, count: 15)) }
     }
 
     @Test func endIsToldBehindTheMessages() throws {

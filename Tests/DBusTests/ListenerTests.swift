@@ -103,6 +103,42 @@ private func withListener(
         }
     }
 
+    @Test func callsAreReadWhileOthersWait() async throws {
+        try await withListener(authenticationTime: .seconds(3600)) { listener, accepted in
+            let peer = try RawPeer(listener.address)
+            try peer.authenticate()
+            var iterator = accepted.makeAsyncIterator()
+            let server = try #require(await iterator.next())
+            let (counts, count) = AsyncStream.makeStream(of: Int.self)
+            let method = Method<Empty, Empty>("com.example.Counter1", "Count")
+            let counter = ExportedInterface(
+                "com.example.Counter1",
+                [
+                    .method(method) { call, _ in
+                        count.yield(await call.connection.incomingCalls.waiting)
+                        return Empty()
+                    }
+                ]
+            )
+            await server.export([counter], at: "/")
+            let calls = 5000
+            Thread.detachNewThread {
+                for serial in 1...UInt32(calls) {
+                    let fields = [RawMessage.Field.path("/"), .text(2, "com.example.Counter1"), .text(3, "Count")]
+                    var bytes = RawMessage.bytes(1, serial, fields)
+                    // No answer is expected.
+                    bytes[2] = 1
+                    peer.write(bytes)
+                }
+            }
+            var most = 0
+            var iterations = counts.makeAsyncIterator()
+            for _ in 0..<calls { most = max(most, await iterations.next() ?? 0) }
+            // One turn reads less than 64 KiB, which have room for 700 of these calls.
+            #expect(most > 1000)
+        }
+    }
+
     @Test func firstCallMayCarryADescriptor() async throws {
         try await withListener(authenticationTime: .seconds(3600)) { listener, _ in
             for _ in 0..<20 {

@@ -37,7 +37,7 @@ private let text = String(repeating: "x", count: 50_000)
                     sent += 1
                 }
                 let waiter = Task { await server.waitForRoom() }
-                // While the loop is blocked, the peer reads all bytes in transit and sends libdbus messages to answer.
+                // While the loop is blocked, the peer reads all bytes in transit and sends messages to answer.
                 let gate = try Pipe()
                 listener.loop.execute {
                     var byte: UInt8 = 0

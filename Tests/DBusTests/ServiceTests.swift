@@ -233,7 +233,7 @@ import Testing
         }
     }
 
-    @Test func libdbusAnswersForThePeer() async throws {
+    @Test func everyObjectAnswersPing() async throws {
         try await withPair { (pair: Pair) async throws in
             let ping = Method<Empty, Empty>("org.freedesktop.DBus.Peer", "Ping")
             #expect(try await pair.client.call(ping, on: RemoteObject(Echo.name, "/anything"), Empty()) == Empty())

@@ -33,21 +33,29 @@ public final class BlockingConnection {
     ///
     /// - Parameters:
     ///   - address: The bus.
-    ///   - timeout: The time limit for the bus's answer to `Hello`. The limit does not cover the time until the kernel
-    ///     accepts the connection: if the bus is stopped and its queue of waiting connections is full, the thread stays
+    ///   - timeout: The time limit for the authentication and the bus's answer to `Hello`. The limit does not cover the time until
+    ///     the kernel accepts the connection: if the bus is stopped and its queue of waiting connections is full, the thread stays
     ///     blocked.
     /// - Throws: ``ConnectionError`` with libdbus's message, or ``ConnectionError/timedOut``.
     public convenience init(
         _ address: BusAddress = .session,
         timeout: Duration = .seconds(25)
     ) throws(ConnectionError) {
+        let deadline = ContinuousClock.now + min(timeout, .longest)
         self.init(
-            try authenticated(try connect(to: address.text), timeout),
+            try authenticated(try connect(to: address.text), deadline),
             isOnBus: true,
             ConnectionLimits.largestBusMessage
         )
         uniqueName = try introduce { () throws(CallError) in
-            let name = BusName(try call(BusDriver.hello, on: BusDriver.object, Empty(), timeout: timeout))
+            let name = BusName(
+                try call(
+                    BusDriver.hello,
+                    on: BusDriver.object,
+                    Empty(),
+                    timeout: ContinuousClock.now.duration(to: deadline)
+                )
+            )
             guard let name, name.isUnique else { throw .unexpectedReply(.invalidValue("not a unique name")) }
             return name
         }
@@ -59,7 +67,8 @@ public final class BlockingConnection {
         limits: ConnectionLimits = ConnectionLimits(),
         timeout: Duration
     ) throws(ConnectionError) {
-        self.init(try authenticated(try connect(to: address), timeout), isOnBus: false, limits.messageBytes)
+        let deadline = ContinuousClock.now + min(timeout, .longest)
+        self.init(try authenticated(try connect(to: address), deadline), isOnBus: false, limits.messageBytes)
         // For a program that `unixexec:` started, the kernel reports the credentials of this process, which made both
         // ends of the socket. Such a program belongs to this user anyway.
         if let peer = peerCredentials, peer.uid != getuid() {
@@ -67,7 +76,12 @@ public final class BlockingConnection {
         }
         try introduce { () throws(CallError) in
             do throws(CallError) {
-                try call(PeerInterface.ping, on: RemoteObject(nil, "/"), Empty(), timeout: timeout)
+                try call(
+                    PeerInterface.ping,
+                    on: RemoteObject(nil, "/"),
+                    Empty(),
+                    timeout: ContinuousClock.now.duration(to: deadline)
+                )
             } catch .remote {
                 // Any answer, even an error, proves that the program has accepted this connection.
             }
@@ -91,8 +105,9 @@ public final class BlockingConnection {
         limits: ConnectionLimits = ConnectionLimits(),
         timeout: Duration
     ) throws(ConnectionError) {
+        let deadline = ContinuousClock.now + min(timeout, .longest)
         self.init(
-            try authenticated(try connect(to: address, within: timeout), timeout),
+            try authenticated(try connect(to: address, within: timeout), deadline),
             isOnBus: false,
             limits.messageBytes
         )
@@ -101,7 +116,7 @@ public final class BlockingConnection {
             throw ConnectionError(reason: "the socket belongs to another user")
         }
         uniqueName = try introduce { () throws(CallError) in
-            BusName(try call(hello, on: object, Empty(), timeout: timeout))
+            BusName(try call(hello, on: object, Empty(), timeout: ContinuousClock.now.duration(to: deadline)))
         }
     }
 
@@ -112,7 +127,7 @@ public final class BlockingConnection {
     private init(_ authenticated: AuthenticatedSocket, isOnBus: Bool, _ limit: Int) {
         socket = authenticated.socket
         passesDescriptors = authenticated.passesDescriptors
-        input = InputBuffer(limit: limit)
+        input = InputBuffer(limit: limit, descriptors: passesDescriptors ? InputBuffer.descriptorsAtOnce : 0)
         self.isOnBus = isOnBus
     }
 
@@ -134,9 +149,10 @@ public final class BlockingConnection {
     }
 
     /// Gives the socket to another owner.
-    consuming func handOver() -> EstablishedConnection? {
+    consuming func handOver() throws(ConnectionError) -> EstablishedConnection? {
+        guard output.isEmpty else { throw ConnectionError(reason: "the other end does not read") }
         guard let socket = socket.take() else { return nil }
-        var taken = InputBuffer(limit: 0)
+        var taken = InputBuffer(limit: 0, descriptors: 0)
         swap(&taken, &input)
         return EstablishedConnection(
             socket,
@@ -433,7 +449,8 @@ public final class BlockingConnection {
 
     /// Handles a message that has arrived.
     private func take(_ message: Message) {
-        switch MessageHeader.Kind(rawValue: message.kind) {
+        guard message.isValid else { return }
+        switch message.kind {
         case .methodReturn, .error: takeAnswer(message)
         case .methodCall: refuse(message)
         case .signal:

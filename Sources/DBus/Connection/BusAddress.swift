@@ -93,12 +93,14 @@ struct AuthenticatedSocket {
 }
 
 /// Takes the socket of a libdbus connection when libdbus has authenticated, and releases the connection.
-func authenticated(_ raw: OpaquePointer, _ timeout: Duration) throws(ConnectionError) -> AuthenticatedSocket {
+func authenticated(
+    _ raw: OpaquePointer,
+    _ deadline: ContinuousClock.Instant
+) throws(ConnectionError) -> AuthenticatedSocket {
     defer {
         dbus_connection_close(raw)
         dbus_connection_unref(raw)
     }
-    let deadline = ContinuousClock.now + min(timeout, .longest)
     while dbus_connection_get_is_authenticated(raw) == 0 {
         let left = ContinuousClock.now.duration(to: deadline)
         guard left > .zero else { throw .timedOut }

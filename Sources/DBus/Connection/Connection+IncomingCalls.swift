@@ -86,6 +86,7 @@ extension Connection {
             try message.check(method.inputSignature)
             var reader = MessageReader(message: message, limit: limits.bodyBytes)
             body = try method.begin(&reader)
+            try reader.expectEnd()
             load = Load(bytes: reader.size, descriptors: reader.descriptors.count)
             descriptors = reader.descriptors.map { ReceivedDescriptor(descriptor: $0) }
         } catch {

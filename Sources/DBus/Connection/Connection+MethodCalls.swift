@@ -237,7 +237,7 @@ extension Connection {
 
     /// Handles a message that has arrived. A message of an unknown type is ignored.
     func receive(_ message: Message) {
-        switch MessageHeader.Kind(rawValue: message.kind) {
+        switch message.kind {
         case .methodReturn, .error:
             guard let number = sentCalls[message.replySerial], let sent = pendingCalls[number],
                 uniqueName == nil || calledNames.isAnswer(message, to: sent.destination),

@@ -27,7 +27,7 @@ final class EstablishedConnection: @unchecked Sendable {
 
     /// Gives away what has arrived behind the first exchange.
     func takeInput() -> InputBuffer {
-        var taken = InputBuffer(limit: 0)
+        var taken = InputBuffer(limit: 0, descriptors: 0)
         swap(&taken, &input)
         return taken
     }

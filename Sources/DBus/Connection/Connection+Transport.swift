@@ -18,7 +18,7 @@ extension Connection {
         for watch in [inputWatch, outputWatch] { watch?.cancel() }
         inputWatch = nil
         outputWatch = nil
-        input = InputBuffer(limit: 0)
+        input = InputBuffer(limit: 0, descriptors: 0)
         Glibc.close(socket)
     }
 
@@ -34,7 +34,7 @@ extension Connection {
     private func read() {
         for _ in 0..<Self.readsPerTurn {
             // Messages that are left are handled first, so the memory for them has a bound.
-            guard !dispatchIsScheduled, readOnce(), handleMessages(), incomingCalls.waiting > 1 else { break }
+            guard !messagesAreLeft, readOnce(), handleMessages(), incomingCalls.waiting > 1 else { break }
         }
         endTurn()
     }
@@ -74,6 +74,7 @@ extension Connection {
     /// - Returns: Whether none is left.
     private func handleMessages() -> Bool {
         do throws(MalformedMessage) {
+            messagesAreLeft = false
             guard try authenticate() else { return true }
             for _ in 0..<Self.messagesPerTurn {
                 guard state == .open || state == .closing else { return true }
@@ -81,12 +82,18 @@ extension Connection {
                     if hasEnded { disconnect(.disconnected) }
                     return true
                 }
-                receive(message)
+                if message.isValid {
+                    receive(message)
+                } else if uniqueName == nil {
+                    disconnect(.disconnected)
+                }
+                // A bus passes on what its own rules allow, and no program may end the connection of another one with a message.
             }
         } catch {
             disconnect(.disconnected)
             return true
         }
+        messagesAreLeft = true
         scheduleDispatch()
         return false
     }
@@ -106,8 +113,8 @@ extension Connection {
             if hasEnded { disconnect(.disconnected) }
             return false
         }
-        input.holdsMessages = true
         passesDescriptors = authentication?.passesDescriptors == true
+        input.beginMessages()
         authentication = nil
         if let authenticationTimer { loop.cancelTimer(authenticationTimer) }
         authenticationTimer = nil

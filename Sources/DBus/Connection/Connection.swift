@@ -37,6 +37,8 @@ public actor Connection {
     var input: InputBuffer
     /// Whether the other end has gone. Messages before that may wait in the input.
     var hasEnded = false
+    /// Whether whole messages may be left in the input.
+    var messagesAreLeft = true
     var inputWatch: DescriptorWatch?
     var dispatchIsScheduled = false
 

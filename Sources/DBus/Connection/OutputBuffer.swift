@@ -68,6 +68,10 @@ struct OutputBuffer {
             case EINTR: return .written
             case EAGAIN: return .full
             case EPIPE, ECONNRESET: return .ended
+            // Too many descriptors of this user are on their way. The message is left out, as by libdbus.
+            case ETOOMANYREFS where written == 0:
+                remove(first)
+                return .written
             default: return .failed
             }
         }
@@ -81,6 +85,12 @@ struct OutputBuffer {
             pieces[0].descriptors = []
         }
         return .written
+    }
+
+    private mutating func remove(_ first: Piece) {
+        pieces.removeFirst()
+        bytes -= first.bytes.count
+        descriptors -= first.descriptors.count
     }
 
     private static func pass(_ bytes: UnsafeRawBufferPointer, _ descriptors: [UnixFD], to socket: CInt) -> Int {

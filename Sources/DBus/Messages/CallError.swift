@@ -69,12 +69,12 @@ extension RemoteError: DBusErrorConvertible {
 extension Message {
     /// Whether the message is a signal of a kind. Anyone may send such a message.
     func isSignal(_ signal: Signal<some MessageBody>) -> Bool {
-        kind == MessageHeader.Kind.signal.rawValue && member == signal.name && interface == signal.interface
+        kind == .signal && member == signal.name && interface == signal.interface
     }
 
     /// Reads the answer to a call.
     func result<Output: MessageBody>(limit: Int = .max) -> Result<Output, CallError> {
-        if kind == MessageHeader.Kind.error.rawValue { return .failure(.remote(remoteError)) }
+        if kind == .error { return .failure(.remote(remoteError)) }
         do throws(MessageDecodingError) {
             return .success(try contents(limit: limit))
         } catch {
@@ -86,7 +86,9 @@ extension Message {
     func contents<Body: MessageBody>(limit: Int) throws(MessageDecodingError) -> Body {
         try check(Body.signature)
         var reader = MessageReader(message: self, limit: limit)
-        return try Body(from: &reader)
+        let body = try Body(from: &reader)
+        try reader.expectEnd()
+        return body
     }
 
     /// Compares the body's signature with the expected one.

@@ -14,21 +14,38 @@ struct InputBuffer: ~Copyable {
     private var bytes = ByteBuffer(capacity: 0)
     /// The place of the first byte that was not taken.
     private var start = 0
-    private var descriptors: [UnixFD] = []
+    /// The descriptors of each message that has some; nil if they were lost. A sender passes all descriptors of a message with its
+    /// first byte.
+    private var descriptors: [[UnixFD]?] = []
     /// The largest message, in bytes.
     var limit: Int
     /// Whether the bytes are messages, and not yet lines of the authentication.
-    var holdsMessages = true
+    private var holdsMessages = true
+    /// The largest number of descriptors of a message.
+    private let maximumDescriptors: Int
 
     /// The bytes that one read takes, unless a message is larger.
     private static let readBytes = 16 << 10
     /// The largest number of descriptors of a system call, `SCM_MAX_FD` of the kernel. A message has at most as many.
-    private static let descriptorsAtOnce = 253
+    static let descriptorsAtOnce = 253
     private static let controlBytes =
         MemoryLayout<cmsghdr>.size + (descriptorsAtOnce + 1) * MemoryLayout<CInt>.size
 
-    init(limit: Int) {
+    /// Creates a buffer for messages.
+    init(limit: Int, descriptors: Int) {
         self.limit = limit
+        maximumDescriptors = descriptors
+    }
+
+    /// Creates a buffer for lines, which come before messages. The first message may arrive together with the last line.
+    init(linesBefore limit: Int) {
+        self.init(limit: limit, descriptors: MessageWriter.maximumDescriptors)
+        holdsMessages = false
+    }
+
+    /// Takes the rest for messages.
+    mutating func beginMessages() {
+        holdsMessages = true
     }
 
     /// The size of the first message, as far as its header has arrived.
@@ -57,8 +74,10 @@ struct InputBuffer: ~Copyable {
         let progress = withUnsafeTemporaryAllocation(byteCount: Self.controlBytes, alignment: 8) {
             receive(from: socket, room, $0)
         }
-        // The other end may send descriptors with each byte of a message that has none.
-        guard descriptors.count <= 2 * Self.descriptorsAtOnce else { throw MalformedMessage() }
+        // Before, a part of one message was left at most, and the rest of that message may be followed by one with descriptors.
+        guard descriptors.count <= 2, descriptors.allSatisfy({ $0?.count ?? 0 <= maximumDescriptors }) else {
+            throw MalformedMessage()
+        }
         return progress
     }
 
@@ -82,14 +101,16 @@ struct InputBuffer: ~Copyable {
             default: return .failed
             }
         }
-        takeDescriptors(UnsafeRawBufferPointer(rebasing: control[..<header.msg_controllen]))
-        // Without a free descriptor in this process, some are lost, and the others would go to wrong messages.
-        if header.msg_flags & CInt(MSG_CTRUNC) != 0 { return .failed }
+        let arrived = Self.descriptors(in: UnsafeRawBufferPointer(rebasing: control[..<header.msg_controllen]))
+        // Without a free descriptor in this process, the kernel drops some. The message is told that none has arrived.
+        let areLost = header.msg_flags & CInt(MSG_CTRUNC) != 0
+        if areLost || !arrived.isEmpty { descriptors.append(areLost ? nil : arrived) }
         return count == 0 ? .ended : .read
     }
 
-    /// Takes the descriptors of control messages, as cmsg(3) lays them out.
-    private mutating func takeDescriptors(_ control: UnsafeRawBufferPointer) {
+    /// Returns the descriptors of control messages, as cmsg(3) lays them out.
+    private static func descriptors(in control: UnsafeRawBufferPointer) -> [UnixFD] {
+        var descriptors: [UnixFD] = []
         var rest = control[...]
         while rest.count >= MemoryLayout<cmsghdr>.size {
             let message = UnsafeRawBufferPointer(rebasing: rest)
@@ -103,6 +124,7 @@ struct InputBuffer: ~Copyable {
             let size = (max(end, MemoryLayout<cmsghdr>.size) + 7) & ~7
             rest = rest.dropFirst(size)
         }
+        return descriptors
     }
 
     // MARK: Taking
@@ -110,14 +132,22 @@ struct InputBuffer: ~Copyable {
     /// Takes the first message; nil if a part of it is missing.
     mutating func nextMessage() throws(MalformedMessage) -> Message? {
         guard let size = try firstSize, bytes.count - start >= size else { return nil }
+        var message = ByteBuffer(capacity: 0)
         if size > Self.readBytes {
-            var whole = ByteBuffer(capacity: 0)
-            swap(&whole, &bytes)
-            return try Message(whole, &descriptors)
+            swap(&message, &bytes)
+        } else {
+            message = ByteBuffer(UnsafeRawBufferPointer(rebasing: bytes.contents[start..<start + size]))
+            start += size
         }
-        let message = bytes.contents[start..<start + size]
-        start += size
-        return try Message(ByteBuffer(UnsafeRawBufferPointer(rebasing: message)), &descriptors)
+        let taken = try Message(message) { count throws(MalformedMessage) in try takeDescriptors(count) }
+        guard start != bytes.count || descriptors.isEmpty else { throw MalformedMessage() }
+        return taken
+    }
+
+    private mutating func takeDescriptors(_ count: Int) throws(MalformedMessage) -> [UnixFD] {
+        guard let first = descriptors.first, first == nil || first?.count == count else { throw MalformedMessage() }
+        descriptors.removeFirst()
+        return first ?? []
     }
 
     /// Takes the first byte; nil if nothing is left.

@@ -1,15 +1,19 @@
 internal import Glibc
 
-/// The bytes are not a message, by "Message Protocol" in the D-Bus specification.
+/// The bytes are not a message, by "Message Protocol" in the D-Bus specification, and the next message cannot be found.
 struct MalformedMessage: Error {}
 
 /// A message that has arrived, or that was read from bytes.
 ///
-/// The header has been checked. The body is checked by the ``MessageReader``, value by value.
+/// ``isValid`` tells about the header. The body is checked by the ``MessageReader``, value by value.
 ///
 /// The class is unchecked `Sendable` because its bytes do not change.
 final class Message: @unchecked Sendable {
-    let kind: UInt8
+    /// The kind; nil for a kind that the specification does not have yet. Such a message is ignored.
+    let kind: MessageHeader.Kind?
+    /// Whether the header follows the rules for names, signatures and fields. The other facts of a message that breaks a rule mean
+    /// nothing.
+    private(set) var isValid = true
     /// Whether the sender of a call awaits an answer.
     let expectsAnswer: Bool
     let serial: UInt32
@@ -31,37 +35,33 @@ final class Message: @unchecked Sendable {
 
     /// Takes a whole message.
     ///
-    /// - Parameter arrived: The descriptors that have arrived, of which the message takes its own, the first ones.
-    init(_ bytes: consuming ByteBuffer, _ arrived: inout [UnixFD]) throws(MalformedMessage) {
+    /// - Parameter descriptors: A closure that returns the descriptors of the message, of the number that the header tells.
+    init(
+        _ bytes: consuming ByteBuffer,
+        _ descriptors: (_ count: Int) throws(MalformedMessage) -> [UnixFD]
+    ) throws(MalformedMessage) {
+        guard bytes.count >= MessageSizes.headerBytes else { throw MalformedMessage() }
         let sizes = try MessageSizes(bytes.start, limit: bytes.count)
         guard sizes.message == bytes.count else { throw MalformedMessage() }
-        kind = bytes[1]
+        kind = MessageHeader.Kind(rawValue: bytes[1])
         expectsAnswer = bytes[2] & 1 == 0
         isSwapped = sizes.isSwapped
         serial = bytes.number(at: MessageHeader.serialPlace, isSwapped)
         body = sizes.body
         self.bytes = bytes
-        guard serial != 0 else { throw MalformedMessage() }
-        let descriptors = try readFields(upTo: sizes.fieldsEnd)
-        guard hasNeededFields, body != sizes.message || signature.isEmpty, body == sizes.message || !signature.isEmpty,
-            descriptors <= arrived.count
-        else { throw MalformedMessage() }
-        if descriptors > 0 {
-            self.descriptors = Array(arrived.prefix(descriptors))
-            arrived.removeFirst(descriptors)
-        }
+        let count = try readFields(upTo: sizes.fieldsEnd)
+        if !hasNeededFields || serial == 0 || signature.isEmpty != (body == sizes.message) { isValid = false }
+        if count > 0 { self.descriptors = try descriptors(count) }
     }
 
     /// Reads a message from bytes that did not come with descriptors.
     convenience init(_ bytes: [UInt8]) throws(MalformedMessage) {
-        var none: [UnixFD] = []
-        try self.init(ByteBuffer(bytes), &none)
+        try self.init(ByteBuffer(bytes)) { _ throws(MalformedMessage) in throw MalformedMessage() }
     }
 
     /// Takes a message that was written here.
     convenience init(_ written: WrittenMessage) throws(MalformedMessage) {
-        var descriptors = written.descriptors
-        try self.init(ByteBuffer(written.sentBytes), &descriptors)
+        try self.init(ByteBuffer(written.sentBytes)) { _ in written.descriptors }
     }
 
     /// Writes a value of one type into a message and reads it as another type, like the two sides of a call.
@@ -78,12 +78,11 @@ final class Message: @unchecked Sendable {
 
     private var hasNeededFields: Bool {
         switch kind {
-        case 0: false
-        case MessageHeader.Kind.methodCall.rawValue: path != nil && member != nil
-        case MessageHeader.Kind.methodReturn.rawValue: replySerial != 0
-        case MessageHeader.Kind.error.rawValue: replySerial != 0 && errorName != nil
-        case MessageHeader.Kind.signal.rawValue: path != nil && interface != nil && member != nil
-        default: true
+        case .methodCall: path != nil && member != nil
+        case .methodReturn: replySerial != 0
+        case .error: replySerial != 0 && errorName != nil
+        case .signal: path != nil && interface != nil && member != nil
+        case nil: bytes[1] != 0
         }
     }
 
@@ -112,22 +111,22 @@ final class Message: @unchecked Sendable {
                 guard place + 4 <= end else { throw MalformedMessage() }
                 let number = bytes.number(at: place, isSwapped)
                 if field == .descriptors { descriptors = number } else { replySerial = number }
-                if field == .replySerial, number == 0 { throw MalformedMessage() }
                 place += 4
             case .signature:
                 guard place < end else { throw MalformedMessage() }
                 signature = place + 1..<place + 1 + Int(bytes[place])
-                guard signature.upperBound < end, bytes[signature.upperBound] == 0,
-                    Signature.isValid(UnsafeRawBufferPointer(rebasing: bytes.contents[signature]))
-                else { throw MalformedMessage() }
-                place = signature.upperBound + 1
+                let typesEnd = signature.upperBound
+                guard signature.upperBound < end, bytes[signature.upperBound] == 0 else { throw MalformedMessage() }
+                if !Signature.isValid(UnsafeRawBufferPointer(rebasing: bytes.contents[signature])) {
+                    isValid = false
+                }
+                place = typesEnd + 1
             default:
                 guard place + 4 <= end else { throw MalformedMessage() }
                 let length = Int(bytes.number(at: place, isSwapped))
                 place += 4
-                guard length < end - place, bytes[place + length] == 0,
-                    take(field, UnsafeRawBufferPointer(rebasing: bytes.contents[place..<place + length]))
-                else { throw MalformedMessage() }
+                guard length < end - place, bytes[place + length] == 0 else { throw MalformedMessage() }
+                if !take(field, at: place, length) { isValid = false }
                 place += length + 1
             }
         }
@@ -136,15 +135,17 @@ final class Message: @unchecked Sendable {
     }
 
     /// Returns whether the bytes of a name or a path are valid.
-    private func take(_ field: MessageHeader.Field, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let text = String(validating: bytes, as: UTF8.self) else { return false }
+    private func take(_ field: MessageHeader.Field, at place: Int, _ length: Int) -> Bool {
+        // The bytes end with a NUL.
+        let bytes = (start + place).assumingMemoryBound(to: CChar.self)
+        guard let text = String(validatingCString: bytes), text.utf8.count == length else { return false }
         switch field {
         case .path:
-            path = ObjectPath(rawValue: text)
-            return path.map { $0.rawValue != MessageHeader.reservedPath } ?? false
+            path = text == MessageHeader.reservedPath ? nil : ObjectPath(rawValue: text)
+            return path != nil
         case .interface:
-            interface = InterfaceName(rawValue: text)
-            return interface.map { $0.rawValue != MessageHeader.reservedInterface } ?? false
+            interface = text == MessageHeader.reservedInterface ? nil : InterfaceName(rawValue: text)
+            return interface != nil
         case .member:
             member = MemberName(rawValue: text)
             return member != nil

@@ -28,6 +28,7 @@ public enum MessageArchive {
         } catch {
             throw .invalidValue("the bytes are not a message")
         }
+        guard message.isValid else { throw .invalidValue("the bytes are not a message") }
         // The limit was checked when the body was written.
         return try message.contents(limit: .max)
     }

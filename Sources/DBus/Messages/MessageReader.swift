@@ -96,6 +96,11 @@ public struct MessageReader: ~Copyable {
         return byte(at: place.type)
     }
 
+    /// Checks that no value and no byte is left.
+    func expectEnd() throws(MessageDecodingError) {
+        guard !hasMore, place.position == place.end else { throw .invalidValue("bytes follow the last value") }
+    }
+
     /// Whether a value is left in this container or in the body.
     public var hasMore: Bool { code != nil }
 
@@ -192,9 +197,9 @@ public struct MessageReader: ~Copyable {
         guard length < place.end - position else { throw Self.endedTooSoon }
         // The size is checked before the string is created, so a string above the limit is not copied.
         try spend(length + 1)
-        let contents = UnsafeRawBufferPointer(start: bytes + position, count: length)
-        guard memchr(bytes + position, 0, length + 1) == UnsafeMutableRawPointer(mutating: bytes + position + length),
-            let text = String(validating: contents.assumingMemoryBound(to: UInt8.self), as: UTF8.self)
+        guard byte(at: position + length) == 0,
+            let text = String(validatingCString: (bytes + position).assumingMemoryBound(to: CChar.self)),
+            text.utf8.count == length
         else { throw .invalidValue("a string is not UTF-8 without a NUL") }
         position += length + 1
         takeType(1)
@@ -251,6 +256,10 @@ public struct MessageReader: ~Copyable {
     mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
         let index: UInt32 = try readNumber(TypeCode.unixFD)
         guard index < message.descriptors.count else { throw Self.missingDescriptor }
+        // A body may name one descriptor many times.
+        guard descriptors.count < InputBuffer.descriptorsAtOnce else {
+            throw .invalidValue("too many file descriptors")
+        }
         let descriptor = fcntl(message.descriptors[Int(index)].rawValue, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { throw Self.missingDescriptor }
         return descriptor

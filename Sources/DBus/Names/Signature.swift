@@ -19,6 +19,8 @@ public struct Signature: ValidatedName {
 
     /// The largest length of a signature in bytes.
     static let maximumLength = 255
+    /// The largest depth of arrays, and of structures.
+    private static let maximumNesting = 32
 
     /// Whether the bytes are a valid signature.
     ///
@@ -27,19 +29,21 @@ public struct Signature: ValidatedName {
     public static func isValid(_ bytes: String.UTF8View) -> Bool {
         guard bytes.count <= maximumLength else { return false }
         var text = String(bytes)
-        return text.withUTF8(areTypes)
+        return text.withUTF8 { areTypes($0, maximumNesting) }
     }
 
     /// Whether the bytes of a message are a valid signature.
+    ///
+    /// The nesting has no limit, because buses count it in different ways. The reader has a limit of its own.
     static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count <= maximumLength else { return false }
-        return bytes.withMemoryRebound(to: UInt8.self) { areTypes($0) }
+        return bytes.withMemoryRebound(to: UInt8.self) { areTypes($0, maximumLength) }
     }
 
-    private static func areTypes(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    private static func areTypes(_ bytes: UnsafeBufferPointer<UInt8>, _ nesting: Int) -> Bool {
         // Most values are of a type that is one byte.
         if bytes.count == 1 { return Scanner.isComplete(bytes[0]) }
-        var scanner = Scanner(bytes)
+        var scanner = Scanner(bytes, nesting)
         while scanner.hasMore {
             guard scanner.skipCompleteType() else { return false }
         }
@@ -76,7 +80,7 @@ public struct Signature: ValidatedName {
     private static func scan<Result>(_ text: String, _ body: (inout Scanner) -> Result) -> Result {
         var text = text
         return text.withUTF8 { bytes in
-            var scanner = Scanner(bytes)
+            var scanner = Scanner(bytes, maximumNesting)
             return body(&scanner)
         }
     }
@@ -87,8 +91,11 @@ public struct Signature: ValidatedName {
         private var arrays = 0
         private var structures = 0
 
-        init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        private let maximumNesting: Int
+
+        init(_ bytes: UnsafeBufferPointer<UInt8>, _ maximumNesting: Int) {
             self.bytes = bytes
+            self.maximumNesting = maximumNesting
         }
 
         var hasMore: Bool { position != bytes.count }
@@ -106,12 +113,12 @@ public struct Signature: ValidatedName {
             case UInt8(ascii: "a"):
                 arrays += 1
                 defer { arrays -= 1 }
-                guard arrays <= 32 else { return false }
+                guard arrays <= maximumNesting else { return false }
                 return byte == UInt8(ascii: "{") ? skipDictionaryEntry() : skipCompleteType()
             case UInt8(ascii: "("):
                 structures += 1
                 defer { structures -= 1 }
-                guard structures <= 32, byte != UInt8(ascii: ")") else { return false }
+                guard structures <= maximumNesting, byte != UInt8(ascii: ")") else { return false }
                 while let byte, byte != UInt8(ascii: ")") {
                     guard skipCompleteType() else { return false }
                 }
@@ -127,7 +134,7 @@ public struct Signature: ValidatedName {
         private mutating func skipDictionaryEntry() -> Bool {
             structures += 1
             defer { structures -= 1 }
-            guard structures <= 32, next() == UInt8(ascii: "{"), let key = next(), Self.isBasic(key) else {
+            guard structures <= maximumNesting, next() == UInt8(ascii: "{"), let key = next(), Self.isBasic(key) else {
                 return false
             }
             return skipCompleteType() && next() == UInt8(ascii: "}")

@@ -37,8 +37,7 @@ extension Connection {
         limits: ConnectionLimits,
         accounts: CallAccounts?
     ) -> Connection {
-        var input = InputBuffer(limit: limits.receivedMessageBytes ?? limits.messageBytes)
-        input.holdsMessages = false
+        let input = InputBuffer(linesBefore: limits.receivedMessageBytes ?? limits.messageBytes)
         let established = EstablishedConnection(socket, passesDescriptors: false, uniqueName: nil, Serials(), input)
         let connection = Connection(established, on: loop, limits: limits, accounts: accounts)
         connection.assumeIsolated {

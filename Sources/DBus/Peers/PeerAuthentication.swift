@@ -51,7 +51,7 @@ struct PeerAuthentication {
             return try answer(to: words[2])
         case (.waitingForData, "DATA") where words.count <= 2:
             return try answer(to: words.count == 2 ? words[1] : "")
-        case (.waitingForBegin, "NEGOTIATE_UNIX_FD"):
+        case (.waitingForBegin, "NEGOTIATE_UNIX_FD") where !passesDescriptors:
             passesDescriptors = true
             return "AGREE_UNIX_FD\r\n"
         case (.waitingForBegin, "BEGIN"):

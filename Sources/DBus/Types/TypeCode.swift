@@ -75,8 +75,19 @@ struct FixedType {
 
     /// Calls a closure with numbers in this machine's byte order.
     func swapped<Result>(_ numbers: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        var bytes = Array(numbers)
-        for start in stride(from: 0, to: bytes.count, by: size) { bytes[start..<start + size].reverse() }
-        return bytes.withUnsafeBytes(body)
+        switch size {
+        case 2: Self.swapped(numbers, UInt16.self, body)
+        case 4: Self.swapped(numbers, UInt32.self, body)
+        case 8: Self.swapped(numbers, UInt64.self, body)
+        default: body(numbers)
+        }
+    }
+
+    private static func swapped<Number: FixedWidthInteger & BitwiseCopyable, Result>(
+        _ numbers: UnsafeRawBufferPointer,
+        _ type: Number.Type,
+        _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+        numbers.bindMemory(to: type).map(\.byteSwapped).withUnsafeBytes(body)
     }
 }
