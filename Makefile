@@ -48,13 +48,15 @@ LINK = -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker -
 
 .PHONY: build deb debtest demo shell test docs picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
 
-# The C++ library of Swift's runtime is linked statically too: to find its symbols takes most of a short program's start.
+# The C++ library of Swift's runtime and libdbus are linked statically too: to find the symbols of libraries takes most of a short
+# program's start, and libdbus-1.so needs seven more.
 build:
 	@Packaging/require $(RELEASE_PACKAGES)
 	@mkdir -p .build/static
 	@ln -sf "$$(gcc -print-file-name=libstdc++.a)" .build/static/libstdc++.a
 	@ln -sf "$$(gcc -print-file-name=libgcc_eh.a)" .build/static/libgcc_s.a
-	swift build -c release --static-swift-stdlib -Xswiftc -L.build/static $(LINK)
+	@Packaging/static-dbus .build/static
+	swift build -c release --static-swift-stdlib --pkg-config-path .build/static -Xswiftc -L.build/static $(LINK)
 
 # Uses the same build as `make test`.
 demo:
