@@ -43,10 +43,14 @@ INSTALLED = \
 # The entries and service files of the installed handlers.
 PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath $(DESTDIR))"
 
-# Packed relocations and merged functions: a smaller file, of which the start touches less.
-LINK = -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe
+# Packed relocations and merged functions make a smaller file, of which the start touches less. The functions that the programs
+# call are side by side, because the kernel reads and maps 64 KiB at the first call of each (Documentation/Decisions/release-link.md).
+ORDER = Packaging/called-functions
+LINK = -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe \
+	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker Packaging/unnamed.ld \
+	-Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
-.PHONY: build deb debtest demo shell test docs picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
+.PHONY: build order deb debtest demo shell test docs picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
 
 # The C++ library of Swift's runtime and libdbus are linked statically too: to find the symbols of libraries takes most of a short
 # program's start, and libdbus-1.so needs seven more.
@@ -57,6 +61,12 @@ build:
 	@ln -sf "$$(gcc -print-file-name=libgcc_eh.a)" .build/static/libgcc_s.a
 	@Packaging/static-dbus .build/static
 	swift build -c release --static-swift-stdlib --pkg-config-path .build/static -Xswiftc -L.build/static $(LINK)
+
+# Records the functions that the programs call, after a change of Swift's version or of much code, for the next `make build`.
+order: build
+	@Packaging/require dbus gcc
+	Packaging/record-order $(BUILT) >$(BUILT)/called-functions
+	mv $(BUILT)/called-functions $(ORDER)
 
 # Uses the same build as `make test`.
 demo:
