@@ -12,7 +12,7 @@ import Testing
             loop.execute {
                 var rounds = 0
                 func burst(_ memory: FreedMemory?) {
-                    for _ in 0..<1024 { memory?.requestEnded() }
+                    for _ in 0..<1000 { memory?.requestEnded() }
                 }
                 var memory: FreedMemory?
                 memory = FreedMemory(on: loop, after: .milliseconds(1)) {

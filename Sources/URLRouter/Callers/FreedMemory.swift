@@ -9,7 +9,7 @@ internal import Reactor
 /// The object belongs to the router's actor.
 final class FreedMemory {
     /// The number of requests after which the heap may have holes worth the work.
-    private static let burst = 1024
+    private static let burst = 256
 
     private let loop: EventLoop
     private let delay: Duration
@@ -19,11 +19,12 @@ final class FreedMemory {
     private var timer: TimerID?
 
     /// - Parameters:
-    ///   - delay: the time without another burst after which the memory is given back.
+    ///   - delay: the time without another burst after which the memory is given back. The log keeps the facts about each request
+    ///     for ``Monitor/logDelay``, and frees them then.
     ///   - giveBack: gives back the free memory; a call takes some milliseconds.
     init(
         on loop: EventLoop,
-        after delay: Duration = .seconds(1),
+        after delay: Duration = Monitor.logDelay + .milliseconds(500),
         giveBack: @escaping () -> Void = { _ = malloc_trim(0) }
     ) {
         self.loop = loop

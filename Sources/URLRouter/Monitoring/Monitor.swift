@@ -28,7 +28,7 @@ final class Monitor {
     /// The time between a change and the signal about it, which a person does not notice.
     private static let reportDelay = Duration.milliseconds(50)
     /// The time between the end of a request and its writing.
-    private static let logDelay = Duration.seconds(2)
+    static let logDelay = Duration.seconds(2)
     /// The number of requests that wait for their writing, and the bytes of their URLs.
     private static let waitingEnds = 1024
     private static let waitingBytes = 4 << 20
