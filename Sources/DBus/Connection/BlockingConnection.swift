@@ -18,14 +18,10 @@ public final class BlockingConnection {
     /// The name that the bus has given this connection, or the other end of a connection without a bus; nil if it has given none.
     public private(set) var uniqueName: BusName?
     private var serials = Serials()
-    /// The destinations of the unfinished calls, by the serials of the calls.
-    private var calls: [UInt32: BusName?] = [:]
+    private var calls: [UnfinishedCall] = []
     private var calledNames = CalledNames()
     /// The names that the bus is asked about, by the serials of the questions.
     private var questions: [UInt32: BusName] = [:]
-    /// The errors of the calls whose answers could not be recognised, by the serials of the calls.
-    private var failures: [UInt32: CallError] = [:]
-    private var answers: [UInt32: Message] = [:]
     /// Takes the signals of ``receive(_:from:_:)``.
     private var signalHandler: ((Message) -> Void)?
 
@@ -204,7 +200,7 @@ public final class BlockingConnection {
         if let destination { try follow(destination) }
         do throws(CallError) {
             let serial = try sendCall(method, on: object, input)
-            calls[serial] = .some(destination)
+            calls.append(UnfinishedCall(serial: serial, destination: destination))
             return BegunCall(serial: serial, destination: destination)
         } catch {
             if let destination { calledNames.endCall(of: destination) }
@@ -262,9 +258,7 @@ public final class BlockingConnection {
         let serial = call.serial
         defer {
             if let destination = call.destination { calledNames.endCall(of: destination) }
-            calls[serial] = nil
-            answers[serial] = nil
-            failures[serial] = nil
+            calls.removeAll { $0.serial == serial }
         }
         if let notice {
             if try !wait(for: serial, until: start + min(noticeDelay, timeout ?? .longest, .longest), watches) {
@@ -272,11 +266,11 @@ public final class BlockingConnection {
             }
         }
         guard try wait(for: serial, until: timeout.map { start + min($0, .longest) }, watches),
-            let answer = answers[serial]
+            let answer = unfinishedCall(serial)?.answer
         else {
             throw .timedOut
         }
-        return try answer.result().get()
+        return try answer.outcome()
     }
 
     /// Blocks the thread until a condition holds, and calls the handler of ``receive(_:from:_:)`` meanwhile.
@@ -378,16 +372,18 @@ public final class BlockingConnection {
         until deadline: ContinuousClock.Instant?,
         _ watches: [DescriptorToWatch]
     ) throws(CallError) -> Bool {
-        while answers[serial] == nil {
-            if let failure = failures[serial] { throw failure }
+        while unfinishedCall(serial)?.answer == nil {
+            if let failure = unfinishedCall(serial)?.failure { throw failure }
             do throws(CallError) {
                 guard try dispatch(until: deadline, watches) else { return false }
             } catch {
-                if answers[serial] == nil { throw error }
+                if unfinishedCall(serial)?.answer == nil { throw error }
             }
         }
         return true
     }
+
+    private func unfinishedCall(_ serial: UInt32) -> UnfinishedCall? { calls.first { $0.serial == serial } }
 
     /// Waits for a message or for a readable descriptor, and handles what has come.
     ///
@@ -467,23 +463,24 @@ public final class BlockingConnection {
             questions[serial] = nil
             return learn(of: name, from: message)
         }
-        guard let destination = calls[serial], answers[serial] == nil,
-            !isOnBus || calledNames.isAnswer(message, to: destination)
+        guard let index = calls.firstIndex(where: { $0.serial == serial }), calls[index].answer == nil,
+            !isOnBus || calledNames.isAnswer(message, to: calls[index].destination)
         else { return }
-        answers[serial] = message
+        calls[index].answer = message
     }
 
     /// Handles the bus's answer to `AddMatch`, which is empty, or to `GetNameOwner`.
     private func learn(of name: BusName, from answer: Message) {
-        let owner: Result<String, CallError> = answer.result()
-        switch owner {
-        case .success(let owner): calledNames.setOwner(of: name, BusName(owner))
-        case .failure(.unexpectedReply): break
-        // The bus reports the owner that it starts.
-        case .failure(.remote(let error)) where error.name == .nameHasNoOwner: break
-        case .failure(let error):
+        do throws(CallError) {
+            let owner: String = try answer.outcome()
+            calledNames.setOwner(of: name, BusName(owner))
+        } catch .unexpectedReply {
+            // The answer to `AddMatch`.
+        } catch .remote(let error) where error.name == .nameHasNoOwner {
+            // The bus reports the owner that it starts.
+        } catch {
             calledNames.remove(name)
-            for (serial, destination) in calls where destination == name { failures[serial] = error }
+            for index in calls.indices where calls[index].destination == name { calls[index].failure = error }
         }
     }
 
@@ -500,4 +497,16 @@ public final class BlockingConnection {
             // The connection has ended, or there is no memory for an answer. The caller's own time limit ends the call.
         }
     }
+}
+
+/// A call whose answer was not taken yet.
+///
+/// A connection has few such calls, so it keeps them in an array: a dictionary searches the conformances of the whole program for
+/// that of its keys.
+private struct UnfinishedCall {
+    let serial: UInt32
+    let destination: BusName?
+    var answer: Message?
+    /// The error of a call whose answer could not be recognised.
+    var failure: CallError?
 }

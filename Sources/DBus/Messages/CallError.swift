@@ -73,12 +73,21 @@ extension Message {
     }
 
     /// Reads the answer to a call.
-    func result<Output: MessageBody>(limit: Int = .max) -> Result<Output, CallError> {
-        if kind == .error { return .failure(.remote(remoteError)) }
+    func outcome<Output: MessageBody>(limit: Int = .max) throws(CallError) -> Output {
+        if kind == .error { throw .remote(remoteError) }
         do throws(MessageDecodingError) {
-            return .success(try contents(limit: limit))
+            return try contents(limit: limit)
         } catch {
-            return .failure(.unexpectedReply(error))
+            throw .unexpectedReply(error)
+        }
+    }
+
+    /// The ``outcome(limit:)`` as a value.
+    func result<Output: MessageBody>(limit: Int = .max) -> Result<Output, CallError> {
+        do throws(CallError) {
+            return .success(try outcome(limit: limit))
+        } catch {
+            return .failure(error)
         }
     }
 

@@ -17,9 +17,14 @@ package enum LaneAddress {
 
     static func path(for bus: String, in directory: String) -> String? {
         guard bus.hasPrefix("unix:"), directory.hasPrefix("/") else { return nil }
-        // Programs may know the address with or without the bus's identifier.
-        let words = bus.dropFirst("unix:".count).split(separator: ",").filter { !$0.hasPrefix("guid=") }
-        let path = "\(directory)/openurl/lane-\(hash(words.joined(separator: ",")))"
+        // Programs may know the address with or without the bus's identifier. `joined`, and to append a substring, would search the
+        // conformances of the whole program.
+        var text = ""
+        for word in bus.dropFirst("unix:".count).split(separator: ",") where !word.hasPrefix("guid=") {
+            if !text.isEmpty { text += "," }
+            text += String(word)
+        }
+        let path = "\(directory)/openurl/lane-\(hash(text))"
         return path.utf8.count < socketPathSize ? path : nil
     }
 
