@@ -45,10 +45,11 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 
 # Packed relocations and merged functions make a smaller file, of which the start touches less. The functions that the programs
 # call are side by side, because the kernel reads and maps 64 KiB at the first call of each (Documentation/Decisions/release-link.md).
+# Swift's options for the static library export all symbols, which nothing uses.
 ORDER = Packaging/called-functions
 LINK = -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker Packaging/unnamed.ld \
-	-Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
+	-Xlinker --no-export-dynamic -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
 .PHONY: build order deb debtest demo shell test docs picture sanitize fuzz fuzz-dbus bench bench-dbus bench-open bench-registry soak chaos vmtest interop attack flood lint format install uninstall clean
 
