@@ -16,8 +16,6 @@ let package = Package(
             name: "compare-url",
             dependencies: ["CAllocations", "URLCorpus", .product(name: "RFC1808", package: "openurl")]
         ),
-        .systemLibrary(name: "CLibDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
-        .executableTarget(name: "dbus-floor", dependencies: ["CLibDBus"]),
         .executableTarget(
             name: "compare-dbus",
             dependencies: [
@@ -25,7 +23,6 @@ let package = Package(
                 .product(name: "DBus", package: "openurl"), .product(name: "Reactor", package: "openurl"),
             ]
         ),
-        .executableTarget(name: "open-floor", dependencies: ["CLibDBus"]),
         .executableTarget(
             name: "bench-open",
             dependencies: [

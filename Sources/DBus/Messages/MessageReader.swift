@@ -96,9 +96,10 @@ public struct MessageReader: ~Copyable {
         return byte(at: place.type)
     }
 
-    /// Checks that no value and no byte is left.
-    func expectEnd() throws(MessageDecodingError) {
-        guard !hasMore, place.position == place.end else { throw .invalidValue("bytes follow the last value") }
+    /// Checks that no byte follows the last value, which the program needs not have read.
+    mutating func expectEnd() throws(MessageDecodingError) {
+        while let code { try skip(code) }
+        guard place.position == place.end else { throw .invalidValue("bytes follow the last value") }
     }
 
     /// Whether a value is left in this container or in the body.
