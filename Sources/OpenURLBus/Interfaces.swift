@@ -278,6 +278,9 @@ public enum LifecycleInterface {
     /// each report ends one more handler. A call within 2 s of another does nothing.
     public static let relieveMemory = Method<Empty, Empty>(name, "RelieveMemory")
     /// The state of a handler that the router follows has changed. The second argument is a raw value of ``HandlerState``.
+    ///
+    /// The router tells ``HandlerState/active`` when it hands the handler the event that leads to the foreground. The handler may still
+    /// be on its way then.
     public static let stateChanged = Signal<Arguments<String, String>>(
         name,
         "StateChanged",

@@ -25,6 +25,13 @@ import Testing
         while let values = await states.next()?.body.values, values != (id, state.rawValue) {}
     }
 
+    /// Returns when the router has refused a handler's way back this many times. The handler asks in a task of its own.
+    private func wait(forRefusals count: Int, of id: String, _ router: RouterProcess) async throws {
+        while try router.log(of: id).count(where: { $0.hasPrefix("not returned: ") }) < count {
+            _ = try await router.connection.owner(of: RouterService.name)
+        }
+    }
+
     private func status(_ router: RouterProcess, of id: String) async throws -> HandlerState? {
         let list = try await router.connection.call(LifecycleInterface.list, on: RouterService.object, Empty())
         return list.first { $0.id == id }?.state.known
@@ -43,13 +50,17 @@ import Testing
         try await notify(router, Self.second)
         await wait(for: .active, of: Self.first, &states)
         #expect(try await status(router, of: Self.second) != .active)
+        // The router tells the state before the handler has become active. The handler answers this when its earlier events are done.
+        try await router.connection.call(LifecycleInterface.activate, on: RouterService.object, Self.first)
         let log = try router.log(of: Self.first)
         #expect(log.last == "token token of the return", "\(log)")
         #expect(log.contains("token none"))
         // The way back was used.
         try await notify(router, Self.second)
+        try await wait(forRefusals: 1, of: Self.second, router)
         _ = try await router.open("second:y")
         try await notify(router, Self.second)
+        try await wait(forRefusals: 2, of: Self.second, router)
         _ = try await router.open("second:z")
         let second = try router.log(of: Self.second)
         #expect(second.contains("returned"))
