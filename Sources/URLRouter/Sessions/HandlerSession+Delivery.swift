@@ -232,8 +232,11 @@ extension HandlerSession {
     ) async -> OpenURLError {
         switch error {
         case .remote(let error) where error.isFromBus && error.name == .noReply:
-            if let verdict { return verdict }
-            return await crashError(behind: owner)
+            // The next process of the handler forgets the verdict.
+            let verdict = verdict
+            // A sender that reads of a killed process finds no process. The end of a connection comes before that of its process.
+            let crash = await crashError(behind: owner)
+            return verdict ?? crash
         case .remote(let error) where error.isFromMissingMethod && !hadAnswered:
             return OpenURLError(
                 .launchFailed,
