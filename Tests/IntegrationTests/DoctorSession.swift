@@ -111,7 +111,11 @@ final class DoctorSession: Sendable {
         environment.merge(variables) { $1 }
         let lines = Self.prelude + "\n" + script
         // Foundation waits until every process has closed a descriptor that all children of the shell inherit.
-        let start = "import os, sys; os.closerange(3, 1024); os.execvp('sh', ['sh', '-c', sys.argv[1]])"
+        let start = """
+            import os, sys
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            os.execvp("sh", ["sh", "-c", sys.argv[1]])
+            """
         let command = ["timeout", "120", "/usr/bin/python3", "-c", start, lines]
         return try await CommandRun(URL(filePath: "/usr/bin/env"), command, environment, in: bus.directory)
     }
