@@ -7,27 +7,14 @@
 //   dbus-floor peer-client ADDRESS CALLS WINDOW
 #include <dbus/dbus.h>
 #include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "../client.h"
 
 static DBusConnection *bus;
 static const char *name;
 static long calls, sent, answered;
 static uint64_t *begun, *taken;
-
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void fail(const char *what) {
-    fprintf(stderr, "dbus-floor: %s\n", what);
-    exit(1);
-}
 
 static DBusMessage *call(void) {
     const char *text = "todolist:add?title=hello&body=world&number=12345";

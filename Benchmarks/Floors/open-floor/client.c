@@ -1,11 +1,9 @@
 #include "floor.h"
 
 #include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "../client.h"
 
 enum { MOST_CALLERS = 100 };
 
@@ -16,17 +14,6 @@ static struct caller {
 static const char *url;
 static long calls, sent, answered;
 static uint64_t *begun, *taken;
-
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void fail(const char *what) {
-    fprintf(stderr, "open-floor: %s\n", what);
-    exit(1);
-}
 
 static void send_next(struct caller *caller);
 

@@ -33,7 +33,7 @@ public actor Connection {
     var passesDescriptors: Bool
     var waiters = Waiters()
 
-    /// What has arrived and was not handled yet.
+    /// The bytes that have arrived and were not handled yet.
     var input: InputBuffer
     /// Whether the other end has gone. Messages before that may wait in the input.
     var hasEnded = false

@@ -7,7 +7,7 @@ struct MalformedMessage: Error {}
 ///
 /// ``isValid`` tells about the header. The body is checked by the ``MessageReader``, value by value.
 ///
-/// The class is unchecked `Sendable` because its bytes do not change.
+/// The class is unchecked `Sendable` because nothing in it changes after its initializer.
 final class Message: @unchecked Sendable {
     /// The kind; nil for a kind that the specification does not have yet. Such a message is ignored.
     let kind: MessageHeader.Kind?
