@@ -26,21 +26,6 @@ extension ValidatedName {
 
     /// The name as a string.
     public var description: String { rawValue }
-
-    /// Calls a closure with the name as a C string.
-    ///
-    /// A `String` that is passed as a C string directly is copied into an array, for each call.
-    func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result { rawValue.withCString(body) }
-}
-
-extension Optional where Wrapped: ValidatedName {
-    /// Calls a closure with the name as a C string, or with nil.
-    func withCString<Result>(_ body: (UnsafePointer<CChar>?) -> Result) -> Result {
-        switch self {
-        case let name?: name.withCString(body)
-        case nil: body(nil)
-        }
-    }
 }
 
 /// The rules that several kinds of names share.
