@@ -210,13 +210,13 @@ bench-dbus:
 	$(BUILD_BENCHMARK) compare-dbus
 	dbus-run-session -- $(BENCHMARKS)/compare-dbus
 
-# Times opening URLs beside C programs that do only the necessary, in one run. The handler answers with its environment, so
-# the environment is kept small.
+# Times opening URLs beside C programs that do only the necessary, in one run.
 BENCH_ROUNDS ?= 9
 bench-open: build
 	$(BUILD_FLOOR)
+	$(BUILD_BENCHMARK) bench-handler
 	$(BUILD_BENCHMARK) bench-open
-	env -i PATH="$$PATH" dbus-run-session -- $(BENCHMARKS)/bench-open $(BUILT) $(BENCH_ROUNDS)
+	dbus-run-session -- $(BENCHMARKS)/bench-open $(BUILT) $(BENCH_ROUNDS)
 
 # Times the registry, in the router and in itself, beside GIO with the same schemes, in one run.
 bench-registry: build

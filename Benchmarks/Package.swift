@@ -23,6 +23,7 @@ let package = Package(
                 .product(name: "DBus", package: "openurl"), .product(name: "Reactor", package: "openurl"),
             ]
         ),
+        .executableTarget(name: "bench-handler", dependencies: [.product(name: "URLHandler", package: "openurl")]),
         .executableTarget(
             name: "bench-open",
             dependencies: [

@@ -19,7 +19,7 @@ struct BenchOpen {
         let rounds = arguments.count > 2 ? max(1, Int(arguments[2]) ?? 1) : 9
         let programs = arguments[1]
         let directory = try RouterDirectory()
-        try Handlers.add(to: directory, testHandler: "\(programs)/testhandler")
+        try Handlers.add(to: directory)
         let connection = try await Connection.open(on: EventLoop())
         let router = try await directory.startRouter("\(programs)/openurld", on: connection)
         let memory = try router.residentMegabytes()
@@ -32,7 +32,7 @@ struct BenchOpen {
         for number in 1...rounds {
             print("round \(number) of \(rounds)")
             fflush(nil)
-            table.add(try await round(bus, lane, floors, commands, log: Handlers.burstLog(directory)))
+            table.add(try await round(bus, lane, floors, commands))
         }
         table.print()
         let megabytes = [memory, try router.residentMegabytes()].map { Int($0.rounded()) }
@@ -48,8 +48,7 @@ struct BenchOpen {
         _ bus: Opener,
         _ lane: Opener,
         _ floors: Floors,
-        _ commands: Commands,
-        log: String
+        _ commands: Commands
     ) async throws -> [Figure: Double] {
         var round: [Figure: Double] = [:]
         (round[.echo], round[.echoRate]) = try floors.echo(calls: 1000)
@@ -73,7 +72,7 @@ struct BenchOpen {
         round[.manyOpenRate] = try floors.open(Handlers.swift, calls: 10_240, window: 1024).rate
         round[.manyOpenRateC] = try floors.open(Handlers.c, calls: 10_240, window: 1024).rate
         round[.burstInC] = try floors.burst(1000)
-        round[.burst] = try await bus.burst(1000, log: log)
+        round[.burst] = try await bus.burst(1000)
         return round.merging(try await commands.times(bus, runs: 10)) { $1 }
     }
 

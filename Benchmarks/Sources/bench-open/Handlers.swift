@@ -10,14 +10,13 @@ enum Handlers {
     static let coldC = "com.example.cold-c"
     static let burst = "com.example.burst"
 
-    static func add(to directory: RouterDirectory, testHandler: String) throws {
-        for id in [swift, other, cold] { try directory.addHandler(id, testHandler, [id, "/dev/null"]) }
+    static func add(to directory: RouterDirectory) throws {
+        let program = Program.path(besideThis: "bench-handler")
+        for id in [swift, other, cold] { try directory.addHandler(id, program, [id]) }
         for id in [c, coldC] { try directory.addHandler(id, Floors.program, ["handler", id]) }
-        try directory.addHandler(sleeper, testHandler, [sleeper, "/dev/null"], times: ["OUSuspendDelay": 0.01])
-        try directory.addHandler(burst, testHandler, [burst, burstLog(directory)])
+        try directory.addHandler(sleeper, program, [sleeper], times: ["OUSuspendDelay": 0.01])
+        try directory.addHandler(burst, program, [burst, "count"])
     }
-
-    static func burstLog(_ directory: RouterDirectory) -> String { "\(directory.root)/burst.log" }
 
     /// The bytes of a long URL.
     static let longBytes = 60_000
