@@ -25,9 +25,9 @@ extension String {
 /// - Parameter near: the word; nil returns the message as it is.
 package func asking(whether near: String?, _ message: String) -> String {
     guard let near else { return message }
-    let parts = message.split(separator: "; ", maxSplits: 1)
-    let question = "\(parts.first ?? ""); is '\(near)' meant?"
-    return parts.count < 2 ? question : "\(question) If not: \(parts[1])"
+    let end = message.indices.first { message[$0...].hasPrefix("; ") }
+    let question = "\(message[..<(end ?? message.endIndex)]); is '\(near)' meant?"
+    return end.map { "\(question) If not: \(message[$0...].dropFirst(2))" } ?? question
 }
 
 private func lowercasedBytes(_ text: String) -> [UInt8] {

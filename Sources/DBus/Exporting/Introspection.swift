@@ -81,8 +81,9 @@ private enum QtType {
     /// Returns the annotation for a type that needs one; nothing for any other type.
     static func annotation(_ signature: Signature, _ suffix: String) -> [String] {
         var rest = Substring(signature.rawValue)
-        let text = signature.rawValue
-        guard text.contains("{") || text.contains("(") || text.contains("aa"), let type = popType(&rest), rest.isEmpty
+        let codes = signature.rawValue.utf8
+        let isNested = zip(codes, codes.dropFirst()).contains { $0 == UInt8(ascii: "a") && $1 == UInt8(ascii: "a") }
+        guard isNested || codes.contains(where: "{(".utf8.contains), let type = popType(&rest), rest.isEmpty
         else { return [] }
         let name = "org.qtproject.QtDBus.QtTypeName"
         return ["      <annotation name=\"\(name)\(suffix)\" value=\"\(escaped(type))\"/>\n"]
