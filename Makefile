@@ -9,7 +9,7 @@ BUILT = .build/release
 VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.swift)
 # `make install EXAMPLES=` leaves out the example.
 EXAMPLES = todolist
-PROGRAMS = openurl openurld $(EXAMPLES)
+PROGRAMS = openurl openurl-command openurld $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources
@@ -34,6 +34,7 @@ INSTALLED = \
 	$(addprefix share/dbus-1/interfaces/,$(notdir $(INTERFACES))) \
 	lib/systemd/user/openurld.service \
 	share/man/man1/openurl.1 \
+	share/man/man1/openurl-command.1 \
 	share/man/man5/openurl-manifest.5 \
 	share/man/man8/openurld.8 \
 	share/bash-completion/completions/openurl \
@@ -45,7 +46,8 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 
 # Packed relocations and merged functions make a smaller file, of which the start touches less. The functions that the programs
 # call are side by side, because the kernel reads and maps 64 KiB at the first call of each (Documentation/Decisions/release-link.md).
-# Swift's options for the static library export all symbols, which nothing uses.
+# Swift's options for the static library export all symbols, which nothing uses. The programs need no libraries beside them, for
+# which the dynamic linker would look in ten directories.
 ORDER = Packaging/called-functions
 LINK = -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker Packaging/unnamed.ld \
@@ -61,7 +63,7 @@ build:
 	@ln -sf "$$(gcc -print-file-name=libstdc++.a)" .build/static/libstdc++.a
 	@ln -sf "$$(gcc -print-file-name=libgcc_eh.a)" .build/static/libgcc_s.a
 	@Packaging/static-dbus .build/static
-	swift build -c release --static-swift-stdlib --pkg-config-path .build/static -Xswiftc -L.build/static $(LINK)
+	swift build -c release --static-swift-stdlib --disable-local-rpath --pkg-config-path .build/static -Xswiftc -L.build/static $(LINK)
 
 # Records the functions that the programs call, after a change of Swift's version or of much code, for the next `make build`.
 order: build
@@ -123,6 +125,7 @@ install: $(PROGRAMS:%=$(BUILT)/%)
 		install -m 644 /dev/stdin $(ROOT)/lib/systemd/user/openurld.service
 	install -m 644 $(INTERFACES) $(ROOT)/share/dbus-1/interfaces
 	install -m 644 Packaging/openurl.1 $(ROOT)/share/man/man1
+	echo '.so man1/openurl.1' | install -m 644 /dev/stdin $(ROOT)/share/man/man1/openurl-command.1
 	install -m 644 Packaging/openurl-manifest.5 $(ROOT)/share/man/man5
 	install -m 644 Packaging/openurld.8 $(ROOT)/share/man/man8
 	$(BUILT)/openurl --generate-completion-script bash | sed '1{/^#!/d}' | install -m 644 /dev/stdin $(ROOT)/share/bash-completion/completions/openurl

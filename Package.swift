@@ -17,6 +17,7 @@ let package = Package(
         .library(name: "URLHandler", targets: ["URLHandler", "OpenURLBus", "DBus", "RFC1808"]),
         .library(name: "URLHandlerTesting", targets: ["URLHandlerTesting", "URLHandler", "OpenURLBus", "DBus"]),
         .executable(name: "openurl", targets: ["openurl"]),
+        .executable(name: "openurl-command", targets: ["openurl-command"]),
         .executable(name: "openurld", targets: ["openurld"]),
         .executable(name: "todolist", targets: ["todolist"]),
         .executable(name: "requester", targets: ["requester"]),
@@ -86,11 +87,15 @@ let package = Package(
         .target(name: "URLHandlerTesting", dependencies: ["DBus", "OpenURLBus", "RFC1808", "URLHandler"]),
 
         // Programs: what each does is a library, so that tests can run it in their own process.
+        .target(name: "URLOpener", dependencies: ["DBus", "OpenURLBus", "RFC1808", "Spelling"]),
+        .executableTarget(name: "openurl", dependencies: ["URLOpener"]),
         .target(
             name: "OpenURLCommand",
-            dependencies: ["DBus", "Loopback", "OpenURLBus", "RFC1808", "Release", "Spelling", argumentParser]
+            dependencies: [
+                "DBus", "Loopback", "OpenURLBus", "RFC1808", "Release", "Spelling", "URLOpener", argumentParser,
+            ]
         ),
-        .executableTarget(name: "openurl", dependencies: ["OpenURLCommand"]),
+        .executableTarget(name: "openurl-command", dependencies: ["OpenURLCommand", "URLOpener"]),
         .target(
             name: "RouterDaemon",
             dependencies: [
@@ -151,6 +156,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "DBus", "OpenURL", "OpenURLBus", "PrivateBus", "RFC1808", "Reactor", "hello", "login", "openurl",
+                "openurl-command",
                 "openurld", "requester", "testhandler", "todolist", "viewer",
             ],
             resources: [.copy("Handlers")]
@@ -174,11 +180,11 @@ let package = Package(
         ),
         .testTarget(
             name: "CLITests",
-            dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurld"]
+            dependencies: ["DBus", "OpenURLBus", "PrivateBus", "Reactor", "openurl", "openurl-command", "openurld"]
         ),
         .testTarget(
             name: "OpenURLCommandTests",
-            dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", argumentParser]
+            dependencies: ["DBus", "OpenURLBus", "OpenURLCommand", "URLOpener", argumentParser]
         ),
         .testTarget(name: "RouterDaemonTests", dependencies: ["OpenURLBus", "Release", "RouterDaemon", logging]),
         .testTarget(

@@ -25,7 +25,7 @@ from pathlib import Path
 PUBLISHED = [
     "Reactor", "DBus", "RFC1808", "OpenURLBus", "SchemeRegistry", "OpenURL", "URLHandler", "URLHandlerTesting",
 ]
-INTERNAL = ["UserFiles", "Desktop", "SQLite", "URLRouter", "OpenURLCommand", "RouterDaemon"]
+INTERNAL = ["UserFiles", "Desktop", "SQLite", "URLRouter", "URLOpener", "OpenURLCommand", "RouterDaemon"]
 
 
 def output_of(*command):

@@ -19,6 +19,34 @@ import Testing
         #expect(run.errors.contains("not UTF-8"))
     }
 
+    @Test func namesAMissingProgramOfTheInstallation() async throws {
+        let line = #"""
+            directory=$(mktemp -d)
+            trap 'rm -r "$directory"' EXIT
+            cp "$openurl" "$directory"
+            "$directory/openurl" --version
+            echo "$?" >&2
+            cp "$openurl-command" "$directory"
+            "$directory/openurl" --version
+            "$directory/openurl" publish --system /nonexistent
+            """#
+        let run = try await shell(line)
+        #expect(run.status == 1)
+        #expect(run.output.hasPrefix("openurl "))
+        let errors = run.errors.split(separator: "\n")
+        try #require(errors.count == 3, "\(run.errors)")
+        #expect(errors[0].hasSuffix("/openurl-command cannot be run: No such file or directory"))
+        #expect(errors[1] == "1")
+        #expect(errors[2].hasSuffix("/openurld cannot be run: No such file or directory"))
+    }
+
+    @Test func passesItsArgumentsOnAsTheyAre() async throws {
+        let run = try await shell(#"bad=$(printf 'x:\377'); exec "$openurl" parse --json '' " a  b" "$bad""#)
+        #expect(run.lines.count == 3, "\(run.output)")
+        #expect(run.output.contains(#""url":" a  b""#), "\(run.output)")
+        #expect(run.output.contains("x:\u{FFFD}"), "\(run.output)")
+    }
+
     @Test func explainsItself() async throws {
         let run = try await openurl("--help")
         #expect(run.status == 0)

@@ -74,7 +74,7 @@ struct Breakage: Sendable, CustomTestStringConvertible {
             name: "prefix in which the bus does not look",
             damage: #"""
                 mkdir -p "$HOME/prefix/bin" "$HOME/prefix/share/dbus-1/services"
-                for name in openurl openurld; do cp "$BIN/$name" "$HOME/prefix/bin"; done
+                for name in openurl openurl-command openurld; do cp "$BIN/$name" "$HOME/prefix/bin"; done
                 printf '[D-BUS Service]\nName=org.openurl.Router1\nExec=%s\n' "$HOME/prefix/bin/openurld" \
                     > "$HOME/prefix/share/dbus-1/services/org.openurl.Router1.service"
                 """#,

@@ -145,7 +145,7 @@ struct PackageSources {
         for line in text.split(separator: "\n") where line.hasPrefix("| `") {
             let cells = line.split(separator: "|")
             guard cells.count >= 3 else { continue }
-            func names(_ cell: Substring) -> [String] { cell.matches(of: /`(\w+)`/).map { String($0.1) } }
+            func names(_ cell: Substring) -> [String] { cell.matches(of: /`([\w-]+)`/).map { String($0.1) } }
             for target in names(cells[0]) { rows[target] = Set(names(cells[2])) }
         }
         return rows

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import OpenURLCommand
+@testable import URLOpener
 
 /// The outcome of a run of the command inside the test's process.
 struct CapturedRun {

@@ -3,6 +3,7 @@ import OpenURLBus
 import Testing
 
 @testable import OpenURLCommand
+@testable import URLOpener
 
 /// The reading of the command line.
 @Suite struct CommandLineTests {
@@ -60,10 +61,6 @@ import Testing
             #expect(run.status == 64)
             #expect(run.errors.contains("a directory is an absolute path"), "\(run.errors)")
         }
-        // The program of this test has no router beside it.
-        let run = try openurl("publish", "--system", "/nonexistent", "--root", "")
-        #expect(run.status == 1)
-        #expect(run.errors.hasSuffix("d cannot be run: No such file or directory\n"), "\(run.errors)")
     }
 
     @Test func readsATime() throws {

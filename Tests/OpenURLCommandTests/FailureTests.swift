@@ -2,7 +2,7 @@ import DBus
 import OpenURLBus
 import Testing
 
-@testable import OpenURLCommand
+@testable import URLOpener
 
 /// The exit statuses, and the failures that have them.
 @Suite struct FailureTests {

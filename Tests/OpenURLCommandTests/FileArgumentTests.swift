@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import OpenURLCommand
+@testable import URLOpener
 
 /// The files that arguments name.
 struct FileArgumentTests {

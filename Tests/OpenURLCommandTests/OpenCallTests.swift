@@ -2,7 +2,7 @@ import DBus
 import OpenURLBus
 import Testing
 
-@testable import OpenURLCommand
+@testable import URLOpener
 
 /// The command's own description of a method, which has to be equal to the contract's.
 @Suite struct OpenCallTests {

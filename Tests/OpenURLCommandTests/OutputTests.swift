@@ -4,6 +4,7 @@ import OpenURLBus
 import Testing
 
 @testable import OpenURLCommand
+@testable import URLOpener
 
 /// Tables, JSON and the two streams.
 @Suite struct OutputTests {

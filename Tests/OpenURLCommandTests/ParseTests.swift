@@ -1,6 +1,7 @@
 import Testing
 
 @testable import OpenURLCommand
+@testable import URLOpener
 
 /// `openurl parse`.
 @Suite struct ParseTests {

@@ -1,7 +1,7 @@
 import OpenURLBus
 import Testing
 
-@testable import OpenURLCommand
+@testable import URLOpener
 
 /// The line that shows the progress.
 @Suite struct ProgressBarTests {

@@ -5,6 +5,7 @@ import OpenURLBus
 import Testing
 
 @testable import OpenURLCommand
+@testable import URLOpener
 
 /// Requests as `openurl monitor` and `openurl log` print them, and the trace of an open.
 @Suite(.timeLimit(.minutes(1))) struct RequestOutputTests {

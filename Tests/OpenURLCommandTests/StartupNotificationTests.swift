@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import OpenURLCommand
+@testable import URLOpener
 
 /// The message that ends a startup notification of X11.
 struct StartupNotificationTests {

@@ -1,5 +1,6 @@
 internal import DBus
 internal import Glibc
+internal import URLOpener
 
 extension CommandLineArgument {
     /// Returns the absolute path without `.` elements; a relative path starts at the working directory.

@@ -1,5 +1,6 @@
 internal import OpenURLBus
 internal import RFC1808
+internal import URLOpener
 
 extension CommandLineArgument {
     /// Returns the URL of the argument.

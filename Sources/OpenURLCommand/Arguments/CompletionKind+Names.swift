@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import URLOpener
 
 /// The completions that a shell asks this command for. A list that cannot be read in two seconds is empty.
 extension CompletionKind {

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import URLOpener
 
 /// A time limit on the command line: `5s`, `500ms`, `2m`, or seconds without a unit.
 struct TimeLimit: Sendable, Hashable {
@@ -45,18 +46,12 @@ struct KeyValue: Sendable, Hashable {
     }
 }
 
-/// A key and a file on the command line: `key=file`, in which `-` is a standard stream of the command.
-struct KeyFile: Sendable, Hashable {
-    let key: String
-    /// The path of the file; nil for the standard stream.
-    let path: String?
-
+extension KeyFile {
     /// Reads a pair. Neither part may be empty.
     init(_ argument: String) throws {
         let form = "an attached or saved file is key=file"
         let pair = try KeyValue(argument, form: form)
         guard !pair.value.isEmpty else { throw ValidationError(form) }
-        key = pair.key
-        path = pair.value == "-" ? nil : pair.value
+        self.init(key: pair.key, path: pair.value == "-" ? nil : pair.value)
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import URLOpener
 
 /// An encoding of arguments that are not UTF-8 for swift-argument-parser, which takes strings only.
 ///

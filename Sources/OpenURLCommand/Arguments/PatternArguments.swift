@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import URLOpener
 
 /// The source and the URLs of a rule on a command line.
 struct PatternArguments: ParsableArguments {

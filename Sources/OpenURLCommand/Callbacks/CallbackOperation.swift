@@ -2,6 +2,7 @@ internal import DBus
 internal import Loopback
 internal import OpenURLBus
 internal import RFC1808
+internal import URLOpener
 
 /// The wait for a callback: through the router, at a server of this program, or on the terminal, whichever comes first.
 final class CallbackOperation {

@@ -1,5 +1,6 @@
 internal import OpenURLBus
 internal import RFC1808
+internal import URLOpener
 
 /// The ways on which a callback can come, decided before anything is opened.
 struct CallbackPlan: Hashable {

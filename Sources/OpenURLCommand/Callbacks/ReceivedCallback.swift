@@ -1,5 +1,6 @@
 internal import OpenURLBus
 internal import RFC1808
+internal import URLOpener
 
 /// A callback that has come.
 struct ReceivedCallback {

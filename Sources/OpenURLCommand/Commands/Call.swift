@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import OpenURLBus
 internal import RFC1808
+internal import URLOpener
 
 struct Call: Command {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
 internal import RFC1808
+internal import URLOpener
 
 struct Callback: Command {
     static let configuration = CommandConfiguration(

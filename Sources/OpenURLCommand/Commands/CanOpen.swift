@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import OpenURLBus
+internal import URLOpener
 
 struct CanOpen: Command {
     static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import URLOpener
 
 /// A command with the values that the parser has read.
 protocol Command: ParsableCommand {

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import OpenURLBus
 internal import Spelling
+internal import URLOpener
 
 /// The command line as a whole, which swift-argument-parser reads.
 struct CommandLineInterface: ParsableCommand {

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Glibc
 internal import Release
+internal import URLOpener
 
 struct Doctor: Command {
     static let configuration = CommandConfiguration(
@@ -39,6 +40,6 @@ struct Doctor: Command {
         if fix { arguments.append("--fix") }
         if json { arguments.append("--json") }
         if let topic { arguments += ["--", topic] }
-        throw RouterProgram.become(arguments)
+        throw InstalledProgram.router.become(arguments.map(CommandLineArgument.text))
     }
 }

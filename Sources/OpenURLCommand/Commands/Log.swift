@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import URLOpener
 
 struct Log: Command {
     static let configuration = CommandConfiguration(
@@ -51,31 +52,5 @@ struct Log: Command {
             for entry in entries { view.show(entry) }
         }
         return 0
-    }
-}
-
-extension RouterClient {
-    /// The requests of the log that a filter selects, the earliest first.
-    func loggedRequests(_ filter: MonitorFilter, limit: Int) throws(CommandFailure) -> [MonitorEntry] {
-        var filter = filter
-        var entries: [MonitorEntry] = []
-        while entries.count < limit {
-            filter.limit = UInt32(min(limit - entries.count, MonitorInterface.pageSize))
-            let page = try call(MonitorInterface.log, filter, refusal: ExitStatus.failure)
-            // A program that poses as a router may repeat a page.
-            guard let last = page.last, last.time < filter.before ?? .max else { break }
-            entries += page
-            filter.before = last.time
-        }
-        return entries.reversed()
-    }
-
-    /// The latest request that a filter selects; nil if there is none, or if the log does not tell.
-    func loggedRequest(_ filter: MonitorFilter) -> MonitorEntry? {
-        do throws(CommandFailure) {
-            return try loggedRequests(filter, limit: 1).first
-        } catch {
-            return nil
-        }
     }
 }

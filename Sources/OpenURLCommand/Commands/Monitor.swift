@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import OpenURLBus
+internal import URLOpener
 
 struct Monitor: Command {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import Glibc
+internal import URLOpener
 
 struct New: Command {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import URLOpener
 
 struct Open: Command {
     static let name = "open"

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import URLOpener
 
 struct Policy: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import URLOpener
 
 struct Publish: Command {
     static let configuration = CommandConfiguration(
@@ -34,6 +35,6 @@ struct Publish: Command {
         var arguments = ["--publish", system]
         if !root.isEmpty { arguments += ["--root", root] }
         if remove { arguments.append("--remove") }
-        throw RouterProgram.become(arguments)
+        throw InstalledProgram.router.become(arguments.map(CommandLineArgument.text))
     }
 }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
+internal import URLOpener
 
 struct Queue: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import URLOpener
 
 struct Send: Command {
     static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import DBus
 internal import OpenURLBus
 internal import Release
+internal import URLOpener
 
 struct ShowVersion: Command {
     static let configuration = CommandConfiguration(

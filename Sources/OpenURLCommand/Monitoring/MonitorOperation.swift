@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import URLOpener
 
 /// The watching of the router's requests.
 final class MonitorOperation {

@@ -1,4 +1,5 @@
 internal import OpenURLBus
+internal import URLOpener
 
 /// A graph of the senders and their handlers in DOT (<https://graphviz.org/doc/info/lang.html>).
 struct RequestGraph {

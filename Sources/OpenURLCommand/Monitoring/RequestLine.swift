@@ -1,5 +1,6 @@
 internal import DBus
 internal import OpenURLBus
+internal import URLOpener
 
 /// One request as a line of text.
 struct RequestLine {

@@ -1,4 +1,5 @@
 internal import OpenURLBus
+internal import URLOpener
 
 /// Requests on standard output: lines that grow for a person, fields between tabs for a program, or JSON.
 ///

@@ -1,4 +1,5 @@
 internal import RFC1808
+internal import URLOpener
 
 extension GenericURL {
     /// The unchanged text of each part; nil for a part that is absent.

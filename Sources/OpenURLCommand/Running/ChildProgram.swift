@@ -1,5 +1,6 @@
 internal import Glibc
 internal import OpenURLBus
+internal import URLOpener
 
 /// The program that `openurl run` has started, in the same group of processes, so that the terminal reaches it.
 final class ChildProgram {

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import OpenURLBus
 internal import Synchronization
+internal import URLOpener
 
 /// The signals of a process that waits for a program: the end of the program, and the requests to end.
 ///

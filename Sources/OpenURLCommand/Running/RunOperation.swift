@@ -1,6 +1,7 @@
 internal import DBus
 internal import Glibc
 internal import OpenURLBus
+internal import URLOpener
 
 /// A program that runs as the handler of some schemes, and the claim that the router keeps as long as this process is connected.
 final class RunOperation {

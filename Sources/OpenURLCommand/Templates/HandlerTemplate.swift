@@ -1,4 +1,5 @@
 internal import DBus
+internal import URLOpener
 
 /// A handler that `openurl new` writes: it greets the name in a URL.
 ///

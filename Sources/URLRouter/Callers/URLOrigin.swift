@@ -23,11 +23,11 @@ struct URLOrigin {
     /// Finds the origin of a URL that a process has sent.
     init(ofCaller caller: UInt32) {
         pid = caller
-        executable = ProcessProgram.path(pid: caller)
+        executable = Self.program(pid: caller)
         confinement = ProcessConfinement(pid: caller)
         while let forwarder {
             guard via.count < Self.limit, !isLaunchedByGLib, let parent = ProcessIdentity.parent(of: pid),
-                let program = ProcessProgram.path(pid: parent), !Self.adoptsOrphans(parent, program),
+                let program = Self.program(pid: parent), !Self.adoptsOrphans(parent, program),
                 // A process that has left its parent's session may have left the parent too.
                 getsid(pid_t(pid)) == getsid(pid_t(parent)),
                 // Another process may have got the number of a parent that has ended.
@@ -64,6 +64,12 @@ struct URLOrigin {
         let mark = Array("GIO_LAUNCHED_DESKTOP_FILE_PID=\(pid)".utf8)
         let variables = ProcessFiles.bytes("environ", pid: pid, limit: 1 << 18)?.split(separator: 0) ?? []
         return variables.contains { $0.elementsEqual(mark) }
+    }
+
+    /// Returns the path of a process's program, with the path of `openurl` for both programs of the command.
+    private static func program(pid: UInt32) -> String? {
+        let path = ProcessProgram.path(pid: pid)
+        return path == command.map { $0 + "-command" } ? command : path
     }
 
     /// The `openurl` command that is installed beside the router.

@@ -3,7 +3,7 @@ extension CommandFailure {
     ///
     /// The reason of a handler may have several lines. The traceback of a program in Python ends with the exception, which a
     /// person wants to read first, so the exception is also the first line.
-    var lines: [String] {
+    package var lines: [String] {
         var lines = message.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }[...]
         while lines.count > 1, lines.last?.isEmpty == true { lines.removeLast() }
         while lines.count > 1, lines.first?.isEmpty == true { lines.removeFirst() }

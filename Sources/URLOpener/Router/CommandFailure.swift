@@ -1,44 +1,44 @@
-internal import DBus
+package import DBus
 internal import Glibc
-internal import OpenURLBus
-internal import RFC1808
+package import OpenURLBus
+package import RFC1808
 
 /// The failure of a command, or of one item of a command.
-struct CommandFailure: Error, Hashable {
+package struct CommandFailure: Error, Hashable {
     /// The name of the error on the bus. An error of the command itself has a name of the same kind.
-    let name: ErrorName
+    package let name: ErrorName
     /// The message for a person, with advice where advice is known.
-    let message: String
+    package let message: String
     /// The exit status of the program if this failure is the first.
-    let exitStatus: Int32
+    package let exitStatus: Int32
 
-    init(_ name: ErrorName, _ message: String, exitStatus: Int32) {
+    package init(_ name: ErrorName, _ message: String, exitStatus: Int32) {
         self.name = name
         self.message = message
         self.exitStatus = exitStatus
     }
 
-    init(_ error: OpenURLError) {
+    package init(_ error: OpenURLError) {
         self.init(error.code.errorName, error.message, exitStatus: error.code.exitStatus)
     }
 
     /// The failure of an identifier that no handler has, in the words of the router.
-    init(unknownHandler id: String) {
+    package init(unknownHandler id: String) {
         let message = "no handler is registered as \(id); 'openurl list' shows all that are"
         self.init(OpenURLError(.noHandler, message))
     }
 
     /// The failure of a URL that is not opened because the person has pressed Ctrl-C.
-    static let interrupted = CommandFailure(
+    package static let interrupted = CommandFailure(
         OpenURLError(.cancelled, "the request was cancelled before the router had the URL")
     )
 
-    init(_ error: GenericURL.ParseError) {
+    package init(_ error: GenericURL.ParseError) {
         self.init(OpenURLError(.malformedURL, error.description))
     }
 
     /// Creates the failure of an argument that names no file, with the error of the system.
-    init(unusable file: String, _ code: CInt) {
+    package init(unusable file: String, _ code: CInt) {
         let reason = String(cString: strerror(code))
         self.init(
             .fileNotFound,
@@ -48,7 +48,7 @@ struct CommandFailure: Error, Hashable {
     }
 
     /// Creates the failure of a program without a session bus.
-    init(_ error: ConnectionError) {
+    package init(_ error: ConnectionError) {
         self.init(
             "org.freedesktop.DBus.Error.NoServer",
             "there is no session bus to reach the router on: \(error); DBUS_SESSION_BUS_ADDRESS names the bus",
@@ -59,7 +59,7 @@ struct CommandFailure: Error, Hashable {
     /// Creates the failure of a call.
     ///
     /// - Parameter refusal: the exit status for an error of the router that has no exit status itself.
-    init(_ error: CallError, refusal: Int32) {
+    package init(_ error: CallError, refusal: Int32) {
         switch error {
         case .remote(let error):
             self.init(error, refusal: refusal)

@@ -1,17 +1,23 @@
 /// Rows of text.
 ///
 /// A person gets aligned columns under a header. A program gets cells that are separated by tabs, without a header.
-struct Table {
+package struct Table {
     /// The names of the columns; empty for a table without a header.
-    var header: [String] = []
+    package var header: [String] = []
     /// The cells of each row, one for each column.
-    var rows: [[String]] = []
+    package var rows: [[String]] = []
+
+    /// Creates a table; without names of columns, the table has no header.
+    package init(header: [String] = [], rows: [[String]] = []) {
+        self.header = header
+        self.rows = rows
+    }
 
     /// The text of a cell that has no value.
-    static let absent = "–"
+    package static let absent = "–"
 
     /// Prints the table. Controls in a cell are escaped, tabs and line breaks included.
-    func print(to output: StandardOutput) {
+    package func print(to output: StandardOutput) {
         let rows = rows.map { $0.map(\.printable) }
         guard output.isTerminal else {
             for row in rows { output.print(row.joined(separator: "\t")) }

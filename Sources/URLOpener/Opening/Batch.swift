@@ -1,7 +1,7 @@
 internal import DBus
 
 /// The items of a command line, which a command processes one at a time.
-struct Batch {
+package struct Batch {
     /// The name of the item's member in the JSON of a failure.
     let key: String
     let printsJSON: Bool
@@ -9,13 +9,20 @@ struct Batch {
     var isQuiet = false
     let invocation: Invocation
 
+    package init(key: String, printsJSON: Bool, isQuiet: Bool = false, invocation: Invocation) {
+        self.key = key
+        self.printsJSON = printsJSON
+        self.isQuiet = isQuiet
+        self.invocation = invocation
+    }
+
     /// Processes the items in order. A failure does not stop the rest.
     ///
     /// A failure is printed on standard output if the command prints JSON, and on standard error otherwise.
     ///
     /// - Parameter name: returns the item as the command line names it.
     /// - Returns: the exit status of the first failure, or 0 if there is none.
-    func perform<Item>(
+    package func perform<Item>(
         _ items: [Item],
         name: (Item) -> String,
         _ body: (Item) throws(CommandFailure) -> Void

@@ -70,7 +70,7 @@ struct OutputFile {
         if ftruncate(file.rawValue, 0) != 0, errno != EINVAL { throw CommandFailure(errno, of: path) }
         var problem: CInt?
         try body { bytes in
-            problem = OpenURLCommand.write(bytes, to: file.rawValue)
+            problem = URLOpener.write(bytes, to: file.rawValue)
             return problem == nil
         }
         // A file system may report only when a descriptor is closed that a write has failed.

@@ -5,7 +5,7 @@ extension OpenResult {
     ///
     /// The first line names the handler and the request, and says how the URL reached the handler. Each further line has a step and the
     /// milliseconds since the router accepted the URL. The last line has the values of the reply, if there are any.
-    func traceLines(of url: String) -> [String] {
+    package func traceLines(of url: String) -> [String] {
         let number = id.map { " \($0.printable)" } ?? ""
         let origin = isVerified ? "" : ", started by hand"
         // The number of a queued URL is its name, unless the caller has given one.
@@ -22,15 +22,15 @@ extension OpenResult {
     }
 
     /// Returns the URL, or a file, and the result as an object, without the keys that have no value.
-    func json(of url: String, as key: String = "url") -> JSON {
+    package func json(of url: String, as key: String = "url") -> JSON {
         .object([(name: key, value: .string(url))] + jsonMembers)
     }
 
     /// The result of a queued URL as an object, without the keys that have no value.
-    var json: JSON { .object(jsonMembers) }
+    package var json: JSON { .object(jsonMembers) }
 
     /// The values that the handler answered with, as an object.
-    var replyJSON: JSON {
+    package var replyJSON: JSON {
         .object(reply.sorted { $0.key < $1.key }.map { (name: $0.key, value: JSON($0.value)) })
     }
 

@@ -1,31 +1,47 @@
 internal import DBus
 internal import Glibc
-internal import OpenURLBus
+package import OpenURLBus
 internal import RFC1808
 
 /// The opening of URLs and files.
 ///
 /// The operation is the same whether the command line went through the parser or not.
-struct OpenOperation {
+package struct OpenOperation {
     /// The output for a URL that was opened.
-    enum Report {
+    package enum Report {
         case nothing, trace, reply, json
     }
 
-    var urls: [CommandLineArgument]
-    var fallback: [CommandLineArgument] = []
-    var options = OpenOptions()
+    package var urls: [CommandLineArgument]
+    package var fallback: [CommandLineArgument] = []
+    package var options = OpenOptions()
     /// Whether each URL waits for the answer of its handler.
-    var isCall = false
+    package var isCall = false
     /// The files that the handler gets in the annotation.
-    var attached: [KeyFile] = []
+    package var attached: [KeyFile] = []
     /// The files for values of the reply. The operation then has one URL.
-    var saved: [KeyFile] = []
+    package var saved: [KeyFile] = []
     /// The path of the file for the steps; `-` for the standard output.
-    var trace: String?
-    var report = Report.nothing
+    package var trace: String?
+    package var report = Report.nothing
     /// Whether nothing is printed on standard error.
-    var isQuiet = false
+    package var isQuiet = false
+
+    package init(
+        urls: [CommandLineArgument],
+        fallback: [CommandLineArgument] = [],
+        options: OpenOptions = OpenOptions(),
+        isCall: Bool = false,
+        report: Report = .nothing,
+        isQuiet: Bool = false
+    ) {
+        self.urls = urls
+        self.fallback = fallback
+        self.options = options
+        self.isCall = isCall
+        self.report = report
+        self.isQuiet = isQuiet
+    }
 
     private static let startupVariable = "DESKTOP_STARTUP_ID"
 
@@ -35,7 +51,7 @@ struct OpenOperation {
     /// application that takes a URL ends the notification itself, when its window appears.
     ///
     /// - Returns: the exit status of the first failure, or 0 if there is none.
-    func perform(_ invocation: Invocation) -> Int32 {
+    package func perform(_ invocation: Invocation) -> Int32 {
         let router = RouterClient(on: invocation, mayUseLane: true)
         let startup = StartupNotification(
             invocation.environment(Self.startupVariable),
@@ -253,7 +269,7 @@ extension OpenOperation {
     /// The two skip the parser, which takes some milliseconds. The command of a desktop entry is
     /// `openurl open --desktop-entry ID -- URL`. An argument that starts with `-` is an option unless `--` comes before. Without `open` and `--`, the first argument
     /// could name a command, so the argument has to contain a `:` or a `/`, which no command's name contains.
-    init?(plain arguments: [CommandLineArgument]) {
+    package init?(plain arguments: [CommandLineArgument]) {
         var urls = arguments[...]
         let isNamed = urls.first == .text("open")
         if isNamed { urls.removeFirst() }
@@ -287,7 +303,7 @@ extension CommandLineArgument {
     ///
     /// - Parameter entry: the desktop entry that passes the URL, if there is one. The desktop may have decoded the URL, so the
     ///   bytes get their escapes again.
-    func urlText(passedBy entry: String? = nil) throws(CommandFailure) -> String {
+    package func urlText(passedBy entry: String? = nil) throws(CommandFailure) -> String {
         // A text without a colon has no scheme, so it can only be meant as the name of a file.
         if isPath || namesFile || !hasColon && !bytes.isEmpty { return try fileURL() }
         switch self {

@@ -7,7 +7,7 @@ extension RouterClient {
     private static let limit = Duration.seconds(2)
 
     /// Returns the failure of an open, with the scheme that was probably meant.
-    func suggestingScheme(for url: String, _ failure: CommandFailure) -> CommandFailure {
+    package func suggestingScheme(for url: String, _ failure: CommandFailure) -> CommandFailure {
         guard failure.name == OpenURLError.Code.noHandler.errorName, let colon = url.firstIndex(of: ":") else {
             return failure
         }
@@ -17,7 +17,7 @@ extension RouterClient {
     }
 
     /// Returns the failure of a request for a handler, with the identifier that was probably meant.
-    func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
+    package func suggestingHandler(for id: String, _ failure: CommandFailure) -> CommandFailure {
         guard failure.name == OpenURLError.Code.noHandler.errorName else { return failure }
         return suggesting(insteadOf: id, "", failure) { () throws(CommandFailure) in
             try call(RegistryInterface.listHandlers, Empty(), timeout: Self.limit).map(\.id)
@@ -26,7 +26,7 @@ extension RouterClient {
 
     /// Returns the failure of a request with a URL, with the name that was probably meant: that of the handler if the request is for
     /// one handler, and otherwise the scheme.
-    func suggestingName(for url: String, _ handler: String?, _ failure: CommandFailure) -> CommandFailure {
+    package func suggestingName(for url: String, _ handler: String?, _ failure: CommandFailure) -> CommandFailure {
         handler.map { suggestingHandler(for: $0, failure) } ?? suggestingScheme(for: url, failure)
     }
 

@@ -1,24 +1,24 @@
 internal import OpenURLBus
 
 /// The exit statuses of the command, apart from 0 and those of the causes in `OpenURLError.Code`.
-enum ExitStatus {
+package enum ExitStatus {
     /// A command other than `open` failed, such as `status` for a handler that is not registered.
-    static let failure: Int32 = 1
+    package static let failure: Int32 = 1
     /// The command line is wrong. The corresponding C constant is `EX_USAGE`.
-    static let usage: Int32 = 64
+    package static let usage: Int32 = 64
     /// A manifest is invalid. The corresponding C constant is `EX_DATAERR`.
-    static let dataError: Int32 = 65
+    package static let dataError: Int32 = 65
     /// There is no such file. The corresponding C constant is `EX_NOINPUT`.
-    static let noInput: Int32 = 66
+    package static let noInput: Int32 = 66
     /// There is no session bus, or no router on the bus. The corresponding C constant is `EX_UNAVAILABLE`.
-    static let unavailable: Int32 = 69
+    package static let unavailable: Int32 = 69
     /// Standard input or output failed. The corresponding C constant is `EX_IOERR`.
-    static let inputOutput: Int32 = 74
+    package static let inputOutput: Int32 = 74
 }
 
 extension OpenURLError.Code {
     /// The exit status for this cause.
-    var exitStatus: Int32 {
+    package var exitStatus: Int32 {
         switch self {
         case .declined: 1
         case .launchVetoed: 2

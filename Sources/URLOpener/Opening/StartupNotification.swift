@@ -16,14 +16,14 @@ struct StartupNotification {
     ///
     /// Wayland's tokens can be in the same variable. Only a name of X11 has a time.
     init?(_ id: String?, on display: String?) {
-        guard let id, let display, id.contains("_TIME"), id.utf8.count <= Self.limit else { return nil }
+        guard let id, let display, strstr(id, "_TIME") != nil, id.utf8.count <= Self.limit else { return nil }
         self.id = id
         self.display = display
     }
 
     /// The message that ends the notification, in the pieces of 20 bytes that fit into an event.
     var removal: [[UInt8]] {
-        let value = id.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        let value = String(id.flatMap { $0 == "\\" || $0 == "\"" ? ["\\", $0] : [$0] })
         let text = Array("remove: ID=\"\(value)\"".utf8) + [0]
         return stride(from: 0, to: text.count, by: XCB.pieceSize).map { start in
             let piece = text[start...].prefix(XCB.pieceSize)

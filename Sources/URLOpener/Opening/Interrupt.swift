@@ -4,16 +4,16 @@ internal import Synchronization
 /// Ctrl-C, as long as URLs are being opened: the first cancels the request, and the second gives up.
 ///
 /// The signal handler writes into a pipe, which the wait for the router's answer looks at. No thread is needed.
-final class Interrupt {
+package final class Interrupt {
     /// Readable after Ctrl-C.
-    let descriptor: CInt
+    package let descriptor: CInt
     private let writingEnd: CInt
     /// Whether the person wants to cancel.
     private(set) var isRequested = false
 
     /// Takes Ctrl-C over; nil if the program was started with the signal ignored, as a shell starts a program in the background, or
     /// if there is no descriptor left.
-    init?() {
+    package init?() {
         var before = sigaction()
         sigaction(SIGINT, nil, &before)
         let handler = unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self)
@@ -40,7 +40,7 @@ final class Interrupt {
     /// Notes that ``descriptor`` is readable. The second Ctrl-C ends the program as the signal does.
     ///
     /// - Returns: whether this is the first Ctrl-C.
-    func take() -> Bool {
+    package func take() -> Bool {
         var byte: UInt8 = 0
         guard read(descriptor, &byte, 1) == 1 else { return false }
         guard isRequested else {
@@ -53,13 +53,13 @@ final class Interrupt {
     }
 
     /// Whether Ctrl-C has come that ``take()`` has not noted.
-    var isWaiting: Bool {
+    package var isWaiting: Bool {
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&end, 1, 0) > 0
     }
 
     /// Gives Ctrl-C its usual meaning back.
-    func end() {
+    package func end() {
         signal(SIGINT, SIG_DFL)
     }
 }

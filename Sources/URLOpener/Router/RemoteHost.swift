@@ -1,21 +1,20 @@
-internal import ArgumentParser
-internal import DBus
+package import DBus
 internal import Glibc
 internal import OpenURLBus
 
 /// The other machine whose router performs a command (`--host`).
-struct RemoteHost: Sendable {
+package struct RemoteHost: Sendable {
     /// `HOST` or `USER@HOST`, as ssh takes it.
-    let name: String
-    let bus: BusAddress
+    package let name: String
+    package let bus: BusAddress
     /// The arguments of the command, for the `openurl` of the other machine.
-    let arguments: [CommandLineArgument]
+    package let arguments: [CommandLineArgument]
 
     /// The variables that belong to the desktop of this machine.
-    static let localVariables: Set = ["DISPLAY", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN"]
+    package static let localVariables: Set = ["DISPLAY", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN"]
 
     /// - Throws: the failure if the name cannot be one of a host.
-    init(_ name: String?, _ arguments: [CommandLineArgument]) throws(CommandFailure) {
+    package init(_ name: String?, _ arguments: [CommandLineArgument]) throws(CommandFailure) {
         let asks = isatty(STDIN_FILENO) != 0
         guard let name, let bus = BusAddress.host(name, asks: asks) else {
             let reason = "--host needs the name of a host, such as box or alice@box"
@@ -27,13 +26,13 @@ struct RemoteHost: Sendable {
     }
 
     /// The time in which ssh reaches the host, and a person types a password.
-    static let connectionTime = Duration.seconds(120)
+    package static let connectionTime = Duration.seconds(120)
 
     /// Returns the failure of a connection, with the exit status of ssh, which has printed the reason.
     ///
     /// If the host has no `systemd-stdio-bridge`, this process becomes an ssh that runs `openurl` there, and the method does not
     /// return.
-    func failure(_ error: ConnectionError) -> CommandFailure {
+    package func failure(_ error: ConnectionError) -> CommandFailure {
         let unreachable = "the session bus of \(name) cannot be reached"
         guard error != .timedOut else { return failure("\(unreachable): no answer came in time") }
         // The connection ends when ssh does. The command has no other children.
@@ -89,31 +88,8 @@ struct RemoteHost: Sendable {
 }
 
 extension Invocation {
-    /// Takes `--host` from the front of the arguments.
-    mutating func takeHost() throws(CommandFailure) {
-        guard let first = arguments.first?.text else { return }
-        let option = "--host"
-        let host: RemoteHost
-        if first == option {
-            host = try RemoteHost(arguments.dropFirst().first?.text, Array(arguments.dropFirst(2)))
-        } else if first.hasPrefix("\(option)=") {
-            host = try RemoteHost(String(first.dropFirst(option.count + 1)), Array(arguments.dropFirst()))
-        } else {
-            return
-        }
-        let local: [any Command.Type] = [Publish.self, Doctor.self, New.self, Check.self]
-        if let name = host.arguments.first?.text, local.contains(where: { $0.configuration.commandName == name }) {
-            let reason = "'\(name)' is about the files of one machine; run 'ssh \(host.name) openurl \(name)'"
-            throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)
-        }
-        arguments = host.arguments
-        bus = host.bus
-        self.host = host
-        environment = { [environment] name in RemoteHost.localVariables.contains(name) ? nil : environment(name) }
-    }
-
     /// Checks that an argument means the same on the other machine, if the command is for one.
-    func checkMeaningThere(_ argument: CommandLineArgument) throws(CommandFailure) {
+    package func checkMeaningThere(_ argument: CommandLineArgument) throws(CommandFailure) {
         guard let host, !argument.hasScheme else { return }
         let reason = "'\(argument.shown)' is a file of this machine; \(host.name) opens URLs only"
         throw CommandFailure(.invalidArguments, reason, exitStatus: ExitStatus.usage)

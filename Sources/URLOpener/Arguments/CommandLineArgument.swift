@@ -2,12 +2,12 @@
 ///
 /// `CommandLine.arguments` replaces bytes that are not UTF-8 with U+FFFD. The program would then open another URL than the
 /// one on its command line.
-enum CommandLineArgument: Sendable, Hashable {
+package enum CommandLineArgument: Sendable, Hashable {
     case text(String)
     case notUTF8([UInt8])
 
     /// The arguments after the program's name.
-    static var all: [CommandLineArgument] {
+    package static var all: [CommandLineArgument] {
         (1..<max(1, Int(CommandLine.argc))).compactMap { index in
             CommandLine.unsafeArgv[index].map { CommandLineArgument($0) }
         }
@@ -28,12 +28,12 @@ enum CommandLineArgument: Sendable, Hashable {
     }
 
     /// The text; nil if the argument is not UTF-8.
-    var text: String? {
+    package var text: String? {
         if case .text(let text) = self { text } else { nil }
     }
 
     /// The bytes of the argument.
-    var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         switch self {
         case .text(let text): Array(text.utf8)
         case .notUTF8(let bytes): bytes
@@ -41,17 +41,17 @@ enum CommandLineArgument: Sendable, Hashable {
     }
 
     /// The text with U+FFFD in the place of bytes that are not UTF-8: for messages only.
-    var shown: String {
+    package var shown: String {
         String(decoding: bytes, as: UTF8.self)
     }
 
     /// Whether the argument is an option, as long as no `--` comes before the argument.
-    var isOption: Bool {
+    package var isOption: Bool {
         bytes.first == UInt8(ascii: "-") && bytes.count > 1
     }
 
     /// Whether the argument can be a URL with a scheme.
-    var hasColon: Bool {
+    package var hasColon: Bool {
         bytes.contains(UInt8(ascii: ":"))
     }
 }

@@ -5,9 +5,9 @@ internal import OpenURLBus
 ///
 /// ``flush()`` writes the output before the program may wait. If the output cannot be written, the program still performs
 /// its command, and then fails.
-final class StandardOutput {
+package final class StandardOutput {
     /// Whether a person reads the output.
-    private(set) lazy var isTerminal = isatty(descriptor) != 0
+    package private(set) lazy var isTerminal = isatty(descriptor) != 0
     private let descriptor: CInt
     private var buffer: [UInt8] = []
     private var problem: CInt?
@@ -15,42 +15,42 @@ final class StandardOutput {
     /// Creates an output to a descriptor, which stays the caller's.
     ///
     /// - Parameter isTerminal: whether a person reads the output; nil asks the kernel about the descriptor.
-    init(_ descriptor: CInt = STDOUT_FILENO, isTerminal: Bool? = nil) {
+    package init(_ descriptor: CInt = STDOUT_FILENO, isTerminal: Bool? = nil) {
         self.descriptor = descriptor
         if let isTerminal { self.isTerminal = isTerminal }
     }
 
     /// Whether every write has succeeded so far.
-    var isIntact: Bool { problem == nil }
+    package var isIntact: Bool { problem == nil }
 
     /// Adds a line.
-    func print(_ line: String) {
+    package func print(_ line: String) {
         buffer.append(contentsOf: line.utf8)
         buffer.append(UInt8(ascii: "\n"))
         if buffer.count >= 1 << 16 { flush() }
     }
 
     /// Adds a text without a line break, for a terminal.
-    func append(_ text: String) {
+    package func append(_ text: String) {
         buffer.append(contentsOf: text.utf8)
     }
 
     /// The width of the terminal; 80 if it is not known.
-    var width: Int { terminalWidth(of: descriptor) }
+    package var width: Int { terminalWidth(of: descriptor) }
 
     /// Writes bytes at once, after the output that was collected before.
     ///
     /// - Returns: whether there is a use for more.
-    func write(_ bytes: ArraySlice<UInt8>) -> Bool {
+    package func write(_ bytes: ArraySlice<UInt8>) -> Bool {
         flush()
-        if isIntact { problem = OpenURLCommand.write(bytes, to: descriptor) }
+        if isIntact { problem = URLOpener.write(bytes, to: descriptor) }
         return isIntact
     }
 
     /// Writes the collected output.
-    func flush() {
+    package func flush() {
         guard isIntact else { return buffer.removeAll() }
-        problem = OpenURLCommand.write(buffer[...], to: descriptor)
+        problem = URLOpener.write(buffer[...], to: descriptor)
         buffer.removeAll(keepingCapacity: true)
     }
 
@@ -60,7 +60,7 @@ final class StandardOutput {
     ///
     /// - Parameter status: the exit status of the command.
     /// - Returns: the exit status of the program, which is `status` unless the command succeeded and its output was lost.
-    func finish(_ status: Int32, _ errors: StandardError) -> Int32 {
+    package func finish(_ status: Int32, _ errors: StandardError) -> Int32 {
         flush()
         guard let problem else { return status }
         if problem != EPIPE { errors.print("standard output: \(String(cString: strerror(problem)))") }
@@ -69,33 +69,33 @@ final class StandardOutput {
 }
 
 /// The program's messages to a person, apart from its output.
-struct StandardError {
+package struct StandardError {
     /// The descriptor, which stays the caller's.
-    var descriptor = STDERR_FILENO
+    package var descriptor = STDERR_FILENO
 
     /// Whether a person reads the messages.
-    var isTerminal: Bool { isatty(descriptor) != 0 }
+    package var isTerminal: Bool { isatty(descriptor) != 0 }
 
     /// Writes a line that begins with the program's name. Controls in the message are escaped.
-    func print(_ message: String) {
+    package func print(_ message: String) {
         write(message.printable)
     }
 
     /// Writes the beginning of a line, which the person at the terminal completes. Controls in the message are escaped.
-    func prompt(_ message: String) {
-        _ = OpenURLCommand.write(Array("openurl: \(message.printable)".utf8)[...], to: descriptor)
+    package func prompt(_ message: String) {
+        _ = URLOpener.write(Array("openurl: \(message.printable)".utf8)[...], to: descriptor)
     }
 
     /// Writes a text in place of the current line of the terminal. The text has no controls.
-    func draw(_ text: String) {
-        _ = OpenURLCommand.write(Array("\r\(text)\u{1B}[K".utf8)[...], to: descriptor)
+    package func draw(_ text: String) {
+        _ = URLOpener.write(Array("\r\(text)\u{1B}[K".utf8)[...], to: descriptor)
     }
 
     /// Writes the message of a failure. Each further line is indented, so that no line of the message looks like another
     /// message of the program.
     ///
     /// - Parameter item: the item that failed, if the command has several.
-    func print(_ failure: CommandFailure, of item: String? = nil) {
+    package func print(_ failure: CommandFailure, of item: String? = nil) {
         let title = item.map { "\($0.printable): " } ?? ""
         let lines = failure.lines.enumerated().map { $0 == 0 || $1.isEmpty ? $1 : "  \($1)" }
         write(title + lines.joined(separator: "\n"))
@@ -103,12 +103,12 @@ struct StandardError {
 
     private func write(_ text: String) {
         // No stream is left to report a failure of this write.
-        _ = OpenURLCommand.write(Array("openurl: \(text)\n".utf8)[...], to: descriptor)
+        _ = URLOpener.write(Array("openurl: \(text)\n".utf8)[...], to: descriptor)
     }
 }
 
 /// The width of the terminal at a descriptor; 80 if the terminal does not tell.
-func terminalWidth(of descriptor: CInt) -> Int {
+package func terminalWidth(of descriptor: CInt) -> Int {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
     return Int(size.ws_col)
@@ -117,7 +117,7 @@ func terminalWidth(of descriptor: CInt) -> Int {
 /// Writes all bytes.
 ///
 /// - Returns: the error number of a failure, nil if there is none.
-func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
+package func write(_ bytes: ArraySlice<UInt8>, to descriptor: CInt) -> CInt? {
     var bytes = bytes
     while !bytes.isEmpty {
         let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

@@ -6,7 +6,7 @@ internal import Glibc
 /// directory would decide about a URL. A file with such a name is written as a path, as in `./x:y`.
 extension CommandLineArgument {
     /// Whether the argument begins with a scheme and a colon (RFC 3986 section 3.1).
-    var hasScheme: Bool {
+    package var hasScheme: Bool {
         guard let first = bytes.first, isLetter(first), let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
             return false
         }
@@ -14,10 +14,10 @@ extension CommandLineArgument {
     }
 
     /// Whether the argument can only be a path: it has a slash and no scheme.
-    var isPath: Bool { !hasScheme && bytes.contains(UInt8(ascii: "/")) }
+    package var isPath: Bool { !hasScheme && bytes.contains(UInt8(ascii: "/")) }
 
     /// Whether the argument has no scheme, and a file of this name exists. A link counts as the file behind it.
-    var namesFile: Bool {
+    package var namesFile: Bool {
         guard !hasScheme, !bytes.isEmpty else { return false }
         return access(path, F_OK) == 0
     }
@@ -28,7 +28,7 @@ extension CommandLineArgument {
     /// link. Every byte that has a meaning in a URL is escaped, so any name can be written.
     ///
     /// - Throws: the failure if there is no such file, or no working directory.
-    func fileURL() throws(CommandFailure) -> String {
+    package func fileURL() throws(CommandFailure) -> String {
         guard namesFile else { throw CommandFailure(unusable: shown, errno) }
         var path = bytes
         if path.first != UInt8(ascii: "/") {

@@ -1,27 +1,27 @@
-internal import DBus
-internal import OpenURLBus
+package import DBus
+package import OpenURLBus
 
 /// A JSON text (RFC 8259) that keeps the order of an object's members.
 ///
 /// `JSONEncoder` leaves the controls of terminals and of bidirectional text as they are, which JSON allows. Such controls
 /// could mislead a person who reads the output, so this type escapes them.
-indirect enum JSON {
+package indirect enum JSON {
     /// A number, `true`, `false` or `null`.
     case literal(String)
     case string(String)
     case array([JSON])
     case object([(name: String, value: JSON)])
 
-    static let null = JSON.literal("null")
+    package static let null = JSON.literal("null")
 
-    static func boolean(_ value: Bool) -> JSON { .literal(value ? "true" : "false") }
+    package static func boolean(_ value: Bool) -> JSON { .literal(value ? "true" : "false") }
 
-    static func number(_ value: some BinaryInteger) -> JSON { .literal(String(value)) }
+    package static func number(_ value: some BinaryInteger) -> JSON { .literal(String(value)) }
 
-    static func strings(_ values: [String]) -> JSON { .array(values.map { .string($0) }) }
+    package static func strings(_ values: [String]) -> JSON { .array(values.map { .string($0) }) }
 
     /// The text, without line breaks.
-    var text: String {
+    package var text: String {
         var text = ""
         write(to: &text)
         return text
@@ -74,7 +74,7 @@ extension JSON {
     ///
     /// A variant becomes its content, and a structure becomes an array. The keys of a dictionary become strings, which are
     /// sorted. A descriptor and a number that is not finite become null.
-    init(_ value: Value) {
+    package init(_ value: Value) {
         switch value {
         case .byte(let number): self = .number(number)
         case .boolean(let boolean): self = .boolean(boolean)
@@ -98,12 +98,12 @@ extension JSON {
     }
 
     /// A value of the contract, with the keys that the value has on the bus. A key without a value is null.
-    init(_ record: some Record) {
+    package init(_ record: some Record) {
         self.init(record.content)
     }
 
     /// The content of a field.
-    init(_ content: FieldContent) {
+    package init(_ content: FieldContent) {
         switch content {
         case .value(let value): self.init(value)
         case .list(let elements): self = .array(elements.map { JSON($0) })

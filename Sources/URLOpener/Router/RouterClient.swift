@@ -1,8 +1,8 @@
-internal import DBus
-internal import OpenURLBus
+package import DBus
+package import OpenURLBus
 
 /// A client of the router. The bus starts the router if the router is not running.
-struct RouterClient {
+package struct RouterClient {
     private let way: WayToRouter
     /// Whether the processes of the bus are those of this machine.
     private let isLocal: Bool
@@ -10,7 +10,7 @@ struct RouterClient {
     /// Connects to the router's bus. If the connection fails, every call throws that failure.
     ///
     /// - Parameter mayUseLane: whether the router's lane is used instead of the bus, if the router of this installation listens there.
-    init(on invocation: Invocation, mayUseLane: Bool = false) {
+    package init(on invocation: Invocation, mayUseLane: Bool = false) {
         isLocal = invocation.host == nil
         way = WayToRouter(invocation, mayUseLane: mayUseLane && isLocal)
     }
@@ -18,7 +18,7 @@ struct RouterClient {
     /// Connects to the router's bus, and warns on standard error if another program than the router owns the router's name.
     ///
     /// The command waits for the bus's answer. A command that only opens URLs uses ``askForOwner()`` instead.
-    init(for invocation: Invocation) {
+    package init(for invocation: Invocation) {
         self.init(on: invocation)
         if let question = askForOwner() { warnOfStranger(question, invocation) }
     }
@@ -26,7 +26,7 @@ struct RouterClient {
     /// Asks the bus for the process that owns the router's name, and does not wait for the answer. Starts no router.
     ///
     /// - Returns: nil without a connection, for the bus of another machine, and on the lane, whose program was looked at before.
-    func askForOwner() -> BlockingConnection.BegunCall<UInt32>? {
+    package func askForOwner() -> BlockingConnection.BegunCall<UInt32>? {
         guard isLocal, !way.isLane, case .open(let bus) = way.connection else { return nil }
         do throws(CallError) {
             return try bus.begin(BusDriver.processID, on: BusDriver.object, RouterService.name.rawValue)
@@ -37,7 +37,7 @@ struct RouterClient {
     }
 
     /// Warns on standard error if another program than the router owned the router's name when the bus was asked.
-    func warnOfStranger(_ question: BlockingConnection.BegunCall<UInt32>, _ invocation: Invocation) {
+    package func warnOfStranger(_ question: BlockingConnection.BegunCall<UInt32>, _ invocation: Invocation) {
         guard case .open(let bus) = way.connection,
             let identity = RouterIdentity(isCommand: true, environment: invocation.environment)
         else { return }
@@ -49,7 +49,7 @@ struct RouterClient {
         }
     }
 
-    func bus() throws(CommandFailure) -> BlockingConnection {
+    package func bus() throws(CommandFailure) -> BlockingConnection {
         switch way.connection {
         case .open(let bus): return bus
         case .failed(let failure): throw failure
@@ -82,14 +82,14 @@ struct RouterClient {
 
     /// The time limit of a call that the router itself limits, by the times in a manifest: at most a day each, and some time
     /// for the answer. Only a program that poses as a router lets a call reach it.
-    static let longestCall = Duration.seconds(2 * 86_400)
+    package static let longestCall = Duration.seconds(2 * 86_400)
 
     /// The time limit of a call that starts, suspends or ends a handler. The router's own limits are shorter, unless a manifest
     /// says otherwise.
-    static let lifecycleCall = Duration.seconds(120)
+    package static let lifecycleCall = Duration.seconds(120)
 
     /// The time that a router gets for its answer after the time limit that a person has set.
-    static let grace = Duration.seconds(2)
+    package static let grace = Duration.seconds(2)
 
     /// Calls a method of the router.
     ///
@@ -97,7 +97,7 @@ struct RouterClient {
     ///   - timeout: the time limit of the call. A method that the router itself limits has ``longestCall``.
     ///   - refusal: the exit status for an error that has no exit status itself. The default is that of a missing router.
     ///   - notice: called once if there is no answer after 300 ms.
-    func call<Input: MessageBody, Output: MessageBody>(
+    package func call<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         _ input: Input,
         timeout: Duration = .seconds(25),
@@ -123,7 +123,7 @@ struct RouterClient {
     ///   - notice: called once if there is no answer after 300 ms.
     ///   - progress: called for each report of the handler; nil if the reports are not shown.
     ///   - interrupt: Ctrl-C, with the closure that is called when the request is cancelled because of it.
-    func open<Input: MessageBody, Output: MessageBody>(
+    package func open<Input: MessageBody, Output: MessageBody>(
         _ method: Method<Input, Output>,
         _ input: Input,
         timeout: Duration,
@@ -163,12 +163,12 @@ struct RouterClient {
     }
 
     /// The token of every handle: the command makes one request after the other.
-    static let token = HandleToken(rawValue: "openurl")
+    package static let token = HandleToken(rawValue: "openurl")
 
     private static let noticeDelay = Duration.milliseconds(300)
 
     /// Returns the version of the running router, or nil if no router runs. The call does not start a router.
-    func runningVersion() throws(CommandFailure) -> String? {
+    package func runningVersion() throws(CommandFailure) -> String? {
         let bus = try bus()
         do throws(CallError) {
             let owner = try bus.call(BusDriver.getNameOwner, on: BusDriver.object, RouterService.name.rawValue)
@@ -184,10 +184,10 @@ struct RouterClient {
     }
 }
 
-enum BusDriver {
-    static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
-    static let processID = Method<String, UInt32>("org.freedesktop.DBus", "GetConnectionUnixProcessID")
-    static let listNames = Method<Empty, [String]>("org.freedesktop.DBus", "ListNames")
-    static let getNameOwner = Method<String, String>("org.freedesktop.DBus", "GetNameOwner")
-    static let getProperty = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
+package enum BusDriver {
+    package static let object = RemoteObject(.bus, "/org/freedesktop/DBus")
+    package static let processID = Method<String, UInt32>("org.freedesktop.DBus", "GetConnectionUnixProcessID")
+    package static let listNames = Method<Empty, [String]>("org.freedesktop.DBus", "ListNames")
+    package static let getNameOwner = Method<String, String>("org.freedesktop.DBus", "GetNameOwner")
+    package static let getProperty = Method<Arguments<String, String>, Value>("org.freedesktop.DBus.Properties", "Get")
 }

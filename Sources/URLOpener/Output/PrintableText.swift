@@ -3,7 +3,7 @@ extension Unicode.Scalar {
     ///
     /// Such scalars are the controls (C0, DEL, C1), the controls of bidirectional text, and the separators of lines and
     /// paragraphs.
-    var isControl: Bool {
+    package var isControl: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0, 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
@@ -13,7 +13,7 @@ extension Unicode.Scalar {
 
 extension String {
     /// The text with its control scalars written as `\u{…}`, which is safe for a terminal.
-    var printable: String {
+    package var printable: String {
         guard unicodeScalars.contains(where: \.isControl) else { return self }
         var text = ""
         for scalar in unicodeScalars {

@@ -1,0 +1,18 @@
+internal import URLOpener
+
+extension Invocation {
+    /// Performs the command that the arguments name.
+    ///
+    /// - Returns: the exit status.
+    package func run() -> Int32 {
+        var invocation = self
+        do throws(CommandFailure) {
+            try invocation.takeHost()
+        } catch {
+            errors.print(error)
+            return error.exitStatus
+        }
+        if let status = invocation.openURLs() { return status }
+        return output.finish(CommandLineInterface.run(invocation), errors)
+    }
+}

@@ -1,0 +1,11 @@
+/// A key and a file on the command line: `key=file`, in which `-` is a standard stream of the command.
+package struct KeyFile: Sendable, Hashable {
+    package let key: String
+    /// The path of the file; nil for the standard stream.
+    package let path: String?
+
+    package init(key: String, path: String?) {
+        self.key = key
+        self.path = path
+    }
+}
