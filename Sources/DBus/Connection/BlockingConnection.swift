@@ -7,8 +7,10 @@ internal import Glibc
 public final class BlockingConnection {
     /// The socket; nil once another object has taken it over.
     private var socket: CInt?
-    private let passesDescriptors: Bool
+    private var passesDescriptors: Bool
     private var input: InputBuffer
+    /// The authentication, whose answer comes before the messages; nil if it is over.
+    private var authentication: AuthenticationRequest?
     private var output = OutputBuffer()
     /// Whether the other end has not closed the connection, as far as the messages say that have been handled.
     public private(set) var isOpen = true
@@ -86,31 +88,29 @@ public final class BlockingConnection {
 
     /// Connects to a program of this user that listens without a bus and gives this program a name.
     ///
+    /// The authentication and the first call go to the other program together, so the thread waits for the other program once.
+    ///
     /// - Parameters:
-    ///   - address: The address in D-Bus's notation.
+    ///   - path: The path of the socket.
     ///   - hello: The method that returns the name.
     ///   - object: The object that has the method.
-    ///   - limits: The limits, of which ``ConnectionLimits/callBytes`` counts.
-    ///   - timeout: The time limit of the connection, and that of the call. The other program may have no room for connections:
-    ///     the signal `SIGALRM` then ends the wait, so the process has to have no other use for the signal and one thread.
+    ///   - limits: The limits, of which ``ConnectionLimits/messageBytes`` and ``ConnectionLimits/callBytes`` count.
+    ///   - timeout: The time limit until the other program has room for the connection, and that of the first exchange.
     /// - Throws: ``ConnectionError`` with the reason, or ``ConnectionError/timedOut``.
     package convenience init(
-        peer address: String,
+        socket path: String,
         naming hello: Method<Empty, String>,
         on object: RemoteObject,
         limits: ConnectionLimits = ConnectionLimits(),
         timeout: Duration
     ) throws(ConnectionError) {
         let deadline = ContinuousClock.now + min(timeout, .longest)
-        self.init(
-            try authenticated(try connect(to: address, within: timeout), deadline),
-            isOnBus: false,
-            limits.messageBytes
-        )
+        self.init(unauthenticated: try connectedSocket(path, within: timeout), limits.messageBytes)
         callBytes = limits.callSize
         guard let peer = peerCredentials, peer.uid == getuid() else {
             throw ConnectionError(reason: "the socket belongs to another user")
         }
+        output.append(AuthenticationRequest.lines)
         uniqueName = try introduce { () throws(CallError) in
             BusName(try call(hello, on: object, Empty(), timeout: ContinuousClock.now.duration(to: deadline)))
         }
@@ -125,6 +125,14 @@ public final class BlockingConnection {
         passesDescriptors = authenticated.passesDescriptors
         input = InputBuffer(limit: limit, descriptors: passesDescriptors ? InputBuffer.descriptorsAtOnce : 0)
         self.isOnBus = isOnBus
+    }
+
+    private init(unauthenticated socket: CInt, _ limit: Int) {
+        self.socket = socket
+        passesDescriptors = false
+        input = InputBuffer(linesBefore: limit)
+        authentication = AuthenticationRequest()
+        isOnBus = false
     }
 
     deinit {
@@ -153,7 +161,8 @@ public final class BlockingConnection {
         return EstablishedConnection(
             socket,
             passesDescriptors: passesDescriptors,
-            uniqueName: uniqueName,
+            uniqueName: isOnBus ? uniqueName : nil,
+            givenName: isOnBus ? nil : uniqueName,
             serials,
             taken
         )
@@ -422,13 +431,25 @@ public final class BlockingConnection {
     /// - Returns: False if a part of the message is missing.
     private func takeMessage() throws(CallError) -> Bool {
         do throws(MalformedMessage) {
-            guard let message = try input.nextMessage() else { return false }
+            guard try authenticate(), let message = try input.nextMessage() else { return false }
             take(message)
             return true
         } catch {
             isOpen = false
             throw .disconnected
         }
+    }
+
+    /// Takes the answer to the authentication.
+    ///
+    /// - Returns: Whether messages follow.
+    private func authenticate() throws(MalformedMessage) -> Bool {
+        guard authentication != nil else { return true }
+        guard let passes = try authentication?.passesDescriptors(&input) else { return false }
+        passesDescriptors = passes
+        input.beginMessages()
+        authentication = nil
+        return true
     }
 
     /// A descriptor, and the closure that is called each time the descriptor is readable.

@@ -117,34 +117,34 @@ func authenticated(
     return AuthenticatedSocket(socket: socket, passesDescriptors: passesDescriptors)
 }
 
-/// Connects as ``connect(to:)`` does, and gives up if the other end has no room for the connection within the time.
+/// Connects to a socket, and gives up if the other end has no room for the connection within the time.
 ///
-/// The timer's signal interrupts the call of the kernel. libdbus takes that for a failure.
-func connect(to address: String, within time: Duration) throws(ConnectionError) -> OpaquePointer {
-    var (action, before) = (sigaction(), sigaction())
-    action.__sigaction_handler.sa_handler = { _ in }
-    sigaction(SIGALRM, &action, &before)
-    // The program that has started this one may have blocked the signal.
-    var (alarm, mask) = (sigset_t(), sigset_t())
-    sigemptyset(&alarm)
-    sigaddset(&alarm, SIGALRM)
-    pthread_sigmask(SIG_UNBLOCK, &alarm, &mask)
-    defer {
-        pthread_sigmask(SIG_SETMASK, &mask, nil)
-        sigaction(SIGALRM, &before, nil)
+/// - Returns: The socket, which does not block from now on.
+func connectedSocket(_ path: String, within time: Duration) throws(ConnectionError) -> CInt {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let fits = withUnsafeMutableBytes(of: &address.sun_path) { place in
+        let bytes = path.utf8
+        guard bytes.count < place.count, !bytes.contains(0) else { return false }
+        place.copyBytes(from: bytes)
+        return true
     }
-    // The second signal is for the case that the first one arrives just before the call.
-    let seconds = Int(time.components.seconds)
-    var timer = itimerval(
-        it_interval: timeval(tv_sec: 0, tv_usec: 100_000),
-        it_value: timeval(tv_sec: seconds, tv_usec: 1)
-    )
-    setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
-    defer {
-        timer = itimerval()
-        setitimer(__itimer_which_t(ITIMER_REAL.rawValue), &timer, nil)
+    guard fits else { throw ConnectionError(reason: "the path cannot be that of a socket") }
+    let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+    guard socket >= 0 else { throw ConnectionError(reason: String(cString: strerror(errno))) }
+    var limit = timeval(tv_sec: Int(clamping: time.components.seconds), tv_usec: 1)
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout.size(ofValue: limit)))
+    let status = withUnsafePointer(to: &address) { address in
+        address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        }
     }
-    return try connect(to: address)
+    guard status == 0, fcntl(socket, F_SETFL, O_NONBLOCK) == 0 else {
+        let reason = String(cString: strerror(errno))
+        close(socket)
+        throw ConnectionError(reason: reason)
+    }
+    return socket
 }
 
 /// Calls a function of libdbus with a new error, and throws the error that the function sets. libdbus ends the process

@@ -8,6 +8,8 @@ final class EstablishedConnection: @unchecked Sendable {
     let socket: CInt
     let passesDescriptors: Bool
     let uniqueName: BusName?
+    /// The name that a program without a bus has given this program.
+    let givenName: BusName?
     let serials: Serials
     private var input: InputBuffer
 
@@ -15,12 +17,14 @@ final class EstablishedConnection: @unchecked Sendable {
         _ socket: CInt,
         passesDescriptors: Bool,
         uniqueName: BusName?,
+        givenName: BusName? = nil,
         _ serials: Serials,
         _ input: consuming InputBuffer
     ) {
         self.socket = socket
         self.passesDescriptors = passesDescriptors
         self.uniqueName = uniqueName
+        self.givenName = givenName
         self.serials = serials
         self.input = input
     }

@@ -103,12 +103,13 @@ extension Connection {
     /// - Returns: Whether the other end has authenticated, or needs not.
     private func authenticate() throws(MalformedMessage) -> Bool {
         guard authentication != nil else { return true }
-        while let answer = try authentication?.answer(from: &input) {
-            guard
-                answer.withCString({ Glibc.send(socket, $0, answer.utf8.count, CInt(MSG_NOSIGNAL)) })
-                    == answer.utf8.count
-            else { throw MalformedMessage() }
-        }
+        var answers = ""
+        while let answer = try authentication?.answer(from: &input) { answers += answer }
+        guard
+            answers.isEmpty
+                || answers.withCString({ Glibc.send(socket, $0, answers.utf8.count, CInt(MSG_NOSIGNAL)) })
+                    == answers.utf8.count
+        else { throw MalformedMessage() }
         guard authentication?.isDone == true else {
             if hasEnded { disconnect(.disconnected) }
             return false

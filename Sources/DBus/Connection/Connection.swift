@@ -15,6 +15,8 @@ public actor Connection {
     public nonisolated let loop: EventLoop
     /// The name that the bus gave this connection; nil without a bus.
     public nonisolated let uniqueName: BusName?
+    /// The name that the other end of a connection without a bus has given this program; nil if it has given none.
+    package nonisolated let givenName: BusName?
     /// The name that this program has given to the other end (``namePeer(_:)``); nil on a bus, and for a nameless other end.
     public internal(set) var peerName: BusName?
     /// The event loop as the actor's executor.
@@ -85,6 +87,7 @@ public actor Connection {
         socket = established.socket
         passesDescriptors = established.passesDescriptors
         uniqueName = established.uniqueName
+        givenName = established.givenName
         serials = established.serials
         input = established.takeInput()
         self.loop = loop

@@ -53,6 +53,12 @@ struct OutputBuffer {
         }
     }
 
+    /// Adds lines, which come before the first message.
+    mutating func append(_ lines: String) {
+        pieces.append(Piece(bytes: Array(lines.utf8), descriptors: []))
+        bytes += lines.utf8.count
+    }
+
     /// Writes the first piece, as far as the socket takes it.
     mutating func write(to socket: CInt) -> Progress {
         guard let first = pieces.first else { return .written }

@@ -27,6 +27,28 @@ extension Connection {
         return connection
     }
 
+    /// Connects to a program of this user that listens without a bus and gives this program a name, ``givenName``.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the socket.
+    ///   - hello: The method that returns the name.
+    ///   - object: The object that has the method.
+    ///   - loop: The event loop that carries the connection.
+    ///   - limits: The limits of the connection.
+    ///   - timeout: The time limit.
+    package static func open(
+        socket path: String,
+        naming hello: Method<Empty, String>,
+        on object: RemoteObject,
+        on loop: EventLoop,
+        limits: ConnectionLimits = ConnectionLimits(),
+        timeout: Duration
+    ) async throws(ConnectionError) -> Connection {
+        try await open(on: loop, limits, timeout) { () throws(ConnectionError) -> EstablishedConnection? in
+            try BlockingConnection(socket: path, naming: hello, on: object, limits: limits, timeout: timeout).handOver()
+        }
+    }
+
     /// Creates a connection from an accepted socket, whose other end has to authenticate.
     ///
     /// - Parameter id: The identifier of the listening socket.

@@ -26,33 +26,30 @@ package struct RouterLane: Sendable {
     /// Connects to the router of a bus; nil if it cannot be reached this way.
     package static func open(for bus: BusAddress = .session, on loop: EventLoop) async -> RouterLane? {
         guard let path = LaneAddress.path(for: bus) else { return nil }
-        return await open(at: LaneAddress.address(ofPath: path), on: loop)
+        return await open(at: path, on: loop)
     }
 
-    static func open(at address: String, on loop: EventLoop) async -> RouterLane? {
+    static func open(at path: String, on loop: EventLoop) async -> RouterLane? {
         let connection: Connection
         do throws(ConnectionError) {
-            connection = try await Connection.open(peer: address, on: loop, limits: limits, timeout: connectionTime)
+            connection = try await Connection.open(
+                socket: path,
+                naming: LaneInterface.hello,
+                on: LaneInterface.object,
+                on: loop,
+                limits: limits,
+                timeout: connectionTime
+            )
         } catch {
-            // The router does not run, or has too many connections. The bus tells more.
+            // The router does not run, or has too many connections, or another program listens. The bus tells more.
+            return nil
+        }
+        guard let name = connection.givenName, name.isUnique else {
+            // Nobody else has the connection, which would stay open.
+            await connection.close()
             return nil
         }
         await connection.namePeer(RouterService.name)
-        do throws(CallError) {
-            let text = try await connection.call(
-                LaneInterface.hello,
-                on: LaneInterface.object,
-                Empty(),
-                timeout: connectionTime
-            )
-            if let name = BusName(text), name.isUnique {
-                return RouterLane(connection: connection, name: name, process: await connection.peerCredentials?.pid)
-            }
-        } catch {
-            // The router ends now, or another program listens.
-        }
-        // Nobody else has the connection, which would stay open.
-        await connection.close()
-        return nil
+        return RouterLane(connection: connection, name: name, process: await connection.peerCredentials?.pid)
     }
 }

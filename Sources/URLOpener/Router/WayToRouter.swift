@@ -37,7 +37,7 @@ final class WayToRouter {
         guard let path = LaneAddress.path(for: invocation.bus) else { return nil }
         do throws(ConnectionError) {
             let lane = try BlockingConnection(
-                peer: LaneAddress.address(ofPath: path),
+                socket: path,
                 naming: LaneInterface.hello,
                 on: LaneInterface.object,
                 limits: RouterLane.limits,

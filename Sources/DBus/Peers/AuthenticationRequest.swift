@@ -1,0 +1,34 @@
+internal import Glibc
+
+/// The authentication by this program, whose answer ``PeerAuthentication`` gives.
+///
+/// A program that needs not know the answer before its first message sends all lines at once, and the message behind them.
+struct AuthenticationRequest {
+    private var isAccepted = false
+
+    /// The lines that come before the first message.
+    static var lines: String { "\0AUTH EXTERNAL \(user)\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n" }
+
+    /// The user of this process: the decimal number, whose digits are written as hexadecimal bytes.
+    static var user: String {
+        var text = ""
+        for digit in String(getuid()).unicodeScalars {
+            text += "3"
+            text.unicodeScalars.append(digit)
+        }
+        return text
+    }
+
+    /// Takes the answer.
+    ///
+    /// - Returns: Whether the other end takes descriptors; nil if a part of the answer is missing.
+    /// - Throws: ``MalformedMessage`` if the other end does not accept this program.
+    mutating func passesDescriptors(_ input: inout InputBuffer) throws(MalformedMessage) -> Bool? {
+        while let line = try input.nextLine() {
+            if isAccepted { return line == "AGREE_UNIX_FD" }
+            guard line.hasPrefix("OK ") else { throw MalformedMessage() }
+            isAccepted = true
+        }
+        return nil
+    }
+}
