@@ -49,7 +49,7 @@ PUBLISH = $(ROOT)/bin/openurl publish --system $(PREFIX)/share --root "$(abspath
 # Swift's options for the static library export all symbols, which nothing uses. The programs need no libraries beside them, for
 # which the dynamic linker would look in ten directories.
 ORDER = Packaging/called-functions
-LINK = -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe \
+LINK = -Xswiftc -cross-module-optimization -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --icf=safe \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker Packaging/unnamed.ld \
 	-Xlinker --no-export-dynamic -Xlinker --symbol-ordering-file=$(ORDER) -Xlinker --no-warn-symbol-ordering
 
