@@ -132,7 +132,9 @@ func connectedSocket(_ path: String, within time: Duration) throws(ConnectionErr
     guard fits else { throw ConnectionError(reason: "the path cannot be that of a socket") }
     let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { throw ConnectionError(reason: String(cString: strerror(errno))) }
-    var limit = timeval(tv_sec: Int(clamping: time.components.seconds), tv_usec: 1)
+    // A limit of zero is none.
+    let microseconds = Int(time.components.attoseconds / 1_000_000_000_000) + 1
+    var limit = timeval(tv_sec: Int(clamping: time.components.seconds), tv_usec: microseconds)
     setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout.size(ofValue: limit)))
     let status = withUnsafePointer(to: &address) { address in
         address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
