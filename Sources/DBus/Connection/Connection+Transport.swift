@@ -3,8 +3,9 @@ internal import Reactor
 
 /// The exchange of bytes with the other end.
 ///
-/// libdbus opens and authenticates a connection to a bus or to a program that listens, and then has no part in it. This module
-/// reads messages from the socket, takes each to ``Connection/receive(_:)``, and writes messages to the socket.
+/// libdbus opens and authenticates a connection to an address in D-Bus's notation, and then has no part in it. A socket whose path
+/// is known needs no libdbus. This module reads messages from the socket, takes each to ``Connection/receive(_:)``, and writes
+/// messages to the socket.
 extension Connection {
     /// Begins to read. The event loop keeps the connection alive from now on, until ``detach()``.
     func attach() {
