@@ -97,6 +97,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [(Double.nan, true), (-.nan, true), (.infinity, false), (-0.0, false)])
+    func keyThatIsNotANumberIsAnError(_ key: Double, _ isAnError: Bool) throws {
+        func read<Body: MessageBody>(_ body: Body) throws -> Body {
+            try Message(.methodCall("a.b", "C", on: RemoteObject(nil, "/"), body, limit: 4096)).contents(limit: 4096)
+        }
+        let numbers: [Double: UInt8] = [key: 1]
+        let values = [Value.dictionary([.double(key): .byte(1)], key: "d", value: "y")]
+        if isAnError {
+            let error = MessageDecodingError.invalidValue("the key of an entry is not a number")
+            #expect(throws: error) { try read(numbers) }
+            #expect(throws: error) { try read(values) }
+        } else {
+            #expect(try read(numbers) == numbers)
+            #expect(try read(values) == values)
+        }
+    }
+
     @Test func objectPathCountsTowardsTheSizeLimit() throws {
         let path = try #require(ObjectPath("/" + String(repeating: "p", count: 1 << 20)))
         #expect(throws: MessageEncodingError.tooLarge(limit: 1 << 20)) {

@@ -252,6 +252,7 @@ public struct MessageReader: ~Copyable {
     /// Reads a value of type `h`. The caller owns the descriptor.
     public mutating func readUnixFD() throws(MessageDecodingError) -> UnixFD { try UnixFD(from: &self) }
 
+    static let keyIsNotANumber = MessageDecodingError.invalidValue("the key of an entry is not a number")
     static let missingDescriptor = MessageDecodingError.invalidValue("a file descriptor did not arrive")
 
     mutating func readDescriptor() throws(MessageDecodingError) -> CInt {
@@ -541,6 +542,8 @@ public struct MessageReader: ~Copyable {
         try readArray { (reader) throws(MessageDecodingError) in
             try reader.readEntry { (reader) throws(MessageDecodingError) in
                 let key = try reader.readValue()
+                // Such a key does not equal itself, and a dictionary searches all such keys for each of them.
+                if case .double(let number) = key, number.isNaN { throw Self.keyIsNotANumber }
                 entries[key] = try reader.readValue()
             }
         }

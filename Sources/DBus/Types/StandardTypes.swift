@@ -157,6 +157,8 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
 
     /// Reads the entries. If entries have the same key, the last entry stays.
     ///
+    /// A key that is not a number, in the sense of IEEE 754, is an error: such a key does not equal itself.
+    ///
     /// Two strings are the same key if Swift considers them equal. Their bytes may differ, such as those of `é` as one
     /// scalar or as two.
     public init(from reader: inout MessageReader) throws(MessageDecodingError) {
@@ -164,6 +166,7 @@ extension Dictionary: MessageBody, DBusType where Key: DBusBasicType, Value: DBu
         try reader.readArray { (reader) throws(MessageDecodingError) in
             try reader.readEntry { (reader) throws(MessageDecodingError) in
                 let key = try Key(from: &reader)
+                guard key == key else { throw MessageReader.keyIsNotANumber }
                 self[key] = try Value(from: &reader)
             }
         }
