@@ -9,7 +9,7 @@ BUILT = .build/release
 VERSION := $(shell sed -n 's/.*current = "\(.*\)"/\1/p' Sources/Release/Version.swift)
 # `make install EXAMPLES=` leaves out the example.
 EXAMPLES = todolist
-PROGRAMS = openurl openurl-command openurld $(EXAMPLES)
+PROGRAMS = openurl-command openurld openurl $(EXAMPLES)
 HANDLERS = $(wildcard Schemes/org.openurl.*.plist $(EXAMPLES:%=Schemes/com.acme.%.plist))
 INTERFACES = $(wildcard Packaging/interfaces/*.xml)
 SWIFT_FILES = Package.swift Sources Tests examples Benchmarks/Package.swift Benchmarks/Sources

@@ -8,6 +8,6 @@ internal import URLOpener
 @main enum Program {
     static func main() {
         let invocation = Invocation.ofProcess
-        exit(invocation.openURLs() ?? InstalledProgram.command.become(for: invocation))
+        exit(invocation.openURLs() ?? InstalledProgram.command.becomeForSameArguments(invocation))
     }
 }

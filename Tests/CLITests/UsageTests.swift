@@ -31,12 +31,12 @@ import Testing
             "$directory/openurl" publish --system /nonexistent
             """#
         let run = try await shell(line)
-        #expect(run.status == 1)
+        #expect(run.status == 69)
         #expect(run.output.hasPrefix("openurl "))
         let errors = run.errors.split(separator: "\n")
         try #require(errors.count == 3, "\(run.errors)")
         #expect(errors[0].hasSuffix("/openurl-command cannot be run: No such file or directory"))
-        #expect(errors[1] == "1")
+        #expect(errors[1] == "69")
         #expect(errors[2].hasSuffix("/openurld cannot be run: No such file or directory"))
     }
 
@@ -45,6 +45,7 @@ import Testing
         #expect(run.lines.count == 3, "\(run.output)")
         #expect(run.output.contains(#""url":" a  b""#), "\(run.output)")
         #expect(run.output.contains("x:\u{FFFD}"), "\(run.output)")
+        #expect(run.output.contains("%FF"), "\(run.output)")
     }
 
     @Test func explainsItself() async throws {

@@ -125,7 +125,7 @@ func connectedSocket(_ path: String, within time: Duration) throws(ConnectionErr
     address.sun_family = sa_family_t(AF_UNIX)
     let fits = withUnsafeMutableBytes(of: &address.sun_path) { place in
         let bytes = path.utf8
-        guard bytes.count < place.count, !bytes.contains(0) else { return false }
+        guard !bytes.isEmpty, bytes.count < place.count, !bytes.contains(0) else { return false }
         place.copyBytes(from: bytes)
         return true
     }
@@ -133,7 +133,7 @@ func connectedSocket(_ path: String, within time: Duration) throws(ConnectionErr
     let socket = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { throw ConnectionError(reason: String(cString: strerror(errno))) }
     // A limit of zero is none.
-    let microseconds = Int(time.components.attoseconds / 1_000_000_000_000) + 1
+    let microseconds = min(Int(time.components.attoseconds / 1_000_000_000_000) + 1, 999_999)
     var limit = timeval(tv_sec: Int(clamping: time.components.seconds), tv_usec: microseconds)
     setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout.size(ofValue: limit)))
     let status = withUnsafePointer(to: &address) { address in
@@ -142,9 +142,9 @@ func connectedSocket(_ path: String, within time: Duration) throws(ConnectionErr
         }
     }
     guard status == 0, fcntl(socket, F_SETFL, O_NONBLOCK) == 0 else {
-        let reason = String(cString: strerror(errno))
+        let code = errno
         close(socket)
-        throw ConnectionError(reason: reason)
+        throw code == EAGAIN ? .timedOut : ConnectionError(reason: String(cString: strerror(code)))
     }
     return socket
 }

@@ -40,6 +40,6 @@ struct Doctor: Command {
         if fix { arguments.append("--fix") }
         if json { arguments.append("--json") }
         if let topic { arguments += ["--", topic] }
-        throw InstalledProgram.router.become(arguments.map(CommandLineArgument.text))
+        throw InstalledProgram.router.become(arguments)
     }
 }

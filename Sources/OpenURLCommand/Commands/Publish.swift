@@ -35,6 +35,6 @@ struct Publish: Command {
         var arguments = ["--publish", system]
         if !root.isEmpty { arguments += ["--root", root] }
         if remove { arguments.append("--remove") }
-        throw InstalledProgram.router.become(arguments.map(CommandLineArgument.text))
+        throw InstalledProgram.router.become(arguments)
     }
 }

@@ -11,30 +11,42 @@ package enum InstalledProgram: String {
     ///
     /// - Parameter arguments: the arguments after the program's name.
     /// - Returns: the failure, if the program cannot be run.
-    package func become(_ arguments: [CommandLineArgument]) -> CommandFailure {
-        guard let own = realpath("/proc/self/exe", nil) else { return Self.failure("/proc/self/exe") }
-        defer { free(own) }
-        let program = String(cString: own).split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/\(rawValue)"
-        var pointers = ([.text(program)] + arguments).map { argument in
-            strdup(argument.bytes.map(CChar.init(bitPattern:)) + [0])
+    package func become(_ arguments: [String]) -> CommandFailure {
+        run { path in
+            var pointers = arguments.map { strdup($0) }
+            defer { for pointer in pointers { free(pointer) } }
+            pointers.append(nil)
+            execv(path, [UnsafeMutablePointer(mutating: path)] + pointers)
         }
-        pointers.append(nil)
-        defer { for pointer in pointers { free(pointer) } }
-        execv(program, pointers)
-        return Self.failure(program)
     }
 
-    /// Continues this process as the program, with the same arguments.
+    /// Continues this process as the program, with the arguments of this process.
     ///
-    /// - Returns: the exit status, if the program cannot be run.
-    package func become(for invocation: Invocation) -> Int32 {
-        let failure = become(invocation.arguments)
+    /// - Returns: the exit status, if the program cannot be run. The reason is printed.
+    package func becomeForSameArguments(_ invocation: Invocation) -> Int32 {
+        let failure = run { path in execv(path, CommandLine.unsafeArgv) }
         invocation.errors.print(failure)
         return failure.exitStatus
     }
 
-    private static func failure(_ path: String) -> CommandFailure {
+    /// Calls `body` with the path, and returns the failure of `body`.
+    private func run(_ body: (UnsafePointer<CChar>) -> Void) -> CommandFailure {
+        // The file may have been replaced since the start of this process, and its directory may have any name.
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink("/proc/self/exe", &bytes, bytes.count)
+        guard count > 0 else { return Self.failure("/proc/self/exe cannot be read") }
+        let directory = bytes[..<count].lastIndex(of: CChar(bitPattern: UInt8(ascii: "/"))).map { bytes[...$0] } ?? []
+        let path = directory + rawValue.utf8CString
+        return path.withUnsafeBufferPointer { path in
+            guard let path = path.baseAddress else { return Self.failure("/proc/self/exe cannot be read") }
+            body(path)
+            return Self.failure("\(String(cString: path)) cannot be run")
+        }
+    }
+
+    /// The failure with the error of the system. A program that is missing is a service that is unavailable.
+    private static func failure(_ problem: String) -> CommandFailure {
         let reason = String(cString: strerror(errno))
-        return CommandFailure(.failed, "\(path) cannot be run: \(reason)", exitStatus: ExitStatus.failure)
+        return CommandFailure(.failed, "\(problem): \(reason)", exitStatus: ExitStatus.unavailable)
     }
 }

@@ -66,10 +66,14 @@ struct URLOrigin {
         return variables.contains { $0.elementsEqual(mark) }
     }
 
-    /// Returns the path of a process's program, with the path of `openurl` for both programs of the command.
+    /// Returns the path of a process's program. The second program of the command has the path of `openurl` in its directory.
     private static func program(pid: UInt32) -> String? {
-        let path = ProcessProgram.path(pid: pid)
-        return path == command.map { $0 + "-command" } ? command : path
+        guard let path = ProcessProgram.path(pid: pid) else { return nil }
+        // The kernel marks a program whose file was replaced.
+        for mark in ["", " (deleted)"] where path.hasSuffix("/openurl-command\(mark)") {
+            return String(path.dropLast("-command\(mark)".count)) + mark
+        }
+        return path
     }
 
     /// The `openurl` command that is installed beside the router.
