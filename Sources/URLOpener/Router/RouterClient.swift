@@ -17,7 +17,7 @@ package struct RouterClient {
 
     /// Connects to the router's bus, and warns on standard error if another program than the router owns the router's name.
     ///
-    /// The command waits for the bus's answer. A command that only opens URLs uses ``askForOwner()`` instead.
+    /// The command waits for the bus's answer. A command that only opens URLs uses `askForOwner()` instead.
     package init(for invocation: Invocation) {
         self.init(on: invocation)
         if let question = askForOwner() { warnOfStranger(question, invocation) }
