@@ -16,7 +16,7 @@ package struct RouterIdentity: Sendable {
     package init?(isCommand: Bool, environment: (String) -> String?) {
         guard unsafe access("/.flatpak-info", F_OK) != 0, environment("SNAP") == nil else { return nil }
         let own = isCommand ? Self.link("/proc/self/exe") : nil
-        beside = own.map { $0.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/openurld" }
+        beside = own.flatMap { own in own.lastIndex(of: "/").map { String(own[...$0]) + "openurld" } }
         let home = environment("XDG_DATA_HOME") ?? environment("HOME").map { "\($0)/.local/share" }
         let rest = environment("XDG_DATA_DIRS") ?? "/usr/local/share:/usr/share"
         directories = [home].compactMap { $0 } + rest.split(separator: ":").map(String.init)

@@ -115,12 +115,9 @@ final class Message: @unchecked Sendable {
             case .signature:
                 guard place < end else { throw MalformedMessage() }
                 signature = place + 1..<place + 1 + Int(bytes[place])
-                let typesEnd = signature.upperBound
                 guard signature.upperBound < end, bytes[signature.upperBound] == 0 else { throw MalformedMessage() }
-                if !Signature.isValid(UnsafeRawBufferPointer(rebasing: bytes.contents[signature])) {
-                    isValid = false
-                }
-                place = typesEnd + 1
+                if !Signature.isValid(UnsafeRawBufferPointer(rebasing: bytes.contents[signature])) { isValid = false }
+                place = signature.upperBound + 1
             default:
                 guard place + 4 <= end else { throw MalformedMessage() }
                 let length = Int(bytes.number(at: place, isSwapped))

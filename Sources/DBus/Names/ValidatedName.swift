@@ -20,7 +20,7 @@ extension ValidatedName {
 
     /// Creates a name from a literal, which must follow the rule.
     public init(stringLiteral literal: String) {
-        guard let name = Self(rawValue: literal) else { preconditionFailure("\(literal) is no \(Self.self)") }
+        guard let name = Self(rawValue: literal) else { preconditionFailure("\(literal) is not a \(Self.self)") }
         self = name
     }
 

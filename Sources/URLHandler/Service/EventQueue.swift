@@ -44,12 +44,7 @@ final class EventQueue: Sendable {
             do throws(Refusal) {
                 try add { end in
                     {
-                        let outcome: Result<T, any Error>
-                        do {
-                            outcome = .success(try await body())
-                        } catch {
-                            outcome = .failure(error)
-                        }
+                        let outcome = await Result(catching: body)
                         end()
                         result.resume(with: outcome)
                     }

@@ -10,7 +10,7 @@ package enum ExitStatus {
     package static let dataError: Int32 = 65
     /// There is no such file. The corresponding C constant is `EX_NOINPUT`.
     package static let noInput: Int32 = 66
-    /// There is no session bus, or no router on the bus. The corresponding C constant is `EX_UNAVAILABLE`.
+    /// There is no session bus, or no router on the bus, or a program of openurl is missing. The corresponding C constant is `EX_UNAVAILABLE`.
     package static let unavailable: Int32 = 69
     /// Standard input or output failed. The corresponding C constant is `EX_IOERR`.
     package static let inputOutput: Int32 = 74
