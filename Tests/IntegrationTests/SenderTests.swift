@@ -41,6 +41,23 @@ import Testing
         #expect(left.output.contains(#""source-intermediary":true"#), "\(left.output)")
     }
 
+    /// Both programs of a copy of the command count as `openurl` of the copy's directory.
+    @Test func copyOfTheCommandHasOneName() async throws {
+        let router = try await RouterProcess(["com.example.any": []])
+        defer { router.stop() }
+        let script = #"""
+            mkdir "$HOME/bin" && cp "$0" "$0-command" "$HOME/bin" || exit
+            "$HOME/bin/openurl" any:plain && "$HOME/bin/openurl" --json any:options
+            """#
+        let run = try await router.run("sh", "-c", script, RouterProcess.command.path)
+        #expect(run.status == 0, "\(run.errors)")
+        let copy = try #require(router.bus.environment["HOME"]) + "/bin/openurl"
+        #expect(run.output.contains(#""source-executable":"\#(copy)""#), "\(run.output)")
+        let log = try await router.run(RouterProcess.command.path, "log", "--json")
+        #expect(log.output.split(separator: "\n").count == 2, "\(log.output)")
+        #expect(log.output.split(separator: "\n").allSatisfy { $0.contains("\"\(copy)\"") }, "\(log.output)")
+    }
+
     @Test func listedHandlerRefusesURLsPastTheRouter() async throws {
         let router = try await RouterProcess(["com.example.friend": ["forward=guarded:friend"]]) { directory in
             let keys: [String: Any] = ["OUReach": "listed", "OUAllowedSources": ["com.example.friend"]]
